@@ -1,0 +1,22 @@
+"""``python -m kafka_assignors`` and the ``kafka-assignors`` script."""
+
+from __future__ import annotations
+
+import sys
+
+from kafka_assignors.errors import MissingExtraError
+
+
+def main() -> None:
+    """Run the command line, or say which extra it needs."""
+    try:
+        from kafka_assignors.cli import run
+    except ModuleNotFoundError as error:
+        if error.name not in {"click", "rich"}:
+            raise
+        sys.exit(f"kafka-assignors: {MissingExtraError('cli', error.name)}")
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The command line.  One file a command; a command's file is imported when the command is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from kafka_assignors import __version__
+from kafka_assignors.errors import KafkaAssignorsError
+
+COMMANDS = {
+    "broker": "Start, stop and look at the development broker.",
+    "demo": "Replay real data through a real group, once per strategy, and compare.",
+}
+
+
+class _OneFileACommand(click.Group):
+    """Finds command ``x`` as ``kafka_assignors.cli.x:command``, so that ``--help`` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"kafka_assignors.cli.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"kafka_assignors.cli.{cmd_name}.command is no click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(cls=_OneFileACommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kafka-assignors")
+def cli() -> None:
+    """Partition-assignment strategies for kafka-python."""
+
+
+def run() -> None:
+    """Run the command line.  Exit codes: 0 ok, 1 failed (one line on stderr), 2 usage, 130 interrupted."""
+    try:
+        cli.main(prog_name="kafka-assignors", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except KafkaAssignorsError as error:
+        click.echo(f"kafka-assignors: {error}", err=True)
+        sys.exit(1)

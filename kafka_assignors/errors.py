@@ -1,0 +1,54 @@
+"""Every error this package raises, split by what the caller can do about it."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BrokerError",
+    "CodecError",
+    "KafkaAssignorsError",
+    "MissingExtraError",
+    "OptionError",
+    "ProblemError",
+    "ToolMissingError",
+]
+
+
+class KafkaAssignorsError(Exception):
+    """Base of all errors of this package; its text is one line a person can act on."""
+
+
+class CodecError(KafkaAssignorsError, ValueError):
+    """Bytes that are not what they should be: the sender's history is ignored, the plan goes on."""
+
+
+class ProblemError(KafkaAssignorsError, ValueError):
+    """A planning problem that makes no sense (a member twice, a negative partition count)."""
+
+
+class OptionError(KafkaAssignorsError, ValueError):
+    """A strategy's option has a name or a value it cannot have.  Raised at construction.
+
+    Args:
+        option: the option's name, also kept as ``.option``.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(f"option {option!r}: {reason}")
+        self.option = option
+
+
+class MissingExtraError(KafkaAssignorsError, ImportError):
+    """A part of this package was used whose extra is not installed."""
+
+    def __init__(self, extra: str, missing: str) -> None:
+        super().__init__(f"{missing} is not installed: pip install 'kafka-assignors[{extra}]'")
+        self.extra = extra
+
+
+class ToolMissingError(KafkaAssignorsError):
+    """Something outside Python is missing (Java, Docker, a browser); the text says how to get it."""
+
+
+class BrokerError(KafkaAssignorsError):
+    """The development broker could not be started, reached or stopped."""
