@@ -2,4 +2,35 @@
 
 from __future__ import annotations
 
+from kafka_assignors.adapter import (
+    Assignor,
+    ConfigurationError,
+    CooperativeStickyAssignor,
+    FairAssignor,
+    FairestStickyAssignor,
+    OwnershipListener,
+    PlanReport,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+    strategy,
+)
+from kafka_assignors.errors import KafkaAssignorsError, OptionError
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Assignor",
+    "ConfigurationError",
+    "CooperativeStickyAssignor",
+    "FairAssignor",
+    "FairestStickyAssignor",
+    "KafkaAssignorsError",
+    "OptionError",
+    "OwnershipListener",
+    "PlanReport",
+    "RangeAssignor",
+    "RoundRobinAssignor",
+    "StickyAssignor",
+    "strategy",
+]

@@ -1,1 +1,52 @@
-"""To be written."""
+"""kafka-python's classes end here: one small class a strategy, over a base."""
+
+from __future__ import annotations
+
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors.adapter.fair import FairAssignor
+from kafka_assignors.adapter.fairest_sticky import FairestStickyAssignor
+from kafka_assignors.adapter.listener import OwnershipListener
+from kafka_assignors.adapter.options import ConfigurationError, PlanReport
+from kafka_assignors.adapter.range import RangeAssignor
+from kafka_assignors.adapter.roundrobin import RoundRobinAssignor
+from kafka_assignors.adapter.sticky import StickyAssignor
+
+__all__ = [
+    "STRATEGIES",
+    "Assignor",
+    "ConfigurationError",
+    "CooperativeStickyAssignor",
+    "FairAssignor",
+    "FairestStickyAssignor",
+    "OwnershipListener",
+    "PlanReport",
+    "RangeAssignor",
+    "RoundRobinAssignor",
+    "StickyAssignor",
+    "strategy",
+]
+
+STRATEGIES: dict[str, type[Assignor]] = {
+    kind.name: kind
+    for kind in (
+        RangeAssignor,
+        RoundRobinAssignor,
+        StickyAssignor,
+        FairAssignor,
+        FairestStickyAssignor,
+        CooperativeStickyAssignor,
+    )
+}
+"""Name on the wire -> class."""
+
+
+def strategy(name: str) -> type[Assignor]:
+    """The strategy of that name.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    if name not in STRATEGIES:
+        raise ConfigurationError("strategy", f"unknown {name!r}, there is {', '.join(STRATEGIES)}")
+    return STRATEGIES[name]

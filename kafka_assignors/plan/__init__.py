@@ -1,1 +1,41 @@
-"""To be written."""
+"""The planning core.  Pure: values in, a plan out; no kafka, clock, log or randomness in here."""
+
+from __future__ import annotations
+
+from kafka_assignors.plan.claims import CONTESTED, NOBODY, Claims, resolve
+from kafka_assignors.plan.metrics import Metrics, measure
+from kafka_assignors.plan.model import (
+    NO_GENERATION,
+    Assignment,
+    Group,
+    Member,
+    Ownership,
+    TopicPartition,
+    seniority,
+)
+from kafka_assignors.plan.ranges import plan_range
+from kafka_assignors.plan.roundrobin import plan_roundrobin
+from kafka_assignors.plan.rounds import this_round
+from kafka_assignors.plan.sticky import plan_fair, plan_fairest_sticky, plan_sticky
+
+__all__ = [
+    "CONTESTED",
+    "NOBODY",
+    "NO_GENERATION",
+    "Assignment",
+    "Claims",
+    "Group",
+    "Member",
+    "Metrics",
+    "Ownership",
+    "TopicPartition",
+    "measure",
+    "plan_fair",
+    "plan_fairest_sticky",
+    "plan_range",
+    "plan_roundrobin",
+    "plan_sticky",
+    "resolve",
+    "seniority",
+    "this_round",
+]

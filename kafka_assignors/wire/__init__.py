@@ -1,1 +1,1 @@
-"""To be written."""
+"""Bytes <-> values, one file a format.  Bounded; every refusal is a ``CodecError``; no globals."""

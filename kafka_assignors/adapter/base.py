@@ -1,0 +1,236 @@
+"""The base of all strategies: decode, plan, encode.
+
+What a consumer's user is owed: ``assign`` never raises.  Whatever members send, a valid plan comes out; what
+was wrong with it is one warning a member.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from kafka.cluster import ClusterMetadata
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.protocol.consumer.group import JoinGroupResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors.adapter import convert
+from kafka_assignors.adapter.complaints import Complaints
+from kafka_assignors.adapter.consumer_side import ConsumerSide
+from kafka_assignors.adapter.options import Options, PlanReport, parse
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan import (
+    NO_GENERATION,
+    Assignment,
+    Claims,
+    Group,
+    Member,
+    Ownership,
+    TopicPartition,
+    measure,
+    plan_range,
+    resolve,
+    this_round,
+)
+
+__all__ = ["Assignor"]
+
+log = logging.getLogger("kafka_assignors")
+
+AssignorT = TypeVar("AssignorT", bound="Assignor")
+
+
+class Assignor(AbstractPartitionAssignor):
+    """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class or an instance.
+
+    A subclass names itself, says which protocols it can, and plans; one that needs a history of its own also
+    says how it is written (``user_data``) and read (``history``).  All state is the instance's.
+
+    Args:
+        **options: fields of the class's ``options_type``.
+
+    Raises:
+        ConfigurationError: a wrong option, named.
+    """
+
+    name: ClassVar[str]
+    protocols: ClassVar[Sequence[RebalanceProtocol]] = (RebalanceProtocol.EAGER,)
+    options_type: ClassVar[type[Options]] = Options
+    _preset: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, **options: Any) -> None:
+        self.options = parse(self.options_type, {**self._preset, **options})
+        self._side = ConsumerSide(self)
+        self._owned: Ownership = {}
+        self._generation = NO_GENERATION
+        self._must_rejoin = False
+        self._waited_for: list[TopicPartition] = []
+
+    @classmethod
+    def configured(cls: type[AssignorT], **options: Any) -> type[AssignorT]:
+        """The class with options set, for ``partition_assignment_strategy=[Strategy.configured(rack="a")]``.
+
+        Raises:
+            ConfigurationError: a wrong option, named; here, not first in the consumer.
+        """
+        preset = {**cls._preset, **options}
+        parse(cls.options_type, preset)
+        return type(
+            cls.__name__, (cls,), {"_preset": preset, "__module__": cls.__module__, "__doc__": cls.__doc__}
+        )
+
+    @abstractmethod
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        """Where every partition shall be.  Pure; called on the leader only."""
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        """What this member tells the leader beside its subscription.
+
+        Args:
+            revoked: what it owned in ``generation`` and has given back, as eager members do before joining.
+            generation: of its last assignment, ``NO_GENERATION`` before the first.
+        """
+        return b""
+
+    def history(self, user_data: bytes) -> tuple[Ownership, int]:
+        """Read another member's ``user_data``: what it revoked, and the generation.
+
+        Raises:
+            CodecError: bytes that are not what they should be.
+        """
+        return {}, NO_GENERATION
+
+    # --- what kafka-python calls -------------------------------------------------------------------------
+
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """The protocols the consumer may choose from; it takes the highest that all its strategies can."""
+        self._side.look()
+        if self._side.is_strange():
+            # An unknown kafka-python: with one protocol the mode is known, and a mixed list is refused.
+            return [max(self.protocols)]
+        return list(self.protocols)
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
+        """What this member sends when it joins (ConsumerProtocolSubscription v3)."""
+        self._side.look()
+        holds, revoked = self._hands()
+        return convert.encode_subscription(
+            topics, self.user_data(revoked, self._generation), holds, self._generation, self.options.rack
+        )
+
+    def assign(
+        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Plan for the group: the leader's part.  Never raises; see the module."""
+        started = self.options.clock()
+        complaints = Complaints()
+        group = self._group(cluster, members, complaints)
+        claims = resolve(group)
+        complaints.about_topics(group)
+        complaints.about_claims(claims)
+        complaints.log(log, self.name)
+        target = self._safe_plan(group, claims)
+        given, held = this_round(group, claims, target)
+        self._see_to_the_next_round(group, claims, held)
+        self._report(group, claims, target, given, self.options.clock() - started)
+        return convert.encode_assignment(given)
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Remember what this member was given."""
+        self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
+        self._generation = generation
+        if self._must_rejoin:
+            self._must_rejoin = False
+            self._side.request_rejoin()
+
+    # --- the three steps ---------------------------------------------------------------------------------
+
+    def _hands(self) -> tuple[Ownership, Ownership]:
+        """What this member still has in its hands, and what it has given back, while it joins.
+
+        An eager consumer has revoked everything before it joins.  A cooperative one still holds what it
+        owns, and the consumer knows better than the last assignment: it owns nothing once it lost its
+        membership, and to claim that would keep partitions from everybody.
+        """
+        if RebalanceProtocol.COOPERATIVE not in self.protocols or self._side.cooperative() is False:
+            return {}, self._owned
+        now = self._side.owned()
+        return (self._owned if now is None else convert.ownership(now)), {}
+
+    def _group(
+        self,
+        cluster: ClusterMetadata,
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+        complaints: Complaints,
+    ) -> Group:
+        read = tuple(self._member(member, complaints) for member in members)
+        topics = frozenset[str]().union(*(member.topics for member in read))
+        return Group(read, convert.partition_counts(cluster, topics))
+
+    def _member(self, joined: JoinGroupResponse.JoinGroupResponseMember, complaints: Complaints) -> Member:
+        subscription = joined.metadata
+        try:
+            revoked, then = self.history(bytes(subscription.user_data or b""))
+        except CodecError as error:
+            complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
+            revoked, then = {}, NO_GENERATION
+        holds = convert.owned_in(subscription) if RebalanceProtocol.COOPERATIVE in self.protocols else {}
+        return Member(
+            member_id=joined.member_id,
+            topics=frozenset(subscription.topics),
+            owned=holds or revoked,
+            generation=max(
+                then if subscription.generation_id < 0 else subscription.generation_id, NO_GENERATION
+            ),
+            instance_id=joined.group_instance_id or None,
+            rack=subscription.rack_id or None,
+            holds=bool(holds),
+        )
+
+    def _safe_plan(self, group: Group, claims: Claims) -> Assignment:
+        try:
+            return self.plan(group, claims)
+        except Exception:
+            # A bug of ours must not stop the user's group: ranges are always valid.
+            log.exception("%s: planning failed, falling back to ranges", self.name)
+            return plan_range(group)
+
+    def _see_to_the_next_round(self, group: Group, claims: Claims, held: list[TopicPartition]) -> None:
+        """Who revokes asks for the next round, unless it never owned what it claims.
+
+        kafka-python's own cooperative members keep claiming, without a generation, what they had before they
+        lost their membership.  They have nothing to revoke and ask for nothing; then the leader asks, once
+        for the same partitions.
+        """
+        doubtful = [
+            tp
+            for tp in held
+            if (holder := int(claims.holder[tp.topic][tp.partition])) >= 0
+            and group.members[holder].generation == NO_GENERATION
+        ]
+        self._must_rejoin = bool(doubtful) and doubtful != self._waited_for
+        self._waited_for = doubtful
+
+    def _report(
+        self, group: Group, claims: Claims, target: Assignment, given: Assignment, seconds: float
+    ) -> None:
+        metrics = measure(group, claims, target)
+        facts = {
+            "strategy": self.name,
+            "members": metrics.members,
+            "partitions": metrics.partitions,
+            "kept": metrics.kept,
+            "moved": metrics.moved,
+            "spread": metrics.spread,
+            "milliseconds": round(1000 * seconds, 3),
+        }
+        log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
+        if self.options.on_plan is None:
+            return
+        try:
+            self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds))
+        except Exception:
+            # The user's callback runs inside the group's rebalance, which goes on without it.
+            log.exception("%s: on_plan failed", self.name)

@@ -1,0 +1,49 @@
+"""``cooperative-sticky`` (KIP-54's plan, KIP-429's rounds)."""
+
+from __future__ import annotations
+
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.options import ConfigurationError
+from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_sticky
+from kafka_assignors.wire import cooperative_user_data
+
+__all__ = ["CooperativeStickyAssignor"]
+
+
+class CooperativeStickyAssignor(Assignor):
+    """As ``sticky``, with moves staged over two rounds so that nobody stops for what does not move.
+
+    May share a group with Java's ``CooperativeStickyAssignor`` and with kafka-python's.  In a consumer whose
+    list also has an eager strategy (the first bounce of an upgrade, KIP-726) it runs eager, and says so to
+    the leader: such a member names nothing as still in its hands.
+    """
+
+    name = "cooperative-sticky"
+    protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+    @classmethod
+    def upgrading_from(cls, *eager: type[AbstractPartitionAssignor]) -> list[type[AbstractPartitionAssignor]]:
+        """The list for the first bounce of an upgrade: this strategy first, then those the group runs now.
+
+        The second bounce is this strategy alone (KIP-726).
+
+        Raises:
+            ConfigurationError: no strategy is given, or one that cannot run eager.
+        """
+        if not eager:
+            raise ConfigurationError("upgrading_from", "name the strategy the group runs now")
+        for strategy in eager:
+            if RebalanceProtocol.EAGER not in strategy().supported_protocols():
+                raise ConfigurationError("upgrading_from", f"{strategy.__name__} cannot run eager")
+        return [cls, *eager]
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_sticky(group, claims)
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return cooperative_user_data.encode(generation, revoked)
+
+    def history(self, user_data: bytes) -> tuple[Ownership, int]:
+        return cooperative_user_data.decode(user_data)

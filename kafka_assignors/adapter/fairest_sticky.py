@@ -1,0 +1,37 @@
+"""``fairest-sticky``."""
+
+from __future__ import annotations
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.plan import (
+    NO_GENERATION,
+    Assignment,
+    Claims,
+    Group,
+    Ownership,
+    plan_fairest_sticky,
+)
+from kafka_assignors.wire import history
+
+__all__ = ["FairestStickyAssignor"]
+
+
+class FairestStickyAssignor(Assignor):
+    """Everything owned stays; only the rest is placed, as fairly as that allows.
+
+    See ``plan_fairest_sticky``.
+    """
+
+    name = "fairest-sticky"
+    protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_fairest_sticky(group, claims)
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return history.encode(revoked, generation) if revoked else b""
+
+    def history(self, user_data: bytes) -> tuple[Ownership, int]:
+        return history.decode(user_data) if user_data else ({}, NO_GENERATION)

@@ -1,0 +1,84 @@
+"""A strategy's options: declared as fields of a frozen dataclass, checked at construction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from kafka.errors import KafkaConfigurationError
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.plan import Assignment, Metrics
+
+__all__ = ["ConfigurationError", "Options", "PlanReport", "parse"]
+
+OptionsT = TypeVar("OptionsT", bound="Options")
+
+
+class ConfigurationError(OptionError, KafkaConfigurationError):
+    """A wrong option; also a ``KafkaConfigurationError``, as for kafka-python's own configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What the leader planned in one rebalance; handed to the ``on_plan`` option.
+
+    Attributes:
+        strategy: its name on the wire.
+        target: where every partition shall be.
+        assignment: what is given out in this round; less than ``target`` while members still hold something.
+        metrics: of ``target``.
+        milliseconds: from the members' subscriptions to the plan.
+    """
+
+    strategy: str
+    target: Assignment
+    assignment: Assignment
+    metrics: Metrics
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of every strategy.
+
+    Attributes:
+        rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881).
+        on_plan: called on the leader with a ``PlanReport`` after each plan; what it raises is logged.
+        clock: seconds, for measuring how long a plan took.
+    """
+
+    rack: str | None = None
+    on_plan: Callable[[PlanReport], object] | None = None
+    clock: Callable[[], float] = time.perf_counter
+
+    def check(self) -> None:
+        """Refuse values that make no sense.
+
+        Raises:
+            ConfigurationError: naming the option.
+        """
+        given: Any = self.rack
+        if given is not None and not (isinstance(given, str) and given):
+            raise ConfigurationError("rack", f"expected a non-empty string, got {given!r}")
+        if self.on_plan is not None and not callable(self.on_plan):
+            raise ConfigurationError("on_plan", f"expected a callable, got {self.on_plan!r}")
+        if not callable(self.clock):
+            raise ConfigurationError("clock", f"expected a callable, got {self.clock!r}")
+
+
+def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
+    """Make options out of keyword arguments.
+
+    Raises:
+        ConfigurationError: an unknown name, or a value ``check`` refuses.
+    """
+    known = [field.name for field in fields(kind)]
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(name, f"unknown, there is {', '.join(known)}")
+    options = kind(**given)
+    options.check()
+    return options

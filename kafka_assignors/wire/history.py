@@ -1,0 +1,36 @@
+"""Our own section for what a member owned: version, generation, array of (topic, partitions)."""
+
+from __future__ import annotations
+
+import struct
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan.model import Ownership
+from kafka_assignors.wire.primitives import Reader, pack_ownership
+
+__all__ = ["decode", "encode"]
+
+_VERSION = 0
+_HEAD = struct.Struct(">hi")
+
+
+def encode(owned: Ownership, generation: int) -> bytes:
+    """Version 0: int16 version, int32 generation, then the partitions owned in it."""
+    return _HEAD.pack(_VERSION, generation) + pack_ownership(owned)
+
+
+def decode(data: bytes) -> tuple[Ownership, int]:
+    """What was owned, and in which generation.
+
+    Raises:
+        CodecError: another version, too short, or bytes left over.
+    """
+    try:
+        reader = Reader(data)
+        reader.version(_VERSION)
+        generation = reader.int32()
+        owned = reader.ownership()
+        reader.end()
+    except CodecError as error:
+        raise CodecError(f"history: {error}") from None
+    return owned, generation
