@@ -44,30 +44,34 @@ def plan_fairest_sticky(group: Group, claims: Claims) -> Assignment:
     return _deal(group, claims.owner, keep_all=True)
 
 
-def _deal(group: Group, owner: Mapping[str, npt.NDArray[np.int32]], *, keep_all: bool) -> Assignment:
+def _deal(group: Group, owner_of: Mapping[str, npt.NDArray[np.int32]], *, keep_all: bool) -> Assignment:
     """Count first (``best_shares``), then name the partitions."""
     assignment = group.empty_assignment()
     subscribers = group.subscribers()
     if not subscribers:
         return assignment
-    index = {member.member_id: i for i, member in enumerate(group.members)}
-    subscribed = np.zeros((len(subscribers), len(group.members)), np.bool_)
+    # Who subscribes to nothing takes no part: it must not change what the others get, not even in a tie.
+    seat = np.array([any(t in subscribers for t in m.topics) for m in group.members])
+    column = np.cumsum(seat) - 1
+    players = [m.member_id for m, plays in zip(group.members, seat, strict=True) if plays]
+    index = {member_id: i for i, member_id in enumerate(players)}
+    subscribed = np.zeros((len(subscribers), len(players)), np.bool_)
     owned = np.zeros(subscribed.shape, np.int64)
+    owner = {t: np.where(owner_of[t] >= 0, column[owner_of[t]], NOBODY) for t in subscribers}
     for row, (topic, members) in enumerate(subscribers.items()):
         subscribed[row, [index[m.member_id] for m in members]] = True
-        owners = owner[topic]
-        owned[row] = np.bincount(owners[owners >= 0], minlength=len(group.members))
+        owned[row] = np.bincount(owner[topic][owner[topic] >= 0], minlength=len(players))
     supply = np.array([group.topics[topic] for topic in subscribers], np.int64)
     shares = best_shares(supply, subscribed, owned, keep_all=keep_all)
     turn = 0
     for row, topic in enumerate(subscribers):
         parts, turn = _name(shares[row], owner[topic], turn)
         for i in np.flatnonzero(shares[row]).tolist():
-            assignment[group.members[i].member_id][topic] = parts[i]
+            assignment[players[i]][topic] = parts[i]
     return assignment
 
 
-def _name(wanted: Vector, owners: npt.NDArray[np.int32], turn: int) -> tuple[dict[int, list[int]], int]:
+def _name(wanted: Vector, owners: Vector, turn: int) -> tuple[dict[int, list[int]], int]:
     """Which partitions of one topic each member gets, and whose turn is next.
 
     A member keeps the lowest of those it owned; the others are dealt in turn, going on where the last topic

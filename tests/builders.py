@@ -1,0 +1,120 @@
+"""Groups for tests: small ones by hand, random ones by Hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+
+from hypothesis import strategies as st
+
+from kafka_assignors.plan import NO_GENERATION, Assignment, Group, Member
+
+TOPICS = ("t0", "t1", "t2", "t3", "t4")
+
+
+def member(  # a test reads best with everything but the id optional
+    member_id: str,
+    topics: Iterable[str] = ("t0",),
+    owned: Mapping[str, Iterable[int]] | None = None,
+    *,
+    generation: int | None = None,
+    instance_id: str | None = None,
+    holds: bool = False,
+) -> Member:
+    """A member; one that owns something does so in generation 1 unless told otherwise."""
+    partitions = {topic: tuple(numbers) for topic, numbers in (owned or {}).items()}
+    if generation is None:
+        generation = 1 if partitions else NO_GENERATION
+    return Member(member_id, frozenset(topics), partitions, generation, instance_id, None, holds)
+
+
+def next_generation(group: Group, assignment: Assignment, generation: int, *, holds: bool = False) -> Group:
+    """The group as it joins again with what it was given, nothing else changed."""
+    members = tuple(
+        Member(m.member_id, m.topics, assignment[m.member_id], generation, m.instance_id, m.rack, holds)
+        for m in group.members
+    )
+    return Group(members, group.topics)
+
+
+def shuffled(group: Group, seed: int) -> Group:
+    """The same group, told in another order: members, topics, and what is in every dict and set."""
+    rng = Random(seed)
+
+    def shuffle(items: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
+        return rng.sample(list(items), len(list(items)))
+
+    members = [
+        Member(
+            m.member_id,
+            frozenset(rng.sample(sorted(m.topics), len(m.topics))),
+            {
+                topic: tuple(rng.sample(list(numbers), len(numbers)))
+                for topic, numbers in rng.sample(list(m.owned.items()), len(m.owned))
+            },
+            m.generation,
+            m.instance_id,
+            m.rack,
+            m.holds,
+        )
+        for m in group.members
+    ]
+    topics = dict(rng.sample(list(group.topics.items()), len(group.topics)))
+    return Group(tuple(rng.sample(members, len(members))), topics)
+
+
+@st.composite
+def groups(
+    draw: st.DrawFn,
+    *,
+    max_members: int = 5,
+    max_topics: int = 4,
+    max_partitions: int = 6,
+    equal: bool = False,
+) -> Group:
+    """Any group: static members, unequal subscriptions, and claims that are stale, doubled or impossible."""
+    names = TOPICS[: draw(st.integers(0, max_topics))]
+    topics = {name: draw(st.integers(0, max_partitions)) for name in names}
+    subscribed = st.just(frozenset(names)) if equal else st.frozensets(st.sampled_from((*names, "gone")))
+    claim = st.dictionaries(
+        st.sampled_from((*names, "gone")),
+        st.lists(st.integers(-1, max_partitions), max_size=max_partitions).map(tuple),
+        max_size=len(names) + 1,
+    )
+    return Group(
+        tuple(
+            Member(
+                member_id=f"m{i}",
+                topics=draw(subscribed),
+                owned=draw(claim),
+                generation=draw(st.integers(NO_GENERATION, 2)),
+                instance_id=draw(st.sampled_from((None, f"s{9 - i}"))),
+                holds=draw(st.booleans()),
+            )
+            for i in range(draw(st.integers(1, max_members)))
+        ),
+        topics,
+    )
+
+
+@st.composite
+def settled_groups(draw: st.DrawFn, *, equal: bool = False, max_members: int = 6) -> Group:
+    """A group that was planned for, and to which something happened then: joins, leaves, growth."""
+    names = TOPICS[: draw(st.integers(1, 4))]
+    topics = {name: draw(st.integers(0, 8)) for name in names}
+    everything = frozenset(names)
+    some = st.just(everything) if equal else st.frozensets(st.sampled_from(names))
+    owner = {
+        (t, p): draw(st.integers(-1, max_members - 1)) for t, count in topics.items() for p in range(count)
+    }
+    members = []
+    for i in range(max_members):
+        mine: dict[str, list[int]] = {}
+        for (t, p), who in owner.items():
+            if who == i:
+                mine.setdefault(t, []).append(p)
+        if mine and draw(st.integers(0, 4)) == 0:
+            continue  # this one left
+        members.append(member(f"m{i}", draw(some), mine, holds=draw(st.booleans())))
+    grown = {t: count + draw(st.integers(0, 2)) for t, count in topics.items()}
+    return Group(tuple(members) or (member("m0", everything),), grown)

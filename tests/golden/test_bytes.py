@@ -1,0 +1,117 @@
+"""Our bytes are Java's bytes, and we read what the others write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors.adapter import CooperativeStickyAssignor, StickyAssignor, convert
+from kafka_assignors.plan import NO_GENERATION
+from kafka_assignors.wire import cooperative_user_data, sticky_user_data
+from tests.golden import load
+
+JAVA = load("java_bytes")
+PYTHON = load("kafka_python_bytes")
+
+
+def cases(entries: list[dict[str, Any]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "case", entries, ids=[e.get("name", str(i)) for i, e in enumerate(entries)]
+    )
+
+
+def normal(owned: Any) -> dict[str, list[int]]:
+    return {topic: sorted(numbers) for topic, numbers in owned.items()}
+
+
+STICKY = [case for case in JAVA["sticky_user_data"] if case["hex"] is not None]
+IN_ORDER = [c for c in STICKY if c["written"] == [[t, sorted(p)] for t, p in sorted(c["written"])]]
+PREFIXED = [case for case in PYTHON["sticky_user_data"] if case["hex"]]
+V3 = [c for c in JAVA["subscriptions"] if c["version"] == 3 and c["user_data"] is not None]
+
+
+@cases(STICKY)
+def test_sticky_is_read(case: dict[str, Any]) -> None:
+    owned, generation = sticky_user_data.decode(bytes.fromhex(case["hex"]))
+    assert (normal(owned), generation) == (normal(case["owned"]), case["generation"])
+
+
+@cases(IN_ORDER)
+def test_sticky_is_written_as_java_does(case: dict[str, Any]) -> None:
+    """Where Java's hash map had the topics in order; elsewhere the values are compared above."""
+    assert sticky_user_data.encode(case["owned"], case["generation"]).hex() == case["hex"]
+
+
+def test_there_are_enough_cases_in_order() -> None:
+    """The filter above must not leave nothing to compare."""
+    assert len(IN_ORDER) >= 10
+
+
+@cases(JAVA["sticky_user_data_v0"])
+def test_sticky_v0_has_no_generation(case: dict[str, Any]) -> None:
+    owned, generation = sticky_user_data.decode(bytes.fromhex(case["hex"]))
+    assert (normal(owned), generation) == (normal(case["owned"]), NO_GENERATION)
+
+
+@cases(PREFIXED)
+def test_sticky_of_kafka_python_is_read(case: dict[str, Any]) -> None:
+    owned, generation = sticky_user_data.decode(bytes.fromhex(case["hex"]))
+    assert (normal(owned), generation) == (normal(case["owned"]), case["generation"])
+
+
+@cases(JAVA["cooperative_sticky_user_data"])
+def test_cooperative_sticky(case: dict[str, Any]) -> None:
+    generation = NO_GENERATION if case["generation"] is None else case["generation"]
+    assert cooperative_user_data.encode(generation).hex() == case["hex"]
+    assert cooperative_user_data.decode(bytes.fromhex(case["hex"])) == ({}, generation)
+
+
+@cases(V3)
+def test_subscription_v3_is_written_as_java_does(case: dict[str, Any]) -> None:
+    """The whole of what a member sends: topics, user data, owned partitions, generation, rack."""
+    ours = convert.encode_subscription(
+        case["topics"],
+        bytes.fromhex(case["user_data"]),
+        case["owned"],
+        NO_GENERATION if case["generation"] is None else case["generation"],
+        case["rack"],
+    )
+    assert ours.encode().hex() == case["hex"]
+
+
+@cases(JAVA["subscriptions"])
+def test_every_subscription_is_read(case: dict[str, Any]) -> None:
+    """Any version: what it cannot carry reads as nothing owned, no generation, no rack."""
+    read = ConsumerProtocolSubscription.decode(bytes.fromhex(case["hex"]))
+    assert sorted(read.topics) == sorted(case["topics"])
+    assert normal(convert.owned_in(read)) == (normal(case["owned"]) if case["version"] >= 1 else {})
+    given = case["generation"] if case["version"] >= 2 and case["generation"] is not None else -1
+    assert read.generation_id == given
+
+
+@cases(JAVA["assignments"])
+def test_assignment_fields_never_changed(case: dict[str, Any]) -> None:
+    """So that version 0, which every client reads, can carry all there is."""
+    read = ConsumerProtocolAssignment.decode(bytes.fromhex(case["hex"]))
+    assert dict(read.assigned_partitions) == case["assigned"]
+
+
+def test_what_a_sticky_member_sends_holds_javas_bytes() -> None:
+    """End to end: assigned t-2 and t-3 in generation 5, joined again."""
+    assignor = StickyAssignor()
+    assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [2, 3])], b""), 5)
+    sent = ConsumerProtocolSubscription.decode(assignor.metadata({"t"}).encode())
+    assert bytes(sent.user_data).hex() == "0000000100017400000002000000020000000300000005"
+    assert not sent.owned_partitions
+
+
+def test_what_a_cooperative_member_sends() -> None:
+    """Java's user data, and subscription v3 with what it owns, its generation and its rack."""
+    assignor = CooperativeStickyAssignor(rack="r1")
+    assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [3, 2])], b""), 5)
+    sent = assignor.metadata({"t"})
+    assert sent.user_data.hex() == "00000005"
+    read = ConsumerProtocolSubscription.decode(sent.encode())
+    assert (normal(convert.owned_in(read)), read.generation_id, read.rack_id) == ({"t": [2, 3]}, 5, "r1")

@@ -1,0 +1,101 @@
+"""What kafka-python hands to a leader's ``assign``, made the way it makes it: from bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafka.cluster import ClusterMetadata
+from kafka.protocol.consumer.group import JoinGroupResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.metadata import MetadataResponse
+
+from kafka_assignors import Assignor
+
+Plan = dict[str, dict[str, list[int]]]
+
+
+def cluster(topics: Mapping[str, int]) -> ClusterMetadata:
+    """Cluster metadata of one broker that leads every partition."""
+    topic = MetadataResponse.MetadataResponseTopic
+    metadata = ClusterMetadata()
+    response = MetadataResponse(
+        version=1,
+        brokers=[MetadataResponse.MetadataResponseBroker(0, "localhost", 9092, None)],
+        controller_id=0,
+        topics=[
+            topic(
+                error_code=0,
+                name=name,
+                is_internal=False,
+                partitions=[
+                    topic.MetadataResponsePartition(
+                        error_code=0, partition_index=p, leader_id=0, replica_nodes=[0], isr_nodes=[0]
+                    )
+                    for p in range(count)
+                ],
+            )
+            for name, count in topics.items()
+        ],
+    )
+    metadata.update_metadata(MetadataResponse.decode(response.encode(), version=1))
+    return metadata
+
+
+def joined(
+    member_id: str, subscription: ConsumerProtocolSubscription, instance_id: str | None = None
+) -> JoinGroupResponse.JoinGroupResponseMember:
+    """A member as the leader sees it, after a trip over the wire."""
+    member = JoinGroupResponse.JoinGroupResponseMember(
+        member_id=member_id, group_instance_id=instance_id, metadata=subscription.encode()
+    )
+    member.metadata = ConsumerProtocolSubscription.decode(member.metadata)
+    return member
+
+
+def raw(
+    topics: Iterable[str],
+    user_data: bytes | None = None,
+    owned: Mapping[str, Sequence[int]] | None = None,
+    generation: int = -1,
+    version: int = 3,
+) -> ConsumerProtocolSubscription:
+    """A subscription as some other, possibly hostile, client would send it."""
+    entry = ConsumerProtocolSubscription.TopicPartition
+    return ConsumerProtocolSubscription(
+        version=version,
+        topics=list(topics),
+        user_data=user_data,
+        owned_partitions=[entry(topic=t, partitions=list(p)) for t, p in (owned or {}).items()],
+        generation_id=generation,
+        rack_id=None,
+    )
+
+
+def plan_of(assignments: Mapping[str, ConsumerProtocolAssignment]) -> Plan:
+    """What each member will read from its bytes."""
+    return {
+        member_id: dict(ConsumerProtocolAssignment.decode(assignment.encode()).assigned_partitions)
+        for member_id, assignment in assignments.items()
+    }
+
+
+def own(assignor: Assignor, owned: Mapping[str, Sequence[int]], generation: int) -> None:
+    """Let an assignor be assigned something."""
+    parts: list[tuple[str, list[int]]] = [(topic, list(numbers)) for topic, numbers in owned.items()]
+    assignor.on_assignment(ConsumerProtocolAssignment(0, parts, b""), generation)
+
+
+def owner_of(plan: Plan) -> dict[tuple[str, int], str]:
+    """Turn a plan around; a partition given twice is an error."""
+    owners: dict[tuple[str, int], str] = {}
+    for member_id, topics in plan.items():
+        for topic, numbers in topics.items():
+            for p in numbers:
+                assert (topic, p) not in owners
+                owners[topic, p] = member_id
+    return owners
+
+
+def every(topics: Mapping[str, int]) -> set[tuple[str, int]]:
+    """All partitions."""
+    return {(topic, p) for topic, count in topics.items() for p in range(count)}

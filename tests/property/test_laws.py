@@ -1,0 +1,149 @@
+"""The laws of DESIGN, for every planner, on any group Hypothesis can think of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.plan import (
+    Assignment,
+    Group,
+    measure,
+    plan_fair,
+    plan_fairest_sticky,
+    plan_range,
+    plan_roundrobin,
+    plan_sticky,
+    resolve,
+)
+from tests import oracle
+from tests.builders import groups, next_generation, settled_groups, shuffled
+
+Planner = Callable[[Group], Assignment]
+
+PLANNERS: dict[str, Planner] = {
+    "range": plan_range,
+    "roundrobin": plan_roundrobin,
+    "fair": plan_fair,
+    "sticky": lambda group: plan_sticky(group, resolve(group)),
+    "fairest-sticky": lambda group: plan_fairest_sticky(group, resolve(group)),
+}
+every_planner = pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS)
+any_group = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))
+
+
+@every_planner
+@given(group=any_group)
+def test_valid(planner: Planner, group: Group) -> None:
+    """Every partition somebody subscribes to has exactly one owner, who subscribes to it; nothing else."""
+    assignment = planner(group)
+    assert sorted(assignment) == sorted(m.member_id for m in group.members)
+    owner_of = oracle.by_partition(assignment)
+    wanted = oracle.wanted(group)
+    assert owner_of.keys() == wanted.keys()
+    assert all(owner in wanted[tp] for tp, owner in owner_of.items())
+
+
+@every_planner
+@given(group=any_group, seed=st.integers(0, 2**32))
+def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
+    """Any order of members, topics, dicts and sets gives the same plan."""
+    assert planner(shuffled(group, seed)) == planner(group)
+
+
+@every_planner
+@given(group=any_group)
+def test_ascending(planner: Planner, group: Group) -> None:
+    """A member's partitions of a topic are in order, and no topic is there without partitions."""
+    for topics in planner(group).values():
+        assert all(numbers and numbers == sorted(numbers) for numbers in topics.values())
+
+
+@every_planner
+@given(group=any_group)
+def test_calm(planner: Planner, group: Group) -> None:
+    """Planning again with nothing changed changes nothing."""
+    assignment = planner(group)
+    assert planner(next_generation(group, assignment, 9)) == assignment
+
+
+@given(
+    group=st.one_of(
+        groups(max_members=3, max_topics=3, max_partitions=2),
+        groups(max_members=4, max_topics=2, max_partitions=2),
+    )
+)
+def test_sticky_is_the_best_of_all_plans(group: Group) -> None:
+    """Fair, then sticky, then spread: no assignment at all scores better (every one is tried)."""
+    plan = PLANNERS["sticky"](group)
+    assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_trying(group)
+
+
+@given(group=any_group)
+def test_sticky_is_the_best_by_flow(group: Group) -> None:
+    """The same against an exact network simplex, on larger groups."""
+    plan = PLANNERS["sticky"](group)
+    assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_flow(group)
+
+
+@given(group=any_group)
+def test_fair_is_as_fair_and_spread(group: Group) -> None:
+    """Without a history the plan is the best of a group that never owned anything."""
+    fresh = Group(tuple(m for m in next_generation(group, group.empty_assignment(), 0).members), group.topics)
+    plan = plan_fair(group)
+    assert oracle.score(fresh, oracle.by_partition(plan)) == oracle.best_by_flow(fresh)
+
+
+@given(group=any_group)
+def test_fairest_sticky_takes_nothing_away(group: Group) -> None:
+    """Everything owned stays, and the rest is placed as fairly, then as evenly, as that allows."""
+    owner_of = oracle.by_partition(PLANNERS["fairest-sticky"](group))
+    before = oracle.owners(group)
+    assert {tp: owner_of[tp] for tp in before} == before
+    assert oracle.score(group, owner_of) == oracle.best_by_flow(group, keep_all=True)
+
+
+@given(group=st.one_of(groups(equal=True), settled_groups(equal=True)))
+def test_equal_subscriptions_balance_to_one(group: Group) -> None:
+    """KIP-54: "the numbers of topic partitions assigned to consumers differ by at most one"."""
+    loads = [sum(map(len, topics.values())) for topics in PLANNERS["sticky"](group).values()]
+    assert max(loads) - min(loads) <= 1
+
+
+@given(group=any_group)
+def test_kip_54_balance_score_is_the_least(group: Group) -> None:
+    """No move of one partition to another subscriber lowers KIP-54's balance score."""
+    plan = PLANNERS["sticky"](group)
+    owner_of = oracle.by_partition(plan)
+    loads = Counter({m.member_id: 0 for m in group.members}) | Counter(owner_of.values())
+    loads.update({m.member_id: 0 for m in group.members})
+    for tp, members in oracle.wanted(group).items():
+        assert all(loads[owner_of[tp]] <= loads[m] + 1 for m in members)
+
+
+@given(group=any_group)
+def test_range_cuts_contiguous_ranges_by_seniority(group: Group) -> None:
+    """Per topic: ranges in order of seniority, sizes that differ by one at most, the larger ones first."""
+    plan = plan_range(group)
+    for topic, members in group.subscribers().items():
+        cut = [plan[m.member_id].get(topic, []) for m in members]
+        assert [p for part in cut for p in part] == list(range(group.topics[topic]))
+        sizes = [len(part) for part in cut]
+        assert sizes == sorted(sizes, reverse=True)
+        assert sizes[0] - sizes[-1] <= 1
+
+
+@given(group=any_group)
+def test_metrics_say_what_the_oracle_says(group: Group) -> None:
+    """Kept and moved are counted against the owners whose history counts."""
+    plan = PLANNERS["sticky"](group)
+    metrics = measure(group, resolve(group), plan)
+    before = oracle.owners(group)
+    owner_of = oracle.by_partition(plan)
+    assert metrics.kept == sum(owner_of.get(tp) == owner for tp, owner in before.items())
+    assert metrics.moved == len(before) - metrics.kept
+    assert metrics.partitions == len(owner_of)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer
+
+MakeConsumer = Callable[..., Any]
+
+
+@pytest.fixture
+def consumer() -> Iterator[MakeConsumer]:
+    """Makes real consumers that never join: with the version given they ask nobody, and nobody answers."""
+    made: list[KafkaConsumer] = []
+
+    def make(*strategies: Any) -> KafkaConsumer:
+        made.append(
+            KafkaConsumer(
+                bootstrap_servers=f"127.0.0.1:{server.getsockname()[1]}",
+                api_version=(2, 5),
+                group_id="g",
+                partition_assignment_strategy=list(strategies),
+            )
+        )
+        return made[-1]
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield make
+        for one in made:
+            one.close()

@@ -1,0 +1,122 @@
+"""Pins what we rely on of kafka-python's private parts, on real consumers."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import pytest
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.structs import TopicPartition
+
+from kafka_assignors import Assignor, CooperativeStickyAssignor, FairestStickyAssignor, RangeAssignor
+from kafka_assignors.adapter import convert
+from kafka_assignors.adapter.consumer_side import is_closing, runs_cooperative
+from tests.joining import own
+from tests.unit.adapter.conftest import MakeConsumer
+
+
+def sent(made: Any, name: str = "cooperative-sticky") -> Any:
+    """What the consumer's coordinator would put into its JoinGroup request."""
+    return dict(made._coordinator.group_protocols())[name]
+
+
+def hold(made: Any, *partitions: int, generation: int = 5) -> None:
+    """What a join leaves behind: the consumer and the assignor know what was assigned."""
+    made._subscription.assign_from_subscribed([TopicPartition("t", p) for p in partitions])
+    for assignor in made._coordinator._assignors.values():
+        if isinstance(assignor, Assignor):
+            own(assignor, {"t": partitions}, generation)
+
+
+@pytest.mark.parametrize("kind", [CooperativeStickyAssignor, FairestStickyAssignor])
+def test_alone_it_runs_cooperative_and_names_what_it_owns(
+    kind: type[Assignor], consumer: MakeConsumer
+) -> None:
+    made = consumer(kind)
+    made.subscribe(["t"])
+    hold(made, 1, 2)
+    assert runs_cooperative(made)
+    subscription = sent(made, kind.name)
+    assert convert.owned_in(subscription) == {"t": [1, 2]}
+    assert subscription.generation_id == 5
+
+
+@pytest.mark.parametrize("eager", [RangeAssignor, RangePartitionAssignor])
+@pytest.mark.parametrize("kind", [CooperativeStickyAssignor, FairestStickyAssignor])
+def test_beside_an_eager_strategy_it_names_nothing_but_remembers(
+    kind: type[Assignor], eager: Any, consumer: MakeConsumer
+) -> None:
+    """The consumer runs eager, so it has revoked everything; the history lets things stay in place."""
+    made = consumer(kind, eager)
+    made.subscribe(["t"])
+    hold(made, 1, 2)
+    assert not runs_cooperative(made)
+    subscription = sent(made, kind.name)
+    assert convert.owned_in(subscription) == {}
+    owned, generation = kind().history(bytes(subscription.user_data))
+    assert (dict(owned), generation) == ({"t": (1, 2)}, 5)
+
+
+def test_after_a_lost_membership_it_claims_nothing(consumer: MakeConsumer) -> None:
+    """kafka-python tells the consumer, not the assignor; a claim would keep partitions from everybody."""
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    hold(made, 1, 2)
+    made._coordinator.reset_generation()
+    made._net.run(made._coordinator._on_join_prepare_async, -1, "")
+    assert convert.owned_in(sent(made)) == {}
+
+
+def test_two_consumers_of_a_process_are_told_apart(consumer: MakeConsumer) -> None:
+    """Each assignor finds the coordinator that calls it."""
+    one, other = consumer(CooperativeStickyAssignor), consumer(CooperativeStickyAssignor, RangeAssignor)
+    for made in (one, other):
+        made.subscribe(["t"])
+        hold(made, 1)
+    assert convert.owned_in(sent(one)) == {"t": [1]}
+    assert convert.owned_in(sent(other)) == {}
+
+
+def test_the_rejoin_it_asks_for_is_the_consumers(consumer: MakeConsumer) -> None:
+    """There is no public call for it."""
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    coordinator = made._coordinator
+    coordinator.rejoin_needed = False
+    (assignor,) = coordinator._assignors.values()
+    assignor._side.request_rejoin()
+    assert coordinator.rejoin_needed
+
+
+def test_closing(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    assert not is_closing(made)
+    made.close()
+    assert is_closing(made)
+
+
+def test_an_assignor_does_not_keep_its_consumer_alive(consumer: MakeConsumer) -> None:
+    """It refers to the coordinator weakly, as the coordinator refers to it."""
+    (assignor,) = consumer(CooperativeStickyAssignor)._coordinator._assignors.values()
+    assert isinstance(assignor._side._coordinator, weakref.ref)
+
+
+def test_by_hand_there_is_no_consumer_to_see() -> None:
+    """Used outside a consumer it goes by its last assignment, and offers both protocols."""
+    assignor = CooperativeStickyAssignor()
+    own(assignor, {"t": [3]}, 2)
+    assert convert.owned_in(assignor.metadata({"t"})) == {"t": [3]}
+    assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
+
+
+def test_an_unknown_kafka_python_gets_no_choice(
+    monkeypatch: pytest.MonkeyPatch, consumer: MakeConsumer
+) -> None:
+    """If its parts are not the ones we know, a mixed list is refused rather than run blindly."""
+    made = consumer(CooperativeStickyAssignor)
+    (assignor,) = made._coordinator._assignors.values()
+    monkeypatch.delattr(made._coordinator, "_rebalance_protocol")
+    assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE]
+    made._coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE

@@ -1,0 +1,37 @@
+"""Plans do not depend on the hash seed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+from random import Random
+from kafka_assignors.plan import Group, Member, plan_fairest_sticky, plan_sticky, resolve
+rng = Random(7)
+topics = {f"topic-{i}": rng.randint(0, 9) for i in range(8)}
+def some(count):
+    return rng.sample(sorted(topics), count)
+members = tuple(
+    Member(f"m{i}", frozenset(some(5)), {t: (0, 1) for t in some(3)}, i % 3) for i in range(6)
+)
+group = Group(members, topics)
+print(plan_sticky(group, resolve(group)), plan_fairest_sticky(group, resolve(group)))
+"""
+
+
+def test_six_hash_seeds_one_plan() -> None:
+    """The same program under six hash seeds, each in a process of its own."""
+    plans = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(6)
+    }
+    assert len(plans) == 1
+    assert "topic-0" in plans.pop()

@@ -1,0 +1,29 @@
+"""Figures of a plan."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from kafka_assignors.plan import Group, Metrics, measure, resolve
+from kafka_assignors.plan.metrics import balance_score
+from tests.builders import member
+
+
+@pytest.mark.parametrize("loads", [[], [3], [0, 4], [1, 1, 1], [0, 1, 5, 5, 9]])
+def test_balance_score_is_the_sum_over_all_pairs(loads: list[int]) -> None:
+    """KIP-54's definition, pair by pair."""
+    assert balance_score(loads) == sum(b - a for a, b in combinations(loads, 2))
+
+
+def test_measure() -> None:
+    """One kept, one moved, one new; a has two of t0 and b none."""
+    group = Group((member("a", owned={"t0": [0]}), member("b", owned={"t0": [1]})), {"t0": 2, "t1": 1})
+    group = Group(
+        (member("a", ["t0", "t1"], {"t0": [0]}), member("b", ["t0", "t1"], {"t0": [1]})), group.topics
+    )
+    plan = {"a": {"t0": [0, 1]}, "b": {"t1": [0]}}
+    assert measure(group, resolve(group), plan) == Metrics(
+        members=2, partitions=3, kept=1, moved=1, spread=2, balance_score=1
+    )

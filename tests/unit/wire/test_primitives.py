@@ -1,0 +1,49 @@
+"""Bytes nobody vouches for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.wire.primitives import MAX_BYTES, Reader, pack_ownership
+
+
+def test_an_ownership_comes_back() -> None:
+    owned = {"orders": (0, 7), "ü": (3,), "none": ()}
+    reader = Reader(pack_ownership(owned))
+    assert reader.ownership() == owned
+    assert reader.left == 0
+
+
+def test_a_topic_that_is_there_twice_has_both_lists() -> None:
+    """Nothing says it may not be."""
+    once = pack_ownership({"t": (1,)})[4:]
+    assert Reader(b"\x00\x00\x00\x02" + once + once).ownership() == {"t": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("data", "read", "message"),
+    [
+        (b"\x00", "int16", "needs 2 bytes"),
+        (b"\x00\x05abc", "string", "needs 5 bytes"),
+        (b"\xff\xff", "string", "needs -1 bytes"),
+        (b"\x00\x01\xff", "string", "not UTF-8"),
+        (b"\xff\xff\xff\xff", "int32s", "array of -1"),
+        (b"\x7f\xff\xff\xff", "int32s", "does not fit"),
+        (b"\x7f\xff\xff\xff", "ownership", "does not fit"),
+    ],
+)
+def test_what_is_refused(data: bytes, read: str, message: str) -> None:
+    """Short input, negative lengths, lengths that promise more than is there; nothing is allocated."""
+    with pytest.raises(CodecError, match=message):
+        getattr(Reader(data), read)()
+
+
+def test_too_much_is_refused_before_it_is_read() -> None:
+    with pytest.raises(CodecError, match="more than"):
+        Reader(bytes(MAX_BYTES + 1))
+
+
+def test_nothing_may_be_left_over() -> None:
+    with pytest.raises(CodecError, match="1 bytes too many"):
+        Reader(b"\x00").end()

@@ -1,0 +1,87 @@
+"""The three formats of user data: there and back, and whatever else may come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan import NO_GENERATION
+from kafka_assignors.wire import cooperative_user_data, history, sticky_user_data
+
+int32s = st.integers(-(2**31), 2**31 - 1)
+ownerships = st.dictionaries(
+    st.text(max_size=20), st.lists(int32s, max_size=5).map(sorted).map(tuple), max_size=4
+)
+Decode = Callable[[bytes], tuple[Mapping[str, object], int]]
+every_format = pytest.mark.parametrize("codec", [sticky_user_data, cooperative_user_data, history])
+
+
+@given(owned=ownerships, generation=int32s)
+def test_sticky_comes_back(owned: dict[str, tuple[int, ...]], generation: int) -> None:
+    assert sticky_user_data.decode(sticky_user_data.encode(owned, generation)) == (owned, generation)
+
+
+@given(owned=ownerships, generation=int32s)
+def test_history_comes_back(owned: dict[str, tuple[int, ...]], generation: int) -> None:
+    assert history.decode(history.encode(owned, generation)) == (owned, generation)
+
+
+@given(owned=ownerships, generation=int32s)
+def test_cooperative_comes_back(owned: dict[str, tuple[int, ...]], generation: int) -> None:
+    """With what an eager member revoked; Java reads the first four bytes and stops."""
+    data = cooperative_user_data.encode(generation, owned)
+    assert cooperative_user_data.decode(data) == (owned, generation)
+    assert cooperative_user_data.decode(data[:4]) == ({}, generation)
+
+
+def test_cooperative_without_bytes_is_a_member_without_history() -> None:
+    """kafka-python's own members send none."""
+    assert cooperative_user_data.decode(b"") == ({}, NO_GENERATION)
+
+
+@every_format
+@given(junk=st.binary(max_size=200))
+def test_junk_is_refused_or_read_but_nothing_else(codec: object, junk: bytes) -> None:
+    """No other exception than ``CodecError``, whatever the bytes."""
+    decode: Decode = codec.decode  # type: ignore[attr-defined]  # three modules of one shape
+    with suppress(CodecError):
+        decode(junk)
+
+
+@every_format
+@given(owned=ownerships.filter(bool), cut=st.integers(1, 30))
+def test_every_truncation_is_refused_or_shorter(
+    codec: object, owned: dict[str, tuple[int, ...]], cut: int
+) -> None:
+    """What is cut off never comes back as what was sent."""
+    encoded = {
+        sticky_user_data: lambda: sticky_user_data.encode(owned, 5),
+        cooperative_user_data: lambda: cooperative_user_data.encode(5, owned),
+        history: lambda: history.encode(owned, 5),
+    }[codec]()  # type: ignore[index]  # modules are hashable
+    decode: Decode = codec.decode  # type: ignore[attr-defined]  # three modules of one shape
+    try:
+        assert decode(encoded[:-cut]) != (owned, 5)
+    except CodecError:
+        return
+
+
+@every_format
+def test_a_megabyte_of_junk_is_refused(codec: object) -> None:
+    decode: Decode = codec.decode  # type: ignore[attr-defined]  # three modules of one shape
+    with pytest.raises(CodecError):
+        decode(b"\x5a" * 1_000_000)
+
+
+def test_another_version_is_refused() -> None:
+    with pytest.raises(CodecError, match="version 7"):
+        history.decode(b"\x00\x07" + history.encode({}, 1)[2:])
+    with pytest.raises(CodecError, match="version 7"):
+        cooperative_user_data.decode(b"\x00\x00\x00\x05\x00\x07" + bytes(8))
+    with pytest.raises(CodecError):
+        sticky_user_data.decode(b"\x00\x09" + sticky_user_data.encode({"t": (1,)}, 1))
