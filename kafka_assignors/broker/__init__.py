@@ -1,1 +1,39 @@
-"""To be written."""
+"""A development broker: a single-node KRaft Kafka, from Docker if an engine answers, else from its jars.
+
+>>> with development_broker() as broker:  # doctest: +SKIP
+...     KafkaConsumer("orders", bootstrap_servers=broker.bootstrap)
+
+=================  =====================================================  ===========================
+file               purpose                                                key names
+=================  =====================================================  ===========================
+``development``    the public face: choose, start, stop                   ``development_broker``
+``supervised``     the program's end of the supervisor                    ``Supervised``, ``Spec``
+``supervisor``     the process that outlives the program by a moment      ``Supervisor``
+``jvm, docker``    the two backends: what to run                          ``launch``
+``settings``       the broker's settings, the same for both               ``SETTINGS``
+``jars, download`` the locked jars, into the cache                        ``fetch_jars``
+``lock, java``     what jars there are; a Java that can run them          ``locked``, ``find_java``
+``ports``          free ports; "does Kafka answer?"                       ``answers``
+``diagnose``       why a broker did not start, in one line                ``telling_line``
+``state``          the one detached broker of the command line            ``Running``
+=================  =====================================================  ===========================
+"""
+
+from __future__ import annotations
+
+from kafka_assignors.broker.development import Backend, DevelopmentBroker, development_broker, start_broker
+from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.java import Java, find_java
+from kafka_assignors.broker.progress import OnProgress, Progress
+
+__all__ = [
+    "Backend",
+    "DevelopmentBroker",
+    "Java",
+    "OnProgress",
+    "Progress",
+    "development_broker",
+    "fetch_jars",
+    "find_java",
+    "start_broker",
+]

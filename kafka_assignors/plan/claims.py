@@ -10,7 +10,9 @@ claims what does not exist.  The rules (KIP-54 with KIP-341's fix, and KIP-792's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -25,8 +27,6 @@ NOBODY = -1
 
 CONTESTED = -2
 """In ``Claims.holder``: two or more members claim it in the same generation, and have not let go."""
-
-_NEVER = -(2**62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,58 +51,69 @@ class Claims:
 
 
 def resolve(group: Group) -> Claims:
-    """Settle every claim of the group.  Linear in the claims plus the partitions."""
-    owner = {t: np.full(count, NOBODY, np.int32) for t, count in group.topics.items()}
-    holder = {t: np.full(count, NOBODY, np.int32) for t, count in group.topics.items()}
-    newest = {t: np.full(count, _NEVER, np.int64) for t, count in group.topics.items()}
-    holders: dict[tuple[str, int], set[int]] = {}
-    first = {t: np.full(count, NOBODY, np.int32) for t, count in group.topics.items()}
-    refused: dict[str, int] = {}
-    disputed: dict[str, tuple[str, int]] = {}
-
+    """Settle every claim of the group.  Cost: a sort of each topic's claims."""
+    claimed: dict[str, list[tuple[int, Sequence[int]]]] = {topic: [] for topic in group.topics}
+    refused = [0] * len(group.members)
     for index, member in enumerate(group.members):
         for topic, numbers in member.owned.items():
-            count = group.topics.get(topic, 0)
-            wanted = np.asarray(numbers, np.int64)
-            there = wanted[(wanted >= 0) & (wanted < count)]
-            if wrong := len(wanted) - len(there):
-                refused[member.member_id] = refused.get(member.member_id, 0) + wrong
-            # A member that names a partition twice claims it once.
-            claimed = np.unique(there)
-            if not len(claimed):
-                continue
-            known = newest[topic][claimed]
-            wins = claimed[member.generation > known]
-            ties = claimed[member.generation == known]
-            newest[topic][wins] = member.generation
-            first[topic][wins] = index
-            if len(ties):
-                other = group.members[int(first[topic][ties[0]])].member_id
-                disputed[member.member_id] = other, disputed.get(member.member_id, ("", 0))[1] + len(ties)
-            owner[topic][wins] = index
-            owner[topic][ties] = NOBODY
-            # A newer claim frees the partition from older hands, even if the newer member has revoked it.
-            for partition in wins[holder[topic][wins] == CONTESTED].tolist():
-                del holders[topic, partition]
-            holder[topic][wins] = index if member.holds else NOBODY
-            if member.holds:
-                for partition in ties.tolist():
-                    before = int(holder[topic][partition])
-                    if before == NOBODY:
-                        holder[topic][partition] = index
-                        continue
-                    holder[topic][partition] = CONTESTED
-                    at = holders.setdefault((topic, partition), {before} if before >= 0 else set())
-                    at.add(index)
+            if topic in claimed:
+                claimed[topic].append((index, numbers))
+            else:
+                refused[index] += len(numbers)
 
-    for topic, owners in owner.items():
-        for index in np.unique(owners[owners >= 0]).tolist():
-            if topic not in group.members[index].topics:
-                owners[owners == index] = NOBODY
+    generations = np.array([m.generation for m in group.members], np.int64)
+    holds = np.array([m.holds for m in group.members], np.bool_)
+    owner, holder = {}, {}
+    holders: dict[tuple[str, int], frozenset[int]] = {}
+    disputed: dict[str, tuple[str, int]] = {}
+    for topic, claims in claimed.items():
+        owner[topic] = np.full(group.topics[topic], NOBODY, np.int32)
+        holder[topic] = np.full(group.topics[topic], NOBODY, np.int32)
+        if not claims:
+            continue
+        partition, by = _in_range(claims, group.topics[topic], refused)
+        order = np.lexsort((by, -generations[by], partition))
+        partition, by = partition[order], by[order]
+        starts = np.flatnonzero(np.diff(partition, prepend=NOBODY))
+        # Only claims of the newest generation of their partition count from here on; they come first.
+        newest = generations[by] == np.repeat(generations[by[starts]], np.diff(starts, append=len(by)))
+        partition, by = partition[newest], by[newest]
+        starts = np.flatnonzero(np.diff(partition, prepend=NOBODY))
+        sizes = np.diff(starts, append=len(by))
+        alone = sizes == 1
+        subscribed = np.array([topic in m.topics for m in group.members])
+        sole = by[starts[alone]]
+        owner[topic][partition[starts[alone]]] = np.where(subscribed[sole], sole, NOBODY)
+        holder[topic][partition[holds[by]]] = by[holds[by]]
+        for start, size in zip(starts[~alone].tolist(), sizes[~alone].tolist(), strict=True):
+            first, *others = by[start : start + size].tolist()
+            for other in others:
+                name, count = (
+                    group.members[other].member_id,
+                    disputed.get(group.members[other].member_id, ("", 0))[1],
+                )
+                disputed[name] = group.members[first].member_id, count + 1
+            live = frozenset(i for i in (first, *others) if holds[i])
+            if len(live) > 1:
+                holder[topic][partition[start]] = CONTESTED
+                holders[topic, int(partition[start])] = live
     return Claims(
         owner=MappingProxyType(owner),
         holder=MappingProxyType(holder),
-        holders=MappingProxyType({at: frozenset(who) for at, who in holders.items()}),
-        refused=MappingProxyType(refused),
+        holders=MappingProxyType(holders),
+        refused=MappingProxyType({m.member_id: n for m, n in zip(group.members, refused, strict=True) if n}),
         disputed=MappingProxyType(disputed),
     )
+
+
+def _in_range(
+    claims: list[tuple[int, Sequence[int]]], count: int, refused: list[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """One topic's claims as (partition, member) pairs, each once; those out of range are counted."""
+    partition = np.fromiter(chain.from_iterable(numbers for _, numbers in claims), np.int64)
+    by = np.repeat([index for index, _ in claims], [len(numbers) for _, numbers in claims])
+    there = (partition >= 0) & (partition < count)
+    for index in by[~there].tolist():
+        refused[index] += 1
+    pairs = np.unique(np.stack([partition[there], by[there]]), axis=1)
+    return pairs[0], pairs[1]

@@ -1,0 +1,17 @@
+# Thin: every rule is one command that also works without make.
+PYTHON ?= python3
+ARGS ?=
+
+.PHONY: demo test bench clean
+
+demo:   ## the main job: real data, a real broker, real consumers, one strategy beside another
+	@$(PYTHON) tools/bootstrap.py demo $(ARGS)
+
+test:   ## all checks: lint, types, layers, unit, property, integration
+	@$(PYTHON) tools/bootstrap.py test $(ARGS)
+
+bench:  ## how fast plans are, beside kafka-python
+	@$(PYTHON) tools/bootstrap.py bench $(ARGS)
+
+clean:  ## remove what the others made here
+	rm -rf .venv .venv-tox .tox out build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

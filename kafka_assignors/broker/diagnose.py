@@ -1,0 +1,61 @@
+"""Finds the line in a broker's log that says why it did not start."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+__all__ = ["says_port_taken", "telling_line"]
+
+_PORT_TAKEN = "[Aa]ddress already in use|port is already allocated"  # Java's and Docker's words
+_TAIL_BYTES = 256 * 1024
+_LONGEST = 300
+
+# The most telling first: what a person can act on, before the exceptions it is wrapped in.
+_TELLING = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^.*(?:No space left on device|Disk quota exceeded|File too large|Read-only file system).*$",
+        rf"^.*(?:{_PORT_TAKEN}).*$",
+        r"^.*Failed to acquire lock on file.*$",
+        r"^.*(?:Permission denied|AccessDeniedException).*$",
+        r"^.*ConfigException: .*$",
+        r"^.*(?:OutOfMemoryError|insufficient memory|Could not reserve enough space).*$",
+        r"^(?:Error: |Unrecognized |Invalid ).*$",
+        r"^.*(?:Cannot connect to the Docker daemon|Error response from daemon|pull access denied).*$",
+        r"^Caused by: .*$",
+        r"^(?:Exception in thread .*)?(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): .*$",
+        r"^.*(?:FATAL|ERROR).*$",
+        r"^.*Exception.*$",
+    )
+)
+_DECORATION = re.compile(
+    r"^(?:\[[^]]*\] )?(?:(?:FATAL|ERROR|WARN|INFO) )?(?:Caused by: |Exception in thread \S+ )*"
+)
+_CLASS = re.compile(r"^(?:[a-z][\w$]*\.)+([A-Z][\w$]*): ")
+
+
+def telling_line(log: str | Path) -> str:
+    """Return the one line of ``log`` that tells most, without time stamps and package names."""
+    try:
+        with Path(log).open("rb") as stream:
+            stream.seek(0, 2)
+            stream.seek(max(stream.tell() - _TAIL_BYTES, 0))
+            text = stream.read().decode("utf-8", "replace")
+    except OSError as error:
+        return f"its log cannot be read ({error.strerror})"
+    for pattern in _TELLING:
+        if found := pattern.search(text):
+            return _plain(found.group())
+    lines = [line for line in text.splitlines() if line.strip()]
+    return _plain(lines[-1]) if lines else "it wrote nothing"
+
+
+def says_port_taken(line: str) -> bool:
+    """Say whether a line that :func:`telling_line` found means that another process listens on the port."""
+    return re.search(_PORT_TAKEN, line) is not None
+
+
+def _plain(line: str) -> str:
+    line = _CLASS.sub(r"\1: ", _DECORATION.sub("", line.strip()))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,77 @@
+"""Downloads one jar at a time from a Maven repository.  Only this file knows ``jgo``."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from kafka_assignors.broker.lock import Jar
+from kafka_assignors.errors import BrokerError, MissingExtraError
+
+__all__ = ["MIRROR", "Downloader", "download"]
+
+MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository to use in place of jgo's default, the central one
+
+Downloader = Callable[[Jar], Path]
+
+_TIMEOUT_S = 30  # without a byte
+_ATTEMPTS = 2  # one dropped connection in 46 jars is not worth a person's attention; two are
+
+
+def download(into: Path) -> Downloader:
+    """Make a function that downloads a jar below the empty directory ``into``; threads may share it.
+
+    The function raises BrokerError when the jar cannot be had, and OSError (with ``errno``) when it cannot be
+    written.
+
+    Raises:
+        MissingExtraError: ``jgo`` is not installed.
+    """
+    try:
+        from jgo.maven import MavenContext
+    except ImportError as error:
+        raise MissingExtraError("demo", "jgo") from error
+    mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
+    repos = {"mirror": mirror} if mirror else None
+
+    def one(jar: Jar) -> Path:
+        failure: Exception | None = None
+        for attempt in range(_ATTEMPTS):
+            # jgo asserts that its target does not exist yet, so each attempt has a repository of its own.
+            context = MavenContext(repo_cache=into / str(attempt), remote_repos=repos, timeout=_TIMEOUT_S)
+            try:
+                return context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
+            except RuntimeError as error:  # how jgo says that no repository has it
+                raise BrokerError(f"{_where(mirror)} does not have {jar.filename}; {_advice()}") from error
+            except OSError as error:  # requests' errors are OSErrors without an errno
+                if error.errno is not None and error.errno in _DISK:
+                    raise
+                failure = error
+            except ValueError as error:  # requests: the mirror's URL is malformed
+                raise BrokerError(f"{MIRROR} is not a usable URL: {error}") from error
+        raise BrokerError(f"cannot fetch {jar.filename} from {_where(mirror)} ({_why(failure)}); {_advice()}")
+
+    return one
+
+
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def _where(mirror: str) -> str:
+    return f"the mirror {mirror}" if mirror else "Maven's central repository"
+
+
+def _advice() -> str:
+    return f"check the network and proxy, or set {MIRROR} to a Maven mirror"
+
+
+def _why(failure: BaseException | None) -> str:
+    """Name the innermost cause: urllib3 wraps "connection refused" four times, in 300 characters."""
+    while failure is not None:
+        inner = failure.__cause__ or failure.__context__ or getattr(failure, "reason", None)
+        if not isinstance(inner, BaseException):
+            return " ".join(str(getattr(failure, "strerror", None) or failure).split())[:200]
+        failure = inner
+    return "no reason given"

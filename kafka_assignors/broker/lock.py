@@ -1,0 +1,78 @@
+"""Reads ``jars.lock``: which jars there are, and what their bytes must be."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from kafka_assignors.errors import BrokerError
+
+__all__ = ["Jar", "digest", "kafka_version", "locked", "parse"]
+
+_ROW = re.compile(r"(\w+) +([\w.-]+):([\w.-]+):([\w.-]+) +([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Jar:
+    """One published jar, by its Maven coordinates, and the sha256 (hex) of its bytes."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def filename(self) -> str:
+        """The name Maven gives the file."""
+        return f"{self.artifact}-{self.version}.jar"
+
+
+def parse(text: str) -> dict[str, tuple[Jar, ...]]:
+    """Read a lock: the jars of each configuration, sorted.
+
+    Raises:
+        BrokerError: a line is not ``configuration group:artifact:version sha256``, or names a file twice.
+    """
+    jars: dict[str, list[Jar]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if (row := _ROW.fullmatch(line.rstrip())) is None:
+            raise BrokerError(f"jars.lock line {number}: not 'configuration group:artifact:version sha256'")
+        configuration, group, artifact, version, sha256 = row.groups()
+        jar = Jar(group, artifact, version, sha256)
+        if any(jar.filename == other.filename for other in jars.setdefault(configuration, [])):
+            raise BrokerError(f"jars.lock line {number}: {jar.filename} is there twice")
+        jars[configuration].append(jar)
+    return {configuration: tuple(sorted(found)) for configuration, found in jars.items()}
+
+
+@cache
+def _shipped() -> dict[str, tuple[Jar, ...]]:
+    return parse(resources.files("kafka_assignors.broker").joinpath("jars.lock").read_text(encoding="utf-8"))
+
+
+def locked(configuration: str) -> tuple[Jar, ...]:
+    """List the jars of ``configuration`` (``broker`` or ``spark``) in the lock that ships with this package.
+
+    Raises:
+        BrokerError: there is no such configuration.
+    """
+    try:
+        return _shipped()[configuration]
+    except KeyError:
+        known = ", ".join(sorted(_shipped()))
+        raise BrokerError(f"jars.lock has no configuration {configuration!r}, only {known}") from None
+
+
+def digest(jars: tuple[Jar, ...]) -> str:
+    """Sum the locked jars up in one hex string: it changes when any of them does."""
+    return hashlib.sha256("\n".join(f"{jar.filename} {jar.sha256}" for jar in jars).encode()).hexdigest()
+
+
+def kafka_version() -> str:
+    """Say which Kafka the broker is, from the lock."""
+    return next(jar.version for jar in locked("broker") if jar.artifact == "kafka-clients")

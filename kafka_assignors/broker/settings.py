@@ -1,0 +1,70 @@
+"""The broker's settings, the same for every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["HEAP", "JVM_OPTIONS", "SETTINGS", "environment", "listeners", "render"]
+
+HEAP = "-Xmx256m"  # 325 MB resident; the default of 1 GB buys nothing at this size
+
+# Quick to start rather than quick to run.  But for the last, a JVM leaves a file in /tmp when it is killed.
+JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
+
+SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "auto.create.topics.enable": "true",
+        "num.partitions": "4",
+        # One node, so one replica; and few partitions of the internal topics, each of which is a directory.
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "share.coordinator.state.topic.num.partitions": "4",
+        # 3 s in production, to gather members that start together; here it would only slow every test down.
+        "group.initial.rebalance.delay.ms": "0",
+        # A cleaner's buffer is 128 MB by default, half the heap.
+        "log.cleaner.dedupe.buffer.size": "2097152",
+    }
+)
+
+
+def listeners(host: str, port: int, controller_port: int) -> dict[str, str]:
+    """Name the two sockets of a broker on this machine."""
+    return {
+        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{host}:{port}",
+        "controller.quorum.voters": f"1@{host}:{controller_port}",
+    }
+
+
+def render(properties: Mapping[str, str]) -> str:
+    """Write a Java properties file.  Java reads it as Latin-1, and a backslash as the start of an escape."""
+    return "".join(f"{_escape(name, ' :=#!')}={_escape(value, '')}\n" for name, value in properties.items())
+
+
+def environment(properties: Mapping[str, str]) -> dict[str, str]:
+    """Spell the properties as the container image wants them: ``a.b_c-d`` is ``KAFKA_A_B__C___D``."""
+    spelling = str.maketrans({".": "_", "_": "__", "-": "___"})
+    return {f"KAFKA_{name.translate(spelling).upper()}": value for name, value in properties.items()}
+
+
+def _escape(text: str, special: str) -> str:
+    known = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+    known |= {c: f"\\{c}" for c in special}
+    escaped = "".join(known.get(c, c) for c in text)
+    if escaped.startswith(" "):  # else Java takes it for the space around the "="
+        escaped = f"\\{escaped}"
+    utf16 = (escaped[i : i + 1].encode("utf-16-be").hex() for i in range(len(escaped)))
+    return "".join(
+        c if " " <= c <= "~" else "".join(f"\\u{code[i : i + 4]}" for i in range(0, len(code), 4))
+        for c, code in zip(escaped, utf16, strict=True)
+    )

@@ -1,0 +1,168 @@
+"""``kafka-assignors broker``: a development broker that outlives the command which started it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, start_broker, state
+from kafka_assignors.broker.diagnose import telling_line
+from kafka_assignors.errors import BrokerError
+
+__all__ = ["command"]
+
+
+@click.group("broker")
+def command() -> None:
+    """Start, stop and look at the development broker: one Kafka node on this machine.
+
+    Needs either Docker, or Java 17 or newer; the broker's jars (43 MB) are fetched once.
+    """
+
+
+@command.command()
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "docker", "jars"]),
+    default="auto",
+    show_default=True,
+    help="What runs it; auto is Docker when an engine answers, else jars.",
+)
+@click.option("--port", type=click.IntRange(1, 65535), help="Where it listens.  [default: a free port]")
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where its data and log go, and stay.  [default: a temporary directory]",
+)
+@click.option("--foreground", is_flag=True, help="Stay, and stop the broker on Ctrl-C.")
+def start(*, backend: Backend, port: int | None, data_dir: Path | None, foreground: bool) -> None:
+    """Start the broker, unless it runs; print its address for clients.
+
+    Standard output gets the address alone, so that a script can take it from there.
+    """
+    with state.only_one():
+        if (running := state.load()) is not None:
+            _refuse_another(running, backend, port, data_dir)
+            click.echo("the broker is already running; stop it with: kafka-assignors broker stop", err=True)
+            click.echo(running.bootstrap)
+            return
+        with _bars() as on_progress:
+            broker = start_broker(backend, data_dir=data_dir, port=port, on_progress=on_progress)
+        try:
+            state.remember(broker, temporary=data_dir is None)
+            if not foreground:
+                broker.detach()
+        except BaseException:  # Ctrl-C too: either it is remembered and lives on, or it is gone
+            _end(broker)
+            raise
+    if foreground:
+        _stay(broker)
+        return
+    click.echo("the broker is running; stop it with: kafka-assignors broker stop", err=True)
+    click.echo(broker.bootstrap)
+
+
+@command.command()
+def stop() -> None:
+    """Stop the broker; that it does not run is fine."""
+    with state.only_one():
+        stopped = state.stop()
+    click.echo(
+        "no broker is running" if stopped is None else f"stopped the broker at {stopped.bootstrap}", err=True
+    )
+
+
+@command.command()
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def status(*, output: str) -> None:
+    """Say whether the broker runs, and where.  Exit code 0 if it does, 1 if not."""
+    running = state.load()
+    facts = {"running": running is not None} | (asdict(running) if running else {})
+    if output == "json":
+        click.echo(json.dumps(facts))
+    elif running is None:
+        click.echo("no broker is running; start one with: kafka-assignors broker start")
+    else:
+        table = Table(show_header=False, box=None)
+        for name in ("bootstrap", "backend", "pid", "data_dir", "log"):
+            table.add_row(name.replace("_", " "), str(facts[name]))
+        Console().print(table, soft_wrap=True)
+    if running is None:
+        raise SystemExit(1)
+
+
+def _refuse_another(
+    running: state.Running, backend: Backend, port: int | None, data_dir: Path | None
+) -> None:
+    """Raise when the caller asks for a broker other than the one that runs."""
+    for asked, actual in (
+        (port and f"port {port}", f"port {running.bootstrap.rpartition(':')[2]}"),
+        (
+            data_dir and f"data directory {data_dir.expanduser().absolute()}",
+            f"data directory {running.data_dir}",
+        ),
+        (backend != "auto" and f"backend {backend}", f"backend {running.backend}"),
+    ):
+        if asked and asked != actual:
+            raise BrokerError(
+                f"a broker with {actual} is running, not {asked}: kafka-assignors broker stop, then again"
+            )
+
+
+def _stay(broker: DevelopmentBroker) -> None:
+    click.echo("the broker is running; stop it with Ctrl-C", err=True)
+    click.echo(broker.bootstrap)
+    try:
+        broker.wait()
+        if broker.failed:
+            raise BrokerError(f"the broker ended: {telling_line(broker.log_path)} (log: {broker.log_path})")
+    except KeyboardInterrupt:
+        click.echo("stopping the broker", err=True)
+    finally:
+        _end(broker)
+
+
+def _end(broker: DevelopmentBroker) -> None:
+    broker.stop(keep_log=broker.failed)
+    state.forget(broker.pid)
+
+
+@contextmanager
+def _bars() -> Iterator[OnProgress]:
+    """Show progress as bars on a terminal, as one line a step elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        seen: set[str] = set()
+
+        def lines(progress: Progress) -> None:
+            if progress.step not in seen:
+                seen.add(progress.step)
+                click.echo(progress.step, err=True)
+
+        yield lines
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Bars(*columns, console=console, transient=True) as bars:
+        tasks = {}
+
+        def draw(progress: Progress) -> None:
+            if progress.step not in tasks:
+                tasks[progress.step] = bars.add_task(progress.step, total=progress.total)
+            bars.update(tasks[progress.step], completed=progress.done, total=progress.total)
+
+        yield draw

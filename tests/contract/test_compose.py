@@ -1,0 +1,171 @@
+"""What can be said of the files in ``docker/`` without an engine; with one, ``docker compose config`` too."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_assignors.broker.docker import PORT, VERSION, compose_file
+from kafka_assignors.broker.lock import kafka_version
+from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, environment, listeners
+
+ROOT = Path(__file__).parents[2]
+BY_HAND = ROOT / "docker" / "compose.yml"
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
+
+# Of the compose specification, what is used here; a typing error would only show where there is an engine.
+SERVICE_KEYS = {"image", "ports", "environment", "healthcheck", "stop_grace_period"}
+HEALTHCHECK_KEYS = {"test", "interval", "timeout", "retries", "start_period"}
+# ${NAME:-default}, ${NAME:?message}, or a plain reference, which compose turns into nothing with a warning.
+REFERENCE = re.compile(r"\$(?:\{(?P<name>\w+)(?P<rest>[^}]*)\}|\w+)")
+
+
+def interpolate(text: str, env: dict[str, str]) -> str:
+    """Do what Compose does with ``${NAME:-default}``."""
+    return REFERENCE.sub(lambda found: env.get(found["name"]) or found["rest"].removeprefix(":-"), text)
+
+
+def service(env: dict[str, str] | None = None) -> dict[str, Any]:
+    """Return the one service, as Compose would see it under ``env``."""
+    parsed = yaml.safe_load(interpolate(compose_file().read_text(encoding="utf-8"), env or {}))
+    assert parsed.keys() == {"services"}
+    assert parsed["services"].keys() == {"kafka"}
+    kafka: dict[str, Any] = parsed["services"]["kafka"]
+    return kafka
+
+
+def test_only_keys_of_the_specification_are_used() -> None:
+    kafka = service()
+    assert kafka.keys() <= SERVICE_KEYS
+    assert kafka["healthcheck"].keys() == HEALTHCHECK_KEYS
+
+
+def test_every_variable_has_a_default_or_says_that_it_is_required() -> None:
+    references = list(REFERENCE.finditer(compose_file().read_text(encoding="utf-8")))
+    assert {found["name"] for found in references} == {PORT, VERSION}
+    for found in references:
+        assert re.match(r":-.|:\?.", found["rest"]), found.group()
+
+
+def test_the_image_is_of_the_version_of_the_jars() -> None:
+    assert service()["image"] == f"apache/kafka:{kafka_version()}"
+
+
+def test_both_brokers_have_the_same_settings() -> None:
+    ours = {name: value for name, value in service()["environment"].items() if not name.endswith("_OPTS")}
+    addresses = environment({**listeners("", 0, 0), "log.dirs": ""})
+    assert {name: value for name, value in ours.items() if name not in addresses} == environment(SETTINGS)
+    assert ours.keys() == environment(SETTINGS).keys() | addresses.keys()
+
+
+def test_both_jvms_have_the_same_options() -> None:
+    options = service()["environment"]
+    assert options["KAFKA_HEAP_OPTS"] == HEAP
+    assert tuple(options["KAFKA_JVM_PERFORMANCE_OPTS"].split()) == JVM_OPTIONS
+
+
+@pytest.mark.parametrize("port", [9092, 41234])
+def test_clients_are_sent_back_to_the_port_that_is_published_on_loopback_only(port: int) -> None:
+    kafka = service({PORT: str(port)})
+    options = kafka["environment"]
+    assert kafka["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert options["KAFKA_ADVERTISED_LISTENERS"] == f"PLAINTEXT://127.0.0.1:{port}"
+    assert f"PLAINTEXT://:{port}" in options["KAFKA_LISTENERS"].split(",")
+    controller = options["KAFKA_CONTROLLER_QUORUM_VOTERS"].removeprefix("1@")
+    assert f"CONTROLLER://{controller}" in options["KAFKA_LISTENERS"].split(",")
+    assert kafka["healthcheck"]["test"][-1] == f"127.0.0.1:{port}"
+
+
+def test_all_values_are_strings_as_the_image_reads_them() -> None:
+    assert {type(value) for value in service()["environment"].values()} == {str}
+
+
+def test_the_file_for_hands_includes_the_one_the_package_runs() -> None:
+    by_hand = yaml.safe_load(BY_HAND.read_text(encoding="utf-8"))
+    (included,) = by_hand["include"]
+    assert (BY_HAND.parent / included).resolve() == compose_file().resolve()
+
+
+@pytest.mark.parametrize("file", [compose_file(), BY_HAND], ids=["package", "by hand"])
+def test_compose_itself_accepts_the_file(file: Path) -> None:
+    command = next((c for c in ("docker compose", "docker-compose") if works(f"{c} version")), None)
+    if command is None:
+        pytest.skip("no Compose here; it needs no engine for this")
+    checked = subprocess.run(
+        [*shlex.split(command), "-f", file, "config", "--quiet"], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def works(command: str) -> bool:
+    """Say whether ``command`` exists and succeeds."""
+    words = shlex.split(command)
+    return (
+        bool(shutil.which(words[0]))
+        and not subprocess.run(words, capture_output=True, check=False).returncode
+    )
+
+
+# --- Dockerfile ---
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Return the Dockerfile's instructions with their arguments, joined where a line ends in a backslash."""
+    text = re.sub(r"\\\n\s*", " ", DOCKERFILE.read_text(encoding="utf-8"))
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in lines]
+
+
+def test_the_image_is_built_in_stages_and_takes_only_what_exists() -> None:
+    stages: list[str] = []
+    for name, rest in instructions():
+        if name == "FROM":
+            stages.append(rest.partition(" AS ")[2])
+        if name != "COPY":
+            continue
+        options = [word for word in rest.split() if word.startswith("--")]
+        *sources, _ = [word for word in rest.split() if not word.startswith("--")]
+        if options:
+            assert options[0].removeprefix("--from=") in stages[:-1]
+        else:
+            assert len(stages) == 1, "the last stage takes nothing from the checkout"
+            for source in sources:
+                assert (ROOT / source).exists()
+    assert len(stages) == 2
+
+
+def test_the_image_runs_the_command_line_as_nobody_in_particular() -> None:
+    last = len(instructions()) - 1 - [name for name, _ in instructions()][::-1].index("FROM")
+    final = dict(instructions()[last:])
+    assert final["ENTRYPOINT"] == '["kafka-assignors"]'
+    assert f"--uid 10001 {final['USER']}" in final["RUN"]
+    assert final["USER"] not in {"root", "0"}
+
+
+def test_every_base_image_has_a_tag() -> None:
+    for name, rest in instructions():
+        if name == "FROM":
+            assert re.fullmatch(r"python:3\.1\d-slim(?: AS \w+)?", rest)
+
+
+def test_the_builder_gets_what_pip_needs_and_nothing_else() -> None:
+    ignore = (ROOT / "docker" / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in ignore if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    assert {"!kafka_assignors", "!setup.cfg", "!pyproject.toml", "!README.md", "!LICENSE"} <= set(rules)
+
+
+def test_extras_of_the_image_exist() -> None:
+    run = next(rest for name, rest in instructions() if name == "RUN")
+    extras = re.search(r"/src\[([\w,]+)\]", run)
+    assert extras is not None
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    for extra in extras.group(1).split(","):
+        assert re.search(rf"^{extra} =$", setup, re.MULTILINE)

@@ -1,0 +1,105 @@
+"""One real broker for all integration tests, and fresh names on it.
+
+``KAFKA_ASSIGNORS_TEST_BROKER`` says which: ``host:port`` of one that runs already, ``docker``, ``jars``, or
+``auto`` (the default: Docker when an engine answers, else the jars).  Without a broker the tests fail; they
+never skip.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from kafka_assignors.broker import development_broker
+from kafka_assignors.broker.docker import PORT, compose_command, compose_file
+from kafka_assignors.broker.ports import free_ports
+
+WANTED = "KAFKA_ASSIGNORS_TEST_BROKER"
+
+
+class FreshNames:
+    """Topics and groups that no other test uses.
+
+    Args:
+        bootstrap: the broker's ``host:port``.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    def group(self, prefix: str = "group") -> str:
+        """Make up the id of a group that has no history."""
+        return f"{prefix}-{uuid.uuid4().hex[:12]}"
+
+    def topic(self, partitions: int = 1, prefix: str = "topic") -> str:
+        """Create a topic; return its name."""
+        return self.topics(partitions, prefix=prefix)[0]
+
+    def topics(self, *partitions: int, prefix: str = "topic") -> list[str]:
+        """Create one topic per number of partitions, in one request; return their names."""
+        names = [f"{prefix}-{uuid.uuid4().hex[:12]}" for _ in partitions]
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            admin.create_topics(
+                [
+                    NewTopic(n, num_partitions=p, replication_factor=1)
+                    for n, p in zip(names, partitions, strict=True)
+                ]
+            )
+        finally:
+            admin.close()
+        return names
+
+
+@pytest.fixture(scope="session")
+def kafka_bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
+    """``host:port`` of a broker for the whole session."""
+    wanted = os.environ.get(WANTED, "auto")
+    if ":" in wanted:
+        yield wanted
+    elif wanted == "docker" or (wanted == "auto" and compose_command() is not None):
+        # Not in the signature: the fixture starts containers the moment it is asked for.
+        request.getfixturevalue("docker_services")
+        port = int(os.environ[PORT])
+        yield f"{request.getfixturevalue('docker_ip')}:{port}"
+    elif wanted in {"auto", "jars"}:
+        with development_broker("jars") as broker:
+            yield broker.bootstrap
+    else:
+        pytest.fail(f"{WANTED}={wanted}: know host:port, docker, jars and auto", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def fresh(kafka_bootstrap: str) -> FreshNames:
+    """Make topics and group ids of one's own."""
+    return FreshNames(kafka_bootstrap)
+
+
+# --- pytest-docker's own fixtures, overridden ---
+
+
+@pytest.fixture(scope="session")
+def docker_compose_command() -> str:
+    """Take the compose that answers; pytest-docker would take ``docker compose`` unseen."""
+    if (found := compose_command()) is None:
+        pytest.fail(f"{WANTED}=docker, but no Docker engine with Compose answers", pytrace=False)
+    return " ".join(found)
+
+
+@pytest.fixture(scope="session")
+def docker_compose_file() -> str:
+    """Test against the very file the package runs."""
+    return str(compose_file())
+
+
+@pytest.fixture(scope="session")
+def docker_setup() -> Iterator[list[str]]:
+    """Start on a free port, and wait for the file's health check."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PORT, str(free_ports(1)[0]))
+        yield ["up --detach --wait --wait-timeout 180"]

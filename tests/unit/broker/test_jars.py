@@ -1,0 +1,207 @@
+"""Fetching the locked jars, from a real HTTP server, into a cache of the test's own."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.lock import Jar, locked
+from kafka_assignors.broker.progress import Progress
+from kafka_assignors.errors import BrokerError, MissingExtraError
+from tests.unit.broker.mirror import Mirror
+from tests.unit.broker.waiting import until
+
+# jgo leaves the connection of a "404 Not Found" to the garbage collector, which says so.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed.*socket:ResourceWarning")
+
+CONTENTS = {name: name.encode() * 20_000 for name in ("alpha", "beta", "gamma")}
+
+CHILD = """
+import sys
+from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.lock import Jar
+from kafka_assignors.errors import KafkaAssignorsError
+jars = tuple(Jar(*row.split()) for row in sys.argv[1:])
+try:
+    print(len(fetch_jars("test", jars=jars)))
+except KafkaAssignorsError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def mirror(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    with Mirror(CONTENTS) as running:
+        monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", running.url + "/")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield running
+    gc.collect()  # while the filter above holds
+
+
+def child(
+    jars: tuple[Jar, ...], prelude: str = "", limit: Callable[[], None] | None = None
+) -> subprocess.Popen[str]:
+    """Fetch in a process of its own."""
+    rows = [f"{jar.group} {jar.artifact} {jar.version} {jar.sha256}" for jar in jars]
+    return subprocess.Popen(
+        [sys.executable, "-c", prelude + CHILD, *rows],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        preexec_fn=limit,  # noqa: PLW1509  nothing of ours runs in another thread here that holds a lock
+    )
+
+
+def test_every_jar_arrives_whole_under_its_own_name(mirror: Mirror) -> None:
+    files = fetch_jars("test", jars=mirror.jars)
+    assert [file.name for file in files] == ["alpha-1.0.jar", "beta-1.0.jar", "gamma-1.0.jar"]
+    assert [file.read_bytes() for file in files] == list(CONTENTS.values())
+
+
+def test_progress_counts_the_jars_that_had_to_be_fetched(mirror: Mirror) -> None:
+    fetch_jars("test", jars=mirror.jars[:1])
+    seen: list[Progress] = []
+    fetch_jars("test", jars=mirror.jars, on_progress=seen.append)
+    assert [(p.step, p.done, p.total) for p in seen] == [("fetching jars", n, 3) for n in range(4)]
+
+
+def test_the_second_time_needs_neither_network_nor_jgo(mirror: Mirror) -> None:
+    files = fetch_jars("test", jars=mirror.jars)
+    mirror.close()
+    seen: list[Progress] = []
+    assert fetch_jars("test", jars=mirror.jars, on_progress=seen.append) == files
+    assert seen == []
+    out, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=60)
+    assert (out.strip(), err) == ("3", "")
+
+
+@pytest.mark.parametrize("damage", [b"short", b"x" * len(CONTENTS["beta"])], ids=["truncated", "same size"])
+def test_a_damaged_jar_is_fetched_again_and_only_that_one(mirror: Mirror, damage: bytes) -> None:
+    files = fetch_jars("test", jars=mirror.jars)
+    files[1].write_bytes(damage)
+    mirror.asked.clear()
+    fetch_jars("test", jars=mirror.jars)
+    assert files[1].read_bytes() == CONTENTS["beta"]
+    assert mirror.asked == ["beta"]
+
+
+def test_a_lost_or_broken_stamp_costs_hashing_not_fetching(mirror: Mirror) -> None:
+    files = fetch_jars("test", jars=mirror.jars)
+    stamp = files[0].with_name("verified.json")
+    for text in ("", "[]", '{"alpha-1.0.jar": 3}', "{"):
+        stamp.write_text(text)
+        mirror.asked.clear()
+        fetch_jars("test", jars=mirror.jars)
+        assert mirror.asked == []
+
+
+def test_wrong_bytes_are_refused_and_leave_nothing_behind(mirror: Mirror, cache: Path) -> None:
+    mirror.contents["/maven/test/group/beta/1.0/beta-1.0.jar"] = b"something else"
+    with pytest.raises(
+        BrokerError, match=r"^beta-1\.0\.jar: sha256 is .*KAFKA_ASSIGNORS_MAVEN_URL$"
+    ) as caught:
+        fetch_jars("test", jars=mirror.jars)
+    assert "\n" not in str(caught.value)
+    assert not list(cache.rglob("beta*"))
+    assert not list(cache.rglob(".partial-*"))
+
+
+def test_a_jar_the_mirror_lacks_is_named(mirror: Mirror) -> None:
+    absent = Jar("test.group", "delta", "1.0", "0" * 64)
+    with pytest.raises(BrokerError, match=r"does not have delta-1\.0\.jar; .*KAFKA_ASSIGNORS_MAVEN_URL"):
+        fetch_jars("test", jars=(absent,))
+
+
+def test_no_network_is_one_line_that_says_how_to_go_on(mirror: Mirror) -> None:
+    mirror.close()
+    with pytest.raises(
+        BrokerError, match=r"cannot fetch \w+-1\.0\.jar .*refused.*KAFKA_ASSIGNORS_MAVEN_URL"
+    ) as caught:
+        fetch_jars("test", jars=mirror.jars)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_mirror_that_is_no_url_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", "not a url")
+    with pytest.raises(BrokerError, match="KAFKA_ASSIGNORS_MAVEN_URL"):
+        fetch_jars("test", jars=(Jar("test.group", "delta", "1.0", "0" * 64),))
+
+
+def test_one_dropped_connection_is_not_worth_an_error(mirror: Mirror) -> None:
+    mirror.drop = {"alpha"}
+    files = fetch_jars("test", jars=mirror.jars)
+    assert files[0].read_bytes() == CONTENTS["alpha"]
+    assert mirror.asked.count("alpha") == 2
+
+
+def test_processes_at_once_do_not_disturb_each_other(mirror: Mirror, cache: Path) -> None:
+    children = [child(mirror.jars) for _ in range(4)]
+    for each in children:
+        assert each.communicate(timeout=60) == ("3\n", "")
+    mirror.close()
+    files = fetch_jars("test", jars=mirror.jars)
+    assert [file.read_bytes() for file in files] == list(CONTENTS.values())
+    assert not list(cache.rglob(".partial-*"))
+
+
+def test_what_a_killed_process_left_is_not_trusted_and_swept_later(mirror: Mirror, cache: Path) -> None:
+    mirror.hang = {"beta"}
+    killed = child(mirror.jars)
+    until(lambda: list(cache.rglob("beta-1.0.jar")), "the download to begin")
+    killed.kill()
+    killed.communicate()
+    mirror.release.set()
+    mirror.hang.clear()
+    (left,) = cache.rglob(".partial-*")
+    assert [file.read_bytes() for file in fetch_jars("test", jars=mirror.jars)] == list(CONTENTS.values())
+    assert left.exists()  # it might be that of a process at work
+    os.utime(left, (0, 0))
+    fetch_jars("test", jars=mirror.jars)[0].unlink()
+    fetch_jars("test", jars=mirror.jars)
+    assert not left.exists()
+
+
+def test_a_full_disk_is_named_with_the_way_out(mirror: Mirror) -> None:
+    def no_large_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    out, err = child(mirror.jars, limit=no_large_files).communicate(timeout=60)
+    assert out == ""
+    assert err.startswith("cannot keep the jars in ")
+    assert err.rstrip().endswith(
+        "File too large; set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB to spare"
+    )
+
+
+def test_a_cache_that_cannot_be_made_is_named(mirror: Mirror, cache: Path) -> None:
+    cache.write_text("a file")
+    with pytest.raises(
+        BrokerError, match=r"cannot keep the jars in .*: Not a directory; set KAFKA_ASSIGNORS_CACHE"
+    ):
+        fetch_jars("test", jars=mirror.jars)
+
+
+def test_without_jgo_the_extra_is_named(mirror: Mirror) -> None:
+    _, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=60)
+    assert err.strip() == str(MissingExtraError("demo", "jgo"))
+
+
+def test_the_shipped_configurations_are_what_the_broker_and_spark_need() -> None:
+    assert len(locked("broker")) == 46
+    assert len(locked("spark")) == 5

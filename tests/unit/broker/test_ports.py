@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_assignors.broker.ports import HOST, answers, free_ports, require_free
+from kafka_assignors.errors import BrokerError
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server((HOST, 0)) as server:
+        yield server
+
+
+def reply_once(listener: socket.socket, reply: bytes) -> threading.Thread:
+    """Answer the next request with ``reply`` and hang up."""
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1024)
+            connection.sendall(reply)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+def test_ports_are_distinct_and_can_be_listened_on() -> None:
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+    for port in ports:
+        require_free(port)
+
+
+def test_a_taken_port_is_named(listener: socket.socket) -> None:
+    port = listener.getsockname()[1]
+    with pytest.raises(BrokerError, match=rf"^cannot listen on port {port} \(Address already in use\)"):
+        require_free(port)
+
+
+@pytest.mark.parametrize("port", [-1, 0, 65536])
+def test_a_number_that_is_no_port_is_named(port: int) -> None:
+    with pytest.raises(BrokerError, match=rf"^port {port}: not a TCP port"):
+        require_free(port)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may listen anywhere")
+def test_a_privileged_port_is_named() -> None:
+    with pytest.raises(BrokerError, match=r"^cannot listen on port 81 \(Permission denied\)"):
+        require_free(81)
+
+
+@pytest.mark.parametrize(
+    ("reply", "ready"),
+    [
+        (b"\0\0\0\x0a" + b"\0\0\0\0" + b"\0\0" + b"\0\0\0\0", True),
+        (b"\0\0\0\x06" + b"\0\0\0\0" + b"\0\x23", False),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", False),
+        (b"\0\0", False),
+        (b"", False),
+    ],
+    ids=["kafka", "kafka with an error", "a web server", "cut short", "hangs up"],
+)
+def test_only_a_kafka_that_serves_answers(listener: socket.socket, reply: bytes, ready: bool) -> None:
+    thread = reply_once(listener, reply)
+    assert answers(listener.getsockname()[1]) is ready
+    thread.join()
+
+
+def test_one_that_accepts_and_says_nothing_does_not_answer(listener: socket.socket) -> None:
+    assert not answers(listener.getsockname()[1], timeout_s=0.1)
+
+
+def test_nobody_there_does_not_answer() -> None:
+    assert not answers(free_ports(1)[0])

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka_assignors.broker.settings import SETTINGS, environment, listeners, render
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("a.b", "1", "a.b=1\n"),
+        ("path", "C:\\dir", "path=C:\\\\dir\n"),
+        ("two", "one\ntwo\r\t", "two=one\\ntwo\\r\\t\n"),
+        ("lead", "  x ", "lead=\\  x \n"),
+        ("key with:=#!", "a=b:c#d", "key\\ with\\:\\=\\#\\!=a=b:c#d\n"),
+        ("umlaut", "ä€", "umlaut=\\u00e4\\u20ac\n"),
+        ("astral", "😀", "astral=\\ud83d\\ude00\n"),
+        ("empty", "", "empty=\n"),
+    ],
+)
+def test_java_reads_back_what_was_meant(name: str, value: str, line: str) -> None:
+    assert render({name: value}) == line
+
+
+def test_the_image_is_told_by_variables() -> None:
+    assert environment({"log.dirs": "x", "a-b_c.d": "y"}) == {"KAFKA_LOG_DIRS": "x", "KAFKA_A___B__C_D": "y"}
+
+
+def test_the_broker_tells_clients_the_address_it_listens_on() -> None:
+    names = listeners("127.0.0.1", 1234, 5678)
+    assert names["advertised.listeners"] in names["listeners"].split(",")
+    assert names["controller.quorum.voters"] == "1@127.0.0.1:5678"
+
+
+def test_one_node_asks_for_no_second_replica() -> None:
+    assert {SETTINGS[name] for name in SETTINGS if "replication.factor" in name or "min.isr" in name} == {"1"}

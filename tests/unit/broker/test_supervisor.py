@@ -1,0 +1,171 @@
+"""The supervisor, with small programs in the broker's place."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafka_assignors.broker.supervised import Spec, Supervised
+from tests.unit.broker.waiting import alive, until
+
+SLEEP = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEP
+
+# A program that starts a supervisor, says its pid, and does what it is told next.
+PROGRAM = """
+import json, os, sys, time
+from kafka_assignors.broker.supervised import Spec, Supervised
+supervised = Supervised(Spec(**json.loads(sys.argv[1])), os.environ)
+if sys.argv[2] == "fork" and os.fork() == 0:  # holds the pipe open after its parent is gone
+    time.sleep(600)
+print(supervised.pid, flush=True)
+sys.stdin.readline()
+if sys.argv[2] == "detach":
+    supervised.detach()
+"""
+
+
+class Place:
+    """A scratch directory with a program in it that waits to be ended."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.scratch = tmp_path / "scratch"
+        self.scratch.mkdir()
+        self.pid_file = tmp_path / "child.pid"
+        self.log = self.scratch / "broker.log"
+
+    def spec(self, *commands: Sequence[str], grace_s: float = 10.0, afterwards: Sequence[str] = ()) -> Spec:
+        """Make a spec of ``commands``, by default one that sleeps."""
+        return Spec(
+            commands=commands or (self.python(SLEEP),),
+            cwd=str(self.scratch),
+            log=str(self.log),
+            scratch=str(self.scratch),
+            grace_s=grace_s,
+            afterwards=(afterwards,) if afterwards else (),
+        )
+
+    def python(self, code: str) -> list[str]:
+        """Make the command that runs ``code``, which gets the pid file's name."""
+        return [sys.executable, "-c", code, str(self.pid_file)]
+
+    def child(self) -> psutil.Process:
+        """Wait for the program to run; return its process."""
+        until(lambda: self.pid_file.exists() and self.pid_file.read_text(), "the child to run")
+        return psutil.Process(int(self.pid_file.read_text()))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def program(spec: Spec, what: str = "hold") -> tuple[subprocess.Popen[str], psutil.Process]:
+    """Run PROGRAM; return it and its supervisor."""
+    fields = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, json.dumps(fields), what],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    return process, psutil.Process(int(process.stdout.readline()))
+
+
+def test_stop_ends_the_broker_and_removes_its_directory(place: Place) -> None:
+    supervised = Supervised(place.spec(), os.environ)
+    child = place.child()
+    supervised.stop()
+    assert not alive(child)
+    assert not place.scratch.exists()
+    assert not supervised.failed
+    supervised.stop()  # twice is fine
+
+
+def test_a_broker_that_ignores_sigterm_is_killed(place: Place) -> None:
+    supervised = Supervised(place.spec(place.python(STUBBORN), grace_s=0.2), os.environ)
+    child = place.child()
+    supervised.stop()
+    assert not alive(child)
+
+
+def test_a_program_killed_with_9_leaves_nothing(place: Place) -> None:
+    process, supervisor = program(place.spec())
+    child = place.child()
+    process.kill()
+    process.communicate()
+    until(lambda: not alive(child) and not alive(supervisor), "both to end")
+    assert not place.scratch.exists()
+
+
+def test_nor_when_a_fork_of_it_still_holds_the_pipe(place: Place) -> None:
+    process, supervisor = program(place.spec(), "fork")
+    child = place.child()
+    (fork,) = [p for p in psutil.Process(process.pid).children() if p.pid != supervisor.pid]
+    process.kill()
+    process.wait()
+    until(lambda: not alive(child) and not alive(supervisor), "both to end")
+    assert alive(fork)
+    fork.kill()
+    process.communicate()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux kills a child with its parent")
+def test_a_supervisor_killed_with_9_takes_the_broker_with_it(place: Place) -> None:
+    supervised = Supervised(place.spec(), os.environ)
+    child = place.child()
+    os.kill(supervised.pid, signal.SIGKILL)
+    until(lambda: not alive(child), "the child to end")
+    supervised.stop()
+    assert not place.scratch.exists()
+
+
+def test_a_detached_broker_outlives_its_program_until_sigterm(place: Place) -> None:
+    process, supervisor = program(place.spec(), "detach")
+    child = place.child()
+    process.communicate("\n")
+    assert process.returncode == 0
+    with pytest.raises(psutil.TimeoutExpired):  # longer than it takes to notice another parent
+        supervisor.wait(1.5)
+    assert alive(child)
+    supervisor.terminate()
+    until(lambda: not alive(child) and not alive(supervisor), "both to end")
+    assert not place.scratch.exists()
+
+
+def test_commands_run_in_turn_until_one_fails_and_the_log_is_spared(place: Place) -> None:
+    supervised = Supervised(
+        place.spec(
+            place.python("print('one', flush=True); open('other', 'w').close()"),
+            place.python("import sys; print('two', flush=True); sys.exit(7)"),
+            place.python("print('three', flush=True)"),
+        ),
+        os.environ,
+    )
+    assert supervised.wait(30)
+    assert supervised.failed
+    assert [file.name for file in place.scratch.iterdir()] == ["broker.log"]
+    assert place.log.read_text() == "one\ntwo\n"
+    supervised.stop()
+    assert not place.scratch.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_must_be_done_afterwards_is_done(place: Place, tmp_path: Path, number: signal.Signals) -> None:
+    done = tmp_path / "done"
+    supervised = Supervised(place.spec(afterwards=["touch", str(done)]), os.environ)
+    child = place.child()
+    os.kill(supervised.pid, number)
+    until(lambda: not alive(child), "the child to end")
+    supervised.stop()
+    assert done.exists()

