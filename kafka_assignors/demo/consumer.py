@@ -1,0 +1,175 @@
+"""The members' consumer; with ``sender`` and ``cluster`` the demo's only door to kafka-python."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Literal
+
+import kafka
+from kafka.errors import (
+    CommitFailedError,
+    IllegalGenerationError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.structs import MemberState, TopicPartition
+
+from kafka_assignors.adapter import OwnershipListener
+from kafka_assignors.adapter import strategy as find_strategy
+from kafka_assignors.errors import BrokerError
+
+Call = Literal["assigned", "revoked", "lost"]
+
+#: Fetching at most about 50 records a partition at a time keeps one deep partition from starving a member's
+#: others: kafka-python hands out what it fetched partition by partition.
+FETCH_BYTES = 8 * 1024
+
+METADATA_TIMEOUT = 15.0  # s
+
+
+class _Listener(OwnershipListener):
+    """Reports rebalances as they are called, and keeps what was really gained until the member asks for it.
+
+    It runs on the consumer's I/O thread and must be short; opening what was gained is left to the member's
+    own thread.
+    """
+
+    def __init__(
+        self, consumer: kafka.KafkaConsumer, report: Callable[[Call, tuple[int, ...]], None]
+    ) -> None:
+        super().__init__(consumer)
+        self._report = report
+        self._fresh: set[int] = set()
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        self._report("assigned", _numbers(assigned))
+        await super().on_partitions_assigned(assigned)
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        await super().on_partitions_revoked(revoked)
+        self._report("revoked", _numbers(revoked))
+
+    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        await super().on_partitions_lost(lost)
+        self._report("lost", _numbers(lost))
+
+    def gained(self, partitions: frozenset[TopicPartition]) -> None:
+        self._fresh |= set(_numbers(partitions))
+
+    def lost(self, partitions: frozenset[TopicPartition]) -> None:
+        self._fresh -= set(_numbers(partitions))
+
+    def take_gained(self) -> list[int]:
+        found, self._fresh = sorted(self._fresh), set()
+        return found
+
+
+def _numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
+    return tuple(sorted(tp.partition for tp in partitions))
+
+
+class GroupConsumer:
+    """A consumer of one topic that commits by hand.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topic: the topic.
+        group: the consumer group.
+        client_id: the broker makes the member id from it, and assignors order members by that.
+        strategy: a name on the wire.
+        session_timeout_ms: see `Settings`.
+        heartbeat_ms: see `Settings`.
+        batch: most records a poll returns.
+        report: called with ``assigned``, ``revoked`` or ``lost`` and the partitions.
+    """
+
+    def __init__(
+        self,
+        *,
+        bootstrap: str,
+        topic: str,
+        group: str,
+        client_id: str,
+        strategy: str,
+        session_timeout_ms: int,
+        heartbeat_ms: int,
+        batch: int,
+        report: Callable[[Call, tuple[int, ...]], None],
+    ) -> None:
+        self._consumer = kafka.KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            group_id=group,
+            client_id=client_id,
+            partition_assignment_strategy=[find_strategy(strategy)],
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=session_timeout_ms,
+            heartbeat_interval_ms=heartbeat_ms,
+            max_poll_interval_ms=30_000,
+            max_poll_records=batch,
+            max_partition_fetch_bytes=FETCH_BYTES,
+            fetch_max_wait_ms=100,
+            metadata_max_age_ms=30_000,
+        )
+        self._listener = _Listener(self._consumer, report)
+        self._consumer.subscribe([topic], listener=self._listener)
+        self._learn(topic)
+
+    def _learn(self, topic: str) -> None:
+        """Wait until the topic's metadata is here, before the first join.
+
+        A leader that joins without it joins again when it arrives.  kafka-python 3.0.12 forgets that second
+        join if a poll times out in its middle: the member stays mute until it is expelled.
+        """
+        end = time.monotonic() + METADATA_TIMEOUT
+        while not self._consumer.partitions_for_topic(topic):
+            if time.monotonic() > end:
+                raise BrokerError(f"topic {topic} is unknown to the broker after {METADATA_TIMEOUT:g} s")
+            time.sleep(0.05)
+
+    def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
+        """Return the next records per partition, or nothing while a join is in flight."""
+        batch = self._consumer.poll(timeout_ms=timeout_ms)
+        return {tp.partition: records for tp, records in batch.items()}
+
+    def processed(self, record: Any) -> None:
+        """Count a record of `poll` as done."""
+        self._listener.processed(record)
+
+    def commit(self) -> str:
+        """Commit what is processed.
+
+        Returns:
+            Empty, or why the broker refused because the group has moved on.
+        """
+        try:
+            self._consumer.commit(self._listener.offsets())
+        except (
+            CommitFailedError,
+            IllegalGenerationError,
+            RebalanceInProgressError,
+            UnknownMemberIdError,
+        ) as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def take_gained(self) -> list[int]:
+        """Return what was really gained since the last call; a partition that came back was not."""
+        return self._listener.take_gained()
+
+    def generation(self) -> int:
+        """Return the generation this member has its assignment of; -1 while it has none.
+
+        The number changes as soon as the group has met, which is before the member learns its assignment.
+        """
+        membership = self._consumer.group_metadata()
+        return int(membership.generation_id) if membership.state == MemberState.STABLE else -1
+
+    def owned(self) -> frozenset[int]:
+        """Return the partitions assigned now."""
+        return frozenset(tp.partition for tp in self._consumer.assignment())
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close(autocommit=False, timeout_ms=5_000)

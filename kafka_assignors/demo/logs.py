@@ -1,0 +1,134 @@
+"""The event log: what each process did and when, one JSON object a line, append only.
+
+Every line reaches the operating system by a single write before the process goes on, so ``kill -9`` loses no
+line. Times are nanoseconds of ``time.monotonic_ns()``, which is one clock for all processes of a machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal, get_args
+
+from kafka_assignors.errors import KafkaAssignorsError
+
+Event = Literal[
+    "started",  # member: the process is up; note = its pid
+    "joined",  # member: it sees a new generation; partitions = all it owns now
+    "assigned",  # member, from the rebalance listener
+    "revoked",  # member, from the rebalance listener
+    "lost",  # member, from the rebalance listener: membership was lost, so others may own these already
+    "opened",  # member: warmed up for a gained partition, from `began` to `t`
+    "done",  # member: processed offsets first..last of one partition, from `began` to `t`
+    "uncommitted",  # member: a commit was refused; note = why
+    "left",  # member: closed cleanly
+    "sent",  # driver: the broker acknowledged offsets first..last of one partition
+    "join",  # driver: a step of the churn, partitions empty, note = the member
+    "leave",
+    "kill",
+    "replay",  # driver: the replay begins; every time of the results counts from here
+    "end",  # driver: everything is drained; what comes after is not measured
+]
+EVENTS: frozenset[str] = frozenset(get_args(Event))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a log; which fields are set depends on the event.
+
+    Args:
+        t: when it was over, in ns.
+        event: what it was.
+        partitions: the partitions concerned.
+        first: first offset, -1 for none.
+        last: last offset, inclusive.
+        began: when it began, in ns; 0 for an instant.
+        generation: of the group, -1 for none.
+        note: a member's name, a pid, or a reason.
+    """
+
+    t: int
+    event: Event
+    partitions: tuple[int, ...] = ()
+    first: int = -1
+    last: int = -1
+    began: int = 0
+    generation: int = -1
+    note: str = ""
+
+
+_DEFAULTS = {field.name: field.default for field in fields(Entry)}
+
+
+def encode(entry: Entry) -> bytes:
+    """Write the fields that differ from their default, as one line."""
+    values = {name: getattr(entry, name) for name in _DEFAULTS}
+    line = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Entry:
+    """Read one line.
+
+    Raises:
+        KafkaAssignorsError: the line is no entry.
+    """
+    try:
+        values = json.loads(line)
+        if values["event"] not in EVENTS:
+            raise ValueError(values["event"])  # noqa: TRY301  # one message for all that can be wrong
+        values["partitions"] = tuple(values.get("partitions", ()))
+        return Entry(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise KafkaAssignorsError(f"not a line of an event log: {line[:80]!r}") from error
+
+
+class LogWriter:
+    """Appends entries to one file, unbuffered; may be used from several threads of one process.
+
+    Args:
+        path: the file; it is made if missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def write(self, entry: Entry) -> None:
+        """Append one entry."""
+        os.write(self._fd, encode(entry))
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+
+class LogTail:
+    """Reads what was appended to a log since it last looked; a line still being written waits for its end.
+
+    Args:
+        path: the file; it may not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def read(self) -> Iterator[Entry]:
+        """Yield the new entries."""
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._offset += len(line)
+                yield decode(line)
+
+
+def read_log(path: Path) -> list[Entry]:
+    """Read a whole log; a missing file is an empty one."""
+    return list(LogTail(path).read())

@@ -1,0 +1,169 @@
+"""One consumer process: ``python -m kafka_assignors.demo.member``.
+
+Its first line on stdin is its configuration as JSON.  After that, the line ``leave`` asks it to finish its
+batch and close; the end of stdin means that whoever started it is gone, and ends it at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kafka_assignors.demo.consumer import Call, GroupConsumer
+from kafka_assignors.demo.logs import Entry, LogWriter
+
+POLL_MS = 1_000  # longer than most joins take; records end the wait at once
+ORPHANED = 75  # exit code (EX_TEMPFAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberConfig:
+    """What one member has to know; the costs are explained in `Settings`."""
+
+    bootstrap: str
+    topic: str
+    group: str
+    client_id: str
+    strategy: str
+    log: str
+    work_ms: float
+    warm_up_ms: float
+    session_timeout_ms: int
+    heartbeat_ms: int
+    batch: int
+
+    def encode(self) -> bytes:
+        """Return it as one line."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+class Orders:
+    """What comes in on stdin.
+
+    Args:
+        fd: the file descriptor to read.
+        orphaned: called, on the reading thread, when the other end is gone.
+    """
+
+    def __init__(self, fd: int, orphaned: Callable[[], None]) -> None:
+        self._fd = fd
+        self._orphaned = orphaned
+        self._rest = b""
+        self.leave = threading.Event()
+
+    def read_line(self) -> bytes:
+        """Return the next line; empty at the end of the stream.
+
+        It reads the descriptor, not ``sys.stdin``: a thread that waits inside a buffered reader holds its
+        lock, and the interpreter cannot exit.
+        """
+        while b"\n" not in self._rest:
+            chunk = os.read(self._fd, 65536)
+            if not chunk:
+                return b""
+            self._rest += chunk
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+    def watch(self) -> None:
+        """Follow the stream until it ends; run this in a daemon thread."""
+        while line := self.read_line():
+            if line == b"leave":
+                self.leave.set()
+        self._orphaned()
+
+
+def work_on(value: bytes, seconds: float) -> None:
+    """Process one record: read it, and wait as for a call to a service."""
+    json.loads(value)
+    if seconds:
+        time.sleep(seconds)
+
+
+class Member:
+    """Polls, processes, logs and commits, in this order: at least once.
+
+    What was logged as done but not committed when the process died is done again by the next owner.
+
+    Args:
+        config: what to do.
+        log: where every event goes.
+    """
+
+    def __init__(self, config: MemberConfig, log: LogWriter) -> None:
+        self._config = config
+        self._log = log
+        self._generation = -1
+        self._consumer = GroupConsumer(
+            bootstrap=config.bootstrap,
+            topic=config.topic,
+            group=config.group,
+            client_id=config.client_id,
+            strategy=config.strategy,
+            session_timeout_ms=config.session_timeout_ms,
+            heartbeat_ms=config.heartbeat_ms,
+            batch=config.batch,
+            report=self._rebalanced,
+        )
+
+    def _rebalanced(self, call: Call, partitions: tuple[int, ...]) -> None:
+        self._log.write(Entry(time.monotonic_ns(), call, partitions))
+
+    def run(self, leave: threading.Event) -> None:
+        """Consume until asked to leave, then close cleanly."""
+        while not leave.is_set():
+            batch = self._consumer.poll(POLL_MS)
+            self._note_generation()
+            self._open_gained()
+            for partition, records in batch.items():
+                began = time.monotonic_ns()
+                for record in records:
+                    work_on(record.value, self._config.work_ms / 1e3)
+                    self._consumer.processed(record)
+                first, last = records[0].offset, records[-1].offset
+                self._log.write(Entry(time.monotonic_ns(), "done", (partition,), first, last, began))
+            if batch and (refused := self._consumer.commit()):
+                self._log.write(Entry(time.monotonic_ns(), "uncommitted", tuple(sorted(batch)), note=refused))
+        self._consumer.close()
+        self._log.write(Entry(time.monotonic_ns(), "left"))
+
+    def _note_generation(self) -> None:
+        generation = self._consumer.generation()
+        if generation not in {-1, self._generation}:
+            self._generation = generation
+            owned = tuple(sorted(self._consumer.owned()))
+            self._log.write(Entry(time.monotonic_ns(), "joined", owned, generation=generation))
+
+    def _open_gained(self) -> None:
+        """Warm up for what was really gained, one partition after the other, before going on.
+
+        An eager rebalance revokes everything, but a partition that comes straight back is still open and
+        costs nothing.
+        """
+        for partition in self._consumer.take_gained():
+            began = time.monotonic_ns()
+            time.sleep(self._config.warm_up_ms / 1e3)
+            self._log.write(Entry(time.monotonic_ns(), "opened", (partition,), began=began))
+
+
+def main() -> None:
+    """Read the configuration and run until told to leave."""
+    orders = Orders(0, orphaned=lambda: os._exit(ORPHANED))
+    line = orders.read_line()
+    if not line:
+        sys.exit("kafka_assignors.demo.member: started by the demo, with its configuration on stdin")
+    config = MemberConfig(**json.loads(line))
+    log = LogWriter(Path(config.log))
+    log.write(Entry(time.monotonic_ns(), "started", note=str(os.getpid())))
+    threading.Thread(target=orders.watch, name="orders", daemon=True).start()
+    Member(config, log).run(orders.leave)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The producer: sends each flight when it is due, on its own thread, and logs each acknowledgement."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafka_assignors.demo.events import Flight
+from kafka_assignors.demo.logs import Entry, LogWriter
+from kafka_assignors.demo.sender import Sender
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+
+LOG_EVERY = 0.05  # s; the precision of the send times in the log
+FLUSH_TIMEOUT = 30.0  # s
+
+
+class Ack(NamedTuple):
+    """One record the broker has taken, at ``t`` ns."""
+
+    partition: int
+    offset: int
+    t: int
+
+
+def runs(acks: Iterable[Ack]) -> Iterator[Entry]:
+    """Merge acknowledgements into one entry per partition and stretch of consecutive offsets."""
+    ordered = sorted(acks)
+    for _, stretch in itertools.groupby(
+        enumerate(ordered), lambda pair: (pair[1].partition, pair[1].offset - pair[0])
+    ):
+        members = [ack for _, ack in stretch]
+        t = max(ack.t for ack in members)
+        yield Entry(t, "sent", (members[0].partition,), members[0].offset, members[-1].offset)
+
+
+class Replay(threading.Thread):
+    """Sends a schedule of flights.
+
+    Args:
+        bootstrap: ``host:port`` of the broker.
+        topic: where to.
+        due: (seconds since the start, flight), ordered.
+        log: gets ``sent`` entries.
+    """
+
+    def __init__(
+        self, bootstrap: str, topic: str, due: Iterator[tuple[float, Flight]], log: LogWriter
+    ) -> None:
+        super().__init__(name="replay", daemon=True)
+        self._due = due
+        self._log = log
+        self._acks: deque[Ack] = deque()
+        self._failure: BaseException | None = None
+        self._halt = threading.Event()
+        self._sender = Sender(
+            bootstrap,
+            topic,
+            acknowledged=lambda partition, offset: self._acks.append(
+                Ack(partition, offset, time.monotonic_ns())
+            ),
+            failed=self._fail,
+        )
+        self.finished = threading.Event()
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+
+    def run(self) -> None:
+        """Send everything; `finished` is set once all is acknowledged and logged, or something failed."""
+        try:
+            self._send_all()
+            self._sender.flush(FLUSH_TIMEOUT)
+            self._log_acks()
+        except Exception as error:  # handed to check(), on the thread that can act on it
+            self._failure = error
+        finally:
+            self._sender.close()
+            self.finished.set()
+
+    def _send_all(self) -> None:
+        began = next_log = time.monotonic()
+        for due, flight in self._due:
+            while True:
+                now = time.monotonic()
+                if now >= next_log:
+                    self._log_acks()
+                    next_log = now + LOG_EVERY
+                ahead = began + due - now
+                if ahead <= 0:
+                    break
+                # The wait has an end even when the next flight is far away: the log must keep up.
+                if self._halt.wait(min(ahead, LOG_EVERY)):
+                    return
+            if self._failure is not None:
+                return
+            self._sender.send(flight.key, flight.value)
+
+    def _log_acks(self) -> None:
+        acks = [self._acks.popleft() for _ in range(len(self._acks))]
+        for entry in runs(acks):
+            self._log.write(entry)
+
+    def check(self) -> None:
+        """Raise what went wrong.
+
+        Raises:
+            BrokerError: a record was not acknowledged.
+        """
+        if isinstance(self._failure, KafkaAssignorsError):
+            raise self._failure
+        if self._failure is not None:
+            raise BrokerError(f"a record could not be sent: {self._failure!r}") from self._failure
+
+    def stop(self) -> None:
+        """Stop sending and wait for the thread; no effect once finished."""
+        self._halt.set()
+        if self.is_alive():
+            self.join(FLUSH_TIMEOUT + 5)

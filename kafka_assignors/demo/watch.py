@@ -1,0 +1,180 @@
+"""Follows the logs of a run while it goes on, for the live view and to know when all is done.
+
+Only a glance: it keeps running counts.  The results come from `measure`, which reads the finished logs anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kafka_assignors.demo.churn import Act
+from kafka_assignors.demo.logs import Entry
+
+RATE_OVER_NS = 2_000_000_000  # records/s are the mean of the last 2 s
+HISTORY_NS = 250_000_000  # one point of the lag's history
+
+Phase = Literal["starting", "replaying", "draining", "done"]
+State = Literal["starting", "running", "left", "killed"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member at this moment; lag in records, rate in records/s."""
+
+    name: str
+    pid: int
+    state: State
+    partitions: tuple[int, ...]
+    lag: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything the live view shows; times in seconds."""
+
+    strategy: str
+    number: int
+    of: int
+    phase: Phase
+    elapsed: float
+    duration: float
+    acts: tuple[Act, ...]
+    acted: int
+    members: tuple[MemberView, ...]
+    owners: tuple[str | None, ...]
+    lag: tuple[int, ...]
+    sent: int
+    processed: int
+    moves: int
+
+
+@dataclass(slots=True)
+class _Member:
+    pid: int = 0
+    state: State = "starting"
+    owned: set[int] = field(default_factory=set)
+    done: deque[tuple[int, int]] = field(default_factory=deque)  # (t, records) of the last seconds
+
+
+class Watch:
+    """Running counts over the logs' entries, fed as they come.
+
+    Args:
+        partitions: of the topic.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self._partitions = partitions
+        self._members: dict[str, _Member] = {}
+        self._last_owner: dict[int, str] = {}
+        self._sent = [0] * partitions  # next offset
+        self._reached = [0] * partitions
+        self._history: deque[tuple[int, int]] = deque(maxlen=2_000)  # (t, lag)
+        self._moves = 0
+        self._counting = False
+        self.last_change = 0  # ns: the last time ownership changed, or a partition was opened
+
+    def replay_begins(self) -> None:
+        """Count moves from here on: the first assignment is none."""
+        self._counting = True
+
+    def feed_sent(self, entry: Entry) -> None:
+        """Take note of a ``sent`` entry."""
+        partition = entry.partitions[0]
+        self._sent[partition] = max(self._sent[partition], entry.last + 1)
+
+    def feed(self, name: str, entry: Entry) -> None:
+        """Take note of what a member did."""
+        member = self._members.setdefault(name, _Member())
+        if entry.event == "started":
+            member.pid = int(entry.note)
+        elif entry.event == "joined":
+            member.state = "running"
+        elif entry.event == "opened":
+            self.last_change = max(self.last_change, entry.t)
+        elif entry.event == "assigned":
+            self.last_change = max(self.last_change, entry.t)
+            member.owned |= set(entry.partitions)
+            for partition in entry.partitions:
+                self._moves += self._counting and self._last_owner.get(partition, name) != name
+                self._last_owner[partition] = name
+        elif entry.event in {"revoked", "lost"}:
+            self.last_change = max(self.last_change, entry.t)
+            member.owned -= set(entry.partitions)
+        elif entry.event == "left":
+            member.state = "left"
+        elif entry.event == "done":
+            partition = entry.partitions[0]
+            self._reached[partition] = max(self._reached[partition], entry.last + 1)
+            member.done.append((entry.t, entry.last - entry.first + 1))
+
+    def died(self, name: str) -> None:
+        """Take note of a kill, of which the member's log cannot tell."""
+        member = self._members.setdefault(name, _Member())
+        member.state = "killed"
+        member.owned.clear()
+
+    def owners(self) -> tuple[str | None, ...]:
+        """Return the owner of each partition."""
+        found: list[str | None] = [None] * self._partitions
+        for name, member in self._members.items():
+            for partition in member.owned:
+                found[partition] = name
+        return tuple(found)
+
+    def lag(self) -> int:
+        """Return the records sent and not yet processed."""
+        return sum(max(sent - reached, 0) for sent, reached in zip(self._sent, self._reached, strict=True))
+
+    def next_offsets(self) -> dict[int, int]:
+        """Return the offset after the last one sent, per partition."""
+        return dict(enumerate(self._sent))
+
+    def snapshot(
+        self,
+        now: int,
+        *,
+        strategy: str,
+        number: int,
+        of: int,
+        phase: Phase,
+        elapsed: float,
+        duration: float,
+        acts: tuple[Act, ...],
+        acted: int,
+    ) -> Snapshot:
+        """Return the picture at ``now`` ns; what the logs do not tell is passed in."""
+        if not self._history or now - self._history[-1][0] >= HISTORY_NS:
+            self._history.append((now, self.lag()))
+        return Snapshot(
+            strategy=strategy,
+            number=number,
+            of=of,
+            phase=phase,
+            elapsed=elapsed,
+            duration=duration,
+            acts=acts,
+            acted=acted,
+            members=tuple(
+                self._view(name, self._members[name], now) for name in sorted(self._members, key=_number)
+            ),
+            owners=self.owners(),
+            lag=tuple(lag for _, lag in self._history),
+            sent=sum(self._sent),
+            processed=sum(self._reached),
+            moves=self._moves,
+        )
+
+    def _view(self, name: str, member: _Member, now: int) -> MemberView:
+        while member.done and member.done[0][0] < now - RATE_OVER_NS:
+            member.done.popleft()
+        rate = sum(records for _, records in member.done) / (RATE_OVER_NS / 1e9)
+        lag = sum(max(self._sent[p] - self._reached[p], 0) for p in member.owned)
+        return MemberView(name, member.pid, member.state, tuple(sorted(member.owned)), lag, rate)
+
+
+def _number(name: str) -> int:
+    return int(name.lstrip("m"))

@@ -1,0 +1,62 @@
+"""Logs made by hand, in seconds, for tests that check what is read from them."""
+
+from __future__ import annotations
+
+from kafka_assignors.demo.logs import Entry, Event
+from kafka_assignors.demo.measure import RunLogs
+
+S = 1_000_000_000
+
+
+def at(t: float, event: Event, *partitions: int, note: str = "", generation: int = -1) -> Entry:
+    """Something that happened at ``t`` s."""
+    return Entry(round(t * S), event, partitions, note=note, generation=generation)
+
+
+def done(began: float, ended: float, partition: int, first: int, last: int) -> Entry:
+    return Entry(round(ended * S), "done", (partition,), first, last, round(began * S))
+
+
+def sent(t: float, partition: int, first: int, last: int) -> Entry:
+    return Entry(round(t * S), "sent", (partition,), first, last)
+
+
+def opened(began: float, ended: float, partition: int) -> Entry:
+    return Entry(round(ended * S), "opened", (partition,), began=round(began * S))
+
+
+def eager_join() -> RunLogs:
+    """Two partitions, one member; a second joins 3 s into the replay, eagerly, and gains partition 1.
+
+    Records 0..9 of both partitions are sent at 1 s, 10..19 at 2 s.  The newcomer warms up for 0.4 s.
+    Record 9 of partition 1 is done twice.
+    """
+    driver = [
+        at(10, "replay"),
+        sent(11, 0, 0, 9),
+        sent(11, 1, 0, 9),
+        sent(12, 0, 10, 19),
+        sent(12, 1, 10, 19),
+        at(13, "join", note="m2"),
+        at(20, "end"),
+    ]
+    first = [
+        at(1, "started", note="100"),
+        at(2, "assigned", 0, 1),
+        at(2, "joined", 0, 1, generation=1),
+        done(11, 11.5, 0, 0, 9),
+        done(12, 13, 1, 0, 9),
+        at(13.1, "revoked", 0, 1),
+        at(13.5, "assigned", 0),
+        at(13.5, "joined", 0, generation=2),
+        done(13.6, 14.5, 0, 10, 19),
+        at(21, "revoked", 0),
+    ]
+    second = [
+        at(13.2, "started", note="200"),
+        at(13.5, "assigned", 1),
+        at(13.5, "joined", 1, generation=2),
+        opened(13.5, 13.9, 1),
+        done(14, 15, 1, 9, 19),
+    ]
+    return RunLogs(partitions=2, consumers=1, driver=driver, members={"m1": first, "m2": second})

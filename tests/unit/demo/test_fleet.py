@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.demo.fleet import Fleet, client_id
+from kafka_assignors.demo.member import MemberConfig, Orders
+from kafka_assignors.errors import KafkaAssignorsError
+
+
+def config(folder: Path) -> MemberConfig:
+    """A member whose broker is not there: it waits for one."""
+    return MemberConfig(
+        bootstrap="127.0.0.1:1",
+        topic="t",
+        group="g",
+        client_id="c",
+        strategy="range",
+        log=str(folder / "m1.jsonl"),
+        work_ms=0,
+        warm_up_ms=0,
+        session_timeout_ms=6000,
+        heartbeat_ms=500,
+        batch=10,
+    )
+
+
+def test_client_ids_do_not_sort_by_age() -> None:
+    names = [client_id(f"m{number}") for number in range(1, 7)]
+    assert names != sorted(names)
+    assert all(name.endswith(f"-m{number}") for number, name in enumerate(names, 1))
+
+
+def test_orders_come_line_by_line_and_the_end_means_orphaned() -> None:
+    reader, writer = os.pipe()
+    gone = threading.Event()
+    orders = Orders(reader, gone.set)
+    os.write(writer, b"conf")
+    os.write(writer, b"ig\nleave\n")
+    assert orders.read_line() == b"config"
+    watching = threading.Thread(target=orders.watch)
+    watching.start()
+    assert orders.leave.wait(5)
+    assert not gone.is_set()
+    os.close(writer)
+    assert gone.wait(5)
+    watching.join()
+    os.close(reader)
+
+
+def test_a_member_started_by_hand_says_what_it_is() -> None:
+    command = [sys.executable, "-m", "kafka_assignors.demo.member"]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")
+
+
+def test_members_end_when_the_other_end_of_their_stdin_is_closed(tmp_path: Path) -> None:
+    popen = subprocess.Popen([sys.executable, "-m", "kafka_assignors.demo.member"], stdin=subprocess.PIPE)
+    assert popen.stdin is not None
+    popen.stdin.write(config(tmp_path).encode())
+    popen.stdin.flush()
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "m1.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    popen.stdin.close()
+    assert popen.wait(10) != 0
+
+
+def test_leaving_the_fleet_ends_everybody(tmp_path: Path) -> None:
+    with Fleet(tmp_path) as members:
+        pid = members.start("m1", config(tmp_path))
+        members.check()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_member_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    broken = config(tmp_path / "not" / "there")
+    with Fleet(tmp_path) as members:
+        members.start("m1", broken)
+        with pytest.raises(KafkaAssignorsError, match="member m1 ended with exit code 1: FileNotFoundError"):
+            check_until_it_raises(members)
+
+
+def check_until_it_raises(members: Fleet) -> None:
+    for _ in range(200):
+        members.check()
+        time.sleep(0.1)
+
+
+def test_a_killed_member_is_no_surprise(tmp_path: Path) -> None:
+    with Fleet(tmp_path) as members:
+        members.start("m1", config(tmp_path))
+        members.kill("m1")
+        members.check()
+        assert members.wait(1)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafka_assignors.demo import member
+from kafka_assignors.demo.logs import LogWriter, read_log
+from kafka_assignors.demo.member import Member
+from tests.unit.demo.test_fleet import config
+
+
+class Record(NamedTuple):
+    """As kafka-python's, as far as the member looks."""
+
+    offset: int
+    value: bytes
+
+
+class FakeConsumer:
+    """Plays a script of polls; each is what happens in it."""
+
+    def __init__(self, *, report: Callable[..., None], **_: Any) -> None:
+        self.report = report
+        self.said: list[str] = []
+        self.now = -1
+        self.fresh: list[int] = []
+        self.refuse = ""
+        self.leave = threading.Event()
+        self.polls: list[Callable[[], dict[int, list[Record]]]] = [
+            self.join,
+            self.nothing,
+            self.work,
+            self.end,
+        ]
+
+    def poll(self, timeout_ms: int) -> dict[int, list[Record]]:
+        return self.polls.pop(0)()
+
+    def join(self) -> dict[int, list[Record]]:
+        self.report("assigned", (3,))
+        self.now, self.fresh = 7, [3]
+        return {}
+
+    def nothing(self) -> dict[int, list[Record]]:
+        return {}
+
+    def work(self) -> dict[int, list[Record]]:
+        return {3: [Record(10, b"{}"), Record(11, b"{}")]}
+
+    def end(self) -> dict[int, list[Record]]:
+        self.leave.set()
+        return {}
+
+    def generation(self) -> int:
+        return self.now
+
+    def owned(self) -> frozenset[int]:
+        return frozenset({3})
+
+    def take_gained(self) -> list[int]:
+        found, self.fresh = self.fresh, []
+        return found
+
+    def processed(self, record: Record) -> None:
+        self.said.append(f"done {record.offset}")
+
+    def commit(self) -> str:
+        self.said.append("commit")
+        return self.refuse
+
+    def close(self) -> None:
+        self.said.append("close")
+
+
+@pytest.fixture
+def consumer(monkeypatch: pytest.MonkeyPatch) -> list[FakeConsumer]:
+    made: list[FakeConsumer] = []
+
+    def make(**options: Any) -> FakeConsumer:
+        made.append(FakeConsumer(**options))
+        return made[-1]
+
+    monkeypatch.setattr(member, "GroupConsumer", make)
+    return made
+
+
+def test_a_member_works_logs_commits_and_closes_in_this_order(
+    consumer: list[FakeConsumer], tmp_path: Path
+) -> None:
+    log = LogWriter(tmp_path / "m1.jsonl")
+    one = Member(config(tmp_path), log)
+    one.run(consumer[0].leave)
+    assert consumer[0].said == ["done 10", "done 11", "commit", "close"]
+    entries = read_log(tmp_path / "m1.jsonl")
+    assert [entry.event for entry in entries] == ["assigned", "joined", "opened", "done", "left"]
+    assert entries[1].generation == 7
+    assert (entries[3].partitions, entries[3].first, entries[3].last) == ((3,), 10, 11)
+
+
+def test_a_refused_commit_is_logged_and_no_end(consumer: list[FakeConsumer], tmp_path: Path) -> None:
+    one = Member(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    consumer[0].refuse = "CommitFailedError"
+    one.run(consumer[0].leave)
+    refused = [entry for entry in read_log(tmp_path / "m1.jsonl") if entry.event == "uncommitted"]
+    assert [entry.note for entry in refused] == ["CommitFailedError"]

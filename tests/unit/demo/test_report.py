@@ -1,0 +1,121 @@
+"""The report as text: what is drawn from which numbers.  A browser looks at it in the integration tests."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+
+import pytest
+
+from kafka_assignors.demo.measure import measure
+from kafka_assignors.demo.report import figures, page, render
+from kafka_assignors.demo.results import VERSION, Results
+from kafka_assignors.demo.rows import ROWS
+from kafka_assignors.demo.summary import summary
+from tests.unit.demo.story import eager_join
+
+
+@pytest.fixture
+def results() -> Results:
+    """Two strategies, the second with another name only."""
+    one = measure("range", eager_join())
+    other = copy.deepcopy(one)
+    other["strategy"] = "cooperative-sticky"
+    return {
+        "version": VERSION,
+        "started": "2026-01-02T03:04:05+00:00",
+        "dataset": "by hand",
+        "settings": {
+            "consumers": 1,
+            "partitions": 2,
+            "speed": 60_000,
+            "duration": 5,
+            "churn": "join@3",
+            "work_ms": 4,
+            "warm_up_ms": 400,
+            "session_timeout_ms": 6000,
+            "heartbeat_ms": 500,
+            "batch": 25,
+        },
+        "strategies": [one, other],
+    }
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "plotly_js", lambda: "/* plotly */")
+
+
+def drawn(text: str) -> dict[str, figures.Figure]:
+    found = re.search(r"const figures = (.*?);\nconst config", text, re.DOTALL)
+    assert found is not None
+    read: dict[str, figures.Figure] = json.loads(found.group(1))
+    return read
+
+
+def test_the_page_holds_every_figure_where_it_is_drawn(results: Results) -> None:
+    text = render(results)
+    wanted = ["ownership-0", "lag-0", "ownership-1", "lag-1", "pauses", "moves"]
+    assert sorted(drawn(text)) == sorted(wanted)
+    for name in wanted:
+        assert f'id="{name}"' in text
+
+
+def test_the_table_has_every_row_with_its_meaning(results: Results) -> None:
+    text = render(results)
+    for row in ROWS:
+        assert row.label in text
+        assert row.meaning in text
+        assert row.meaning.endswith(".")
+
+
+def test_nothing_is_loaded_from_elsewhere(results: Results) -> None:
+    assert not re.search(r"(src|href)=|@import|url\(", render(results))
+
+
+def test_names_cannot_break_out_of_the_page(results: Results) -> None:
+    results["strategies"][0]["strategy"] = "</script><b>"
+    text = render(results)
+    markup = re.sub("const figures = .*", "", text)
+    assert "<b>" not in markup
+    assert text.count("</script>") == 2
+
+
+def test_the_band_shows_owners_gaps_warm_ups_and_waits(results: Results) -> None:
+    figure = figures.ownership(results["strategies"][0], 2, [-1.0, 11.0])
+    traces = {trace["name"]: trace for trace in figure["data"]}
+    assert list(traces) == ["no owner", "m1", "m2", "warming up", "waiting"]
+    assert traces["no owner"]["base"] == [3.1, 3.1]
+    assert traces["m2"] | {"x": [6.5], "base": [3.5], "y": [1]} == traces["m2"]
+    assert traces["waiting"]["x"] == [1.6, 1.0]
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["m2 joins"]
+
+
+def test_strategies_share_their_axes(results: Results) -> None:
+    results["strategies"][1]["end"] = 30.0
+    results["strategies"][1]["peak_lag"] = 500
+    drawings = drawn(render(results))
+    for kind in ("ownership", "lag"):
+        first, second = (drawings[f"{kind}-{place}"]["layout"] for place in (0, 1))
+        assert first["xaxis"]["range"] == second["xaxis"]["range"] == [-1.0, 31.0]
+        assert first["yaxis"]["range"] == second["yaxis"]["range"]
+
+
+def test_every_axis_has_a_title_with_its_unit(results: Results) -> None:
+    for name, figure in drawn(render(results)).items():
+        titles = [figure["layout"][axis]["title"]["text"] for axis in ("xaxis", "yaxis")]
+        assert all(titles), name
+
+
+def test_one_strategy_without_churn_is_drawn_too(results: Results) -> None:
+    del results["strategies"][1]
+    one = results["strategies"][0]
+    one["steps"], one["pauses"], one["waits"], one["handovers"] = [], [], [], []
+    assert "nothing happens to it" in render(results)
+
+
+def test_the_terminals_table_has_a_column_a_strategy(results: Results) -> None:
+    table = summary(results)
+    assert [str(column.header) for column in table.columns] == ["", "range", "cooperative-sticky"]
+    assert table.row_count == len(ROWS)

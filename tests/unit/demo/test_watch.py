@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from kafka_assignors.demo.churn import parse, rehearse
+from kafka_assignors.demo.watch import Snapshot, Watch
+from tests.unit.demo.story import S, at, done, sent
+
+
+def snapshot(watch: Watch, now: float = 4.0) -> Snapshot:
+    return watch.snapshot(
+        round(now * S),
+        strategy="range",
+        number=1,
+        of=2,
+        phase="replaying",
+        elapsed=now,
+        duration=10,
+        acts=rehearse(parse("join@2,kill@5"), 1),
+        acted=1,
+    )
+
+
+def busy() -> Watch:
+    """Member m1 owns both partitions and works; m2 takes one over at 3 s."""
+    watch = Watch(partitions=2)
+    for entry in (at(1, "started", note="100"), at(1, "joined", generation=1), at(1, "assigned", 0, 1)):
+        watch.feed("m1", entry)
+    watch.replay_begins()
+    watch.feed_sent(sent(2, 0, 0, 9))
+    watch.feed_sent(sent(2, 1, 0, 4))
+    watch.feed("m1", done(1, 1.5, 1, 0, 0))
+    watch.feed("m1", done(2, 3, 0, 0, 5))
+    watch.feed("m1", at(3, "revoked", 0, 1))
+    watch.feed("m1", at(3, "assigned", 0))
+    watch.feed("m2", at(3, "joined", generation=2))
+    watch.feed("m2", at(3, "assigned", 1))
+    return watch
+
+
+def test_a_snapshot_shows_owners_lag_and_rates() -> None:
+    picture = snapshot(busy())
+    assert picture.owners == ("m1", "m2")
+    assert [(m.name, m.pid, m.state, m.partitions, m.lag) for m in picture.members] == [
+        ("m1", 100, "running", (0,), 4),
+        ("m2", 0, "running", (1,), 4),
+    ]
+    assert picture.members[0].rate == 3.0
+    assert picture.lag == (8,)
+    assert (picture.sent, picture.processed) == (15, 7)
+
+
+def test_moves_count_from_the_replay_on_and_only_to_another_member() -> None:
+    assert snapshot(busy()).moves == 1
+
+
+def test_a_killed_member_owns_nothing() -> None:
+    watch = busy()
+    watch.died("m2")
+    picture = snapshot(watch)
+    assert picture.owners == ("m1", None)
+    assert picture.members[1].state == "killed"
+
+
+def test_one_point_of_history_a_quarter_of_a_second() -> None:
+    watch = busy()
+    for tick in range(11):
+        picture = snapshot(watch, 4 + tick / 10)
+    assert len(picture.lag) == 4
