@@ -149,13 +149,9 @@ def step(title: str, command: Sequence[str], *, may_fail: bool = False) -> int:
         def show() -> None:
             terminal = sys.stdout.isatty()
             while not done.wait(0.2 if terminal else 5):
-                text = f"   {time.monotonic() - started:4.0f} s  {latest}"
                 width = shutil.get_terminal_size().columns - 1
-                print(
-                    f"\r{text[:width]:<{width}}" if terminal else text,
-                    end="" if terminal else "\n",
-                    flush=True,
-                )
+                text = f"   {time.monotonic() - started:4.0f} s  {latest}"[:width]
+                print(f"\r{text:<{width}}" if terminal else f"{text}\n", end="", flush=True)
 
         shower = threading.Thread(target=show, daemon=True)
         shower.start()

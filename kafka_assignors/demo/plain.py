@@ -39,7 +39,7 @@ class PlainView:
         running = sum(member.state == "running" for member in snapshot.members)
         lag = snapshot.lag[-1] if snapshot.lag else 0
         self.step(
-            f"{snapshot.strategy}: {snapshot.phase} {snapshot.elapsed:.0f} s of {snapshot.duration:.0f} s, "
+            f"{snapshot.strategy}: {snapshot.phase} {snapshot.elapsed:.0f} s, "
             f"{running} members, {snapshot.processed:,} of {snapshot.sent:,} records, lag {lag:,}, "
             f"{snapshot.moves} moved"
         )

@@ -68,5 +68,5 @@ def test_the_plain_view_prints_steps_at_once_and_pictures_seldom(monkeypatch: py
             view.update(snapshot(busy()))
     assert out.getvalue().splitlines() == [
         "join m2",
-        "range: replaying 4 s of 10 s, 2 members, 7 of 15 records, lag 8, 1 moved",
+        "range: replaying 4 s, 2 members, 7 of 15 records, lag 8, 1 moved",
     ]
