@@ -26,9 +26,9 @@ from kafka_assignors.plan import (
     Assignment,
     Claims,
     Group,
+    Hold,
     Member,
     Ownership,
-    TopicPartition,
     measure,
     plan_range,
     resolve,
@@ -38,6 +38,9 @@ from kafka_assignors.plan import (
 __all__ = ["Assignor"]
 
 log = logging.getLogger("kafka_assignors")
+
+ROUNDS = 4
+"""How often the leader asks for another round because of one and the same hold."""
 
 AssignorT = TypeVar("AssignorT", bound="Assignor")
 
@@ -65,8 +68,8 @@ class Assignor(AbstractPartitionAssignor):
         self._side = ConsumerSide(self)
         self._owned: Ownership = {}
         self._generation = NO_GENERATION
-        self._must_rejoin = False
-        self._waited_for: list[TopicPartition] = []
+        self._held: list[Hold] = []
+        self._waited: dict[Hold, int] = {}
 
     @classmethod
     def configured(cls: type[AssignorT], **options: Any) -> type[AssignorT]:
@@ -115,6 +118,9 @@ class Assignor(AbstractPartitionAssignor):
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         """What this member sends when it joins (ConsumerProtocolSubscription v3)."""
         self._side.look()
+        # kafka-python 3.0 forgets a join that new metadata caused if a poll times out during it.
+        self._side.request_rejoin()
+        self._held = []
         holds, revoked = self._hands()
         return convert.encode_subscription(
             topics, self.user_data(revoked, self._generation), holds, self._generation, self.options.rack
@@ -132,8 +138,9 @@ class Assignor(AbstractPartitionAssignor):
         complaints.about_claims(claims)
         complaints.log(log, self.name)
         target = self._safe_plan(group, claims)
-        given, held = this_round(group, claims, target)
-        self._see_to_the_next_round(group, claims, held)
+        # In turn: held back, given to who holds it, and then once more; see this_round.
+        overdue = {hold for hold, rounds in self._waited.items() if rounds % 2 or rounds >= ROUNDS}
+        given, self._held = this_round(group, claims, target, overdue)
         self._report(group, claims, target, given, self.options.clock() - started)
         return convert.encode_assignment(given)
 
@@ -141,9 +148,7 @@ class Assignor(AbstractPartitionAssignor):
         """Remember what this member was given."""
         self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
         self._generation = generation
-        if self._must_rejoin:
-            self._must_rejoin = False
-            self._side.request_rejoin()
+        self._see_to_the_next_round()
 
     # --- the three steps ---------------------------------------------------------------------------------
 
@@ -176,14 +181,21 @@ class Assignor(AbstractPartitionAssignor):
         except CodecError as error:
             complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
             revoked, then = {}, NO_GENERATION
+        generation = max(
+            then if subscription.generation_id < 0 else subscription.generation_id, NO_GENERATION
+        )
         holds = convert.owned_in(subscription) if RebalanceProtocol.COOPERATIVE in self.protocols else {}
+        joining = self._side.generation()
+        if joining is not None and generation >= joining:
+            complaints.add(
+                joined.member_id, f"claims to come from generation {generation}, which is not over"
+            )
+            holds, revoked, generation = {}, {}, NO_GENERATION
         return Member(
             member_id=joined.member_id,
             topics=frozenset(subscription.topics),
             owned=holds or revoked,
-            generation=max(
-                then if subscription.generation_id < 0 else subscription.generation_id, NO_GENERATION
-            ),
+            generation=generation,
             instance_id=joined.group_instance_id or None,
             rack=subscription.rack_id or None,
             holds=bool(holds),
@@ -197,21 +209,17 @@ class Assignor(AbstractPartitionAssignor):
             log.exception("%s: planning failed, falling back to ranges", self.name)
             return plan_range(group)
 
-    def _see_to_the_next_round(self, group: Group, claims: Claims, held: list[TopicPartition]) -> None:
-        """Who revokes asks for the next round, unless it never owned what it claims.
+    def _see_to_the_next_round(self) -> None:
+        """Who revokes asks for the next round, unless it never had what it claims; so the leader asks, too.
 
-        kafka-python's own cooperative members keep claiming, without a generation, what they had before they
-        lost their membership.  They have nothing to revoke and ask for nothing; then the leader asks, once
-        for the same partitions.
+        kafka-python's own cooperative members keep claiming what they had before they lost their membership,
+        and a broken client claims whatever it likes; they have nothing to revoke and ask for nothing.  A
+        round that another one interrupted does not count: not everybody has heard of it.
         """
-        doubtful = [
-            tp
-            for tp in held
-            if (holder := int(claims.holder[tp.topic][tp.partition])) >= 0
-            and group.members[holder].generation == NO_GENERATION
-        ]
-        self._must_rejoin = bool(doubtful) and doubtful != self._waited_for
-        self._waited_for = doubtful
+        held, self._held = self._held, []
+        self._waited = {hold: self._waited.get(hold, 0) + 1 for hold in held}
+        if any(rounds < ROUNDS for rounds in self._waited.values()):
+            self._side.request_rejoin()
 
     def _report(
         self, group: Group, claims: Claims, target: Assignment, given: Assignment, seconds: float

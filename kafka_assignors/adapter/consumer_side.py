@@ -66,6 +66,11 @@ class ConsumerSide:
             return None
         return [(tp.topic, tp.partition) for tp in subscription.assigned_partitions()]
 
+    def generation(self) -> int | None:
+        """The generation the consumer is joining: everything members report comes from an earlier one."""
+        now = getattr(getattr(self._seen(), "_generation", None), "generation_id", None)
+        return now if isinstance(now, int) and now >= 0 else None
+
     def request_rejoin(self) -> None:
         """Ask for a rebalance at the consumer's next poll.  Only a leader's request starts one for sure."""
         if (coordinator := self._seen()) is not None:

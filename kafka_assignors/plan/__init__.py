@@ -15,7 +15,7 @@ from kafka_assignors.plan.model import (
 )
 from kafka_assignors.plan.ranges import plan_range
 from kafka_assignors.plan.roundrobin import plan_roundrobin
-from kafka_assignors.plan.rounds import this_round
+from kafka_assignors.plan.rounds import Hold, this_round
 from kafka_assignors.plan.sticky import plan_fair, plan_fairest_sticky, plan_sticky
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Assignment",
     "Claims",
     "Group",
+    "Hold",
     "Member",
     "Metrics",
     "Ownership",

@@ -81,29 +81,35 @@ def measure(problem: Problem, patience: float, slow: dict[str, float]) -> dict[s
             taken = time_of(partial(StickyPartitionAssignor().assign, topics, theirs))
             row["kafka-python"][phase] = taken
             slow[f"{problem.kind} {phase}"] = taken / size
-    row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return row
 
 
+def cell_of(row: dict[str, Any], phase: str) -> str:
+    """Our milliseconds / kafka-python's."""
+    ours, theirs = row["ours"][phase], row["kafka-python"].get(phase)
+    return f"{1000 * ours:,.3g} / {'-' if theirs is None else f'{1000 * theirs:,.4g}'}"
+
+
 def table_of(rows: list[dict[str, Any]]) -> Table:
-    """Milliseconds, and how many times kafka-python's."""
-    table = Table(
-        "problem", *PHASES, "peak MB", title="assign(), ms (kafka-python's in brackets, times ours)"
-    )
+    """For the terminal."""
+    table = Table("partitions x members", *PHASES, title="assign(), ms: ours / kafka-python's sticky")
     for row in rows:
-        cells = []
-        for phase in PHASES:
-            ours, theirs = row["ours"][phase], row["kafka-python"].get(phase)
-            beside = "-" if theirs is None else f"{1000 * theirs:,.0f}, {theirs / ours:,.0f}x"
-            cells.append(f"{1000 * ours:,.1f} ({beside})")
-        table.add_row(row["problem"], *cells, str(row["peak_mb"]))
+        table.add_row(row["problem"], *(cell_of(row, phase) for phase in PHASES))
     return table
+
+
+def markdown_of(rows: list[dict[str, Any]]) -> str:
+    """For ``docs/benchmarks.md``."""
+    head = ["partitions x members", *PHASES]
+    lines = [head, ["---"] * len(head)]
+    lines += [[row["problem"], *(cell_of(row, phase) for phase in PHASES)] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def main() -> None:
     """Measure, print, and write the figures to a file."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--patience", type=float, default=30.0, help="seconds kafka-python may take a run")
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds kafka-python may take a run")
     parser.add_argument("--out", type=Path, default=Path("out/bench.json"), help="where the figures go")
     options = parser.parse_args()
     console = Console()
@@ -114,10 +120,14 @@ def main() -> None:
             status.update(f"measuring {problem.name}")
             rows.append(measure(problem, options.patience, slow))
     console.print(table_of(rows))
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # kB on Linux
+    today = time.strftime("%Y-%m-%d")
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {today}, peak {peak} MB"
     console.print(machine)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1))
+    options.out.with_suffix(".md").write_text(f"{markdown_of(rows)}\n{machine}\n")
+    console.print(f"figures: {options.out} and {options.out.with_suffix('.md')}")
 
 
 if __name__ == "__main__":

@@ -90,6 +90,15 @@ def test_the_rejoin_it_asks_for_is_the_consumers(consumer: MakeConsumer) -> None
     assert coordinator.rejoin_needed
 
 
+def test_joining_is_not_forgotten(consumer: MakeConsumer) -> None:
+    """kafka-python 3.0 forgets a join that new metadata caused if a poll times out while it is under way."""
+    made = consumer(RangeAssignor)
+    made.subscribe(["t"])
+    made._coordinator.rejoin_needed = False
+    sent(made, "range")
+    assert made._coordinator.rejoin_needed
+
+
 def test_closing(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     assert not is_closing(made)

@@ -96,18 +96,33 @@ def test_a_zombie_gets_nothing_by_its_old_claims() -> None:
     assert [len(plan[m]["t"]) for m in "ab"] == [8, 8]
 
 
-def test_kafka_pythons_stale_claims_do_not_orphan_a_partition(consumer: MakeConsumer) -> None:
-    """Its cooperative members claim, without a generation, what they lost, and then ask for no second round.
+def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -> None:
+    """It asks for no second round, having nothing to revoke; so the leader asks, and not for ever.
 
-    The leader asks instead; once, so that a member that always lies does not keep the group busy.
+    kafka-python's own cooperative members do this, without a generation, after a lost membership.
     """
-    old = raw(["t"], b"", {"t": list(range(24))}, version=1)
+    liar = raw(["t"], b"", {"t": list(range(24))}, version=1)
     leader = consumer(CooperativeStickyAssignor)
     coordinator = leader._coordinator
     (assignor,) = coordinator._assignors.values()
-    for expected in (True, False):
+    owned, asked = [], []
+    for _ in range(6):
+        plan = assign(assignor, {"a": liar, "b": cooperative({}, -1)})
         coordinator.rejoin_needed = False
-        plan = assign(assignor, {"a": old, "b": cooperative({}, -1)})
-        assert len(owner_of(plan)) == 12
         own(assignor, plan["b"], 5)
-        assert coordinator.rejoin_needed is expected
+        owned.append(len(owner_of(plan)))
+        asked.append(coordinator.rejoin_needed)
+    assert owned == [12, 24, 12, 24, 24, 24]
+    assert asked == [True, True, True, False, False, False]
+
+
+def test_a_claim_from_the_future_is_none(consumer: MakeConsumer, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever members report is from before the generation that is being joined."""
+    leader = consumer(CooperativeStickyAssignor)
+    leader._coordinator._generation.generation_id = 6
+    (assignor,) = leader._coordinator._assignors.values()
+    live = {"a": cooperative({"t": list(range(24))}, 5)}
+    plan = assign(assignor, {**live, "z": cooperative({"t": list(range(24))}, 2**31 - 1)})
+    assert plan == {"a": {"t": list(range(12))}, "z": {}}
+    assert "member z claims to come from generation 2147483647" in caplog.text
+    leader._coordinator._generation.generation_id = -1

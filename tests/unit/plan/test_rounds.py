@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan import Group, resolve, this_round
+from kafka_assignors.plan import Group, Hold, resolve, this_round
 from tests.builders import member
 
 
@@ -11,7 +11,7 @@ def test_a_partition_waits_until_its_holder_let_go() -> None:
     group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
     given, held = this_round(group, resolve(group), {"a": {"t0": [0]}, "b": {"t0": [1]}})
     assert given == {"a": {"t0": [0]}, "b": {}}
-    assert held == [("t0", 1)]
+    assert held == [Hold("t0", 1, "a")]
 
 
 def test_what_an_eager_member_had_is_free_at_once() -> None:
@@ -21,9 +21,31 @@ def test_what_an_eager_member_had_is_free_at_once() -> None:
     assert this_round(group, resolve(group), target) == (target, [])
 
 
-def test_a_contested_partition_may_stay_with_one_who_has_it() -> None:
-    """The other one sees it missing and lets go; a third member would have to wait for both."""
+def test_a_contested_partition_stays_with_one_who_has_it() -> None:
+    """The others see it missing and let go.  A third member waits, and is never given it meanwhile."""
     group = Group((*(member(m, owned={"t0": [0]}, holds=True) for m in "ab"), member("c")), {"t0": 1})
     claims = resolve(group)
-    assert this_round(group, claims, {"a": {}, "b": {"t0": [0]}, "c": {}})[0]["b"] == {"t0": [0]}
-    assert this_round(group, claims, {"a": {}, "b": {}, "c": {"t0": [0]}})[1] == [("t0", 0)]
+    assert this_round(group, claims, {"a": {}, "b": {"t0": [0]}, "c": {}}) == (
+        {"a": {}, "b": {"t0": [0]}, "c": {}},
+        [],
+    )
+    assert this_round(group, claims, {"a": {}, "b": {}, "c": {"t0": [0]}}) == (
+        {"a": {"t0": [0]}, "b": {}, "c": {}},
+        [Hold("t0", 0, "a")],
+    )
+
+
+def test_who_goes_on_holding_is_given_what_it_holds() -> None:
+    """It has nothing to revoke; now its claim is true, and the next round can move it."""
+    group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
+    target = {"a": {"t0": [0]}, "b": {"t0": [1]}}
+    hold = Hold("t0", 1, "a")
+    assert this_round(group, resolve(group), target, {hold}) == ({"a": {"t0": [0, 1]}, "b": {}}, [hold])
+
+
+def test_who_does_not_even_subscribe_is_waited_for_once() -> None:
+    """A cooperative consumer revokes what it unsubscribed from before it joins, so the claim is stale."""
+    group = Group((member("a", ["t1"], {"t0": [0]}, holds=True), member("b")), {"t0": 1})
+    claims, target, hold = resolve(group), {"a": {}, "b": {"t0": [0]}}, Hold("t0", 0, "a")
+    assert this_round(group, claims, target) == ({"a": {}, "b": {}}, [hold])
+    assert this_round(group, claims, target, {hold}) == (target, [hold])

@@ -1,0 +1,537 @@
+"""Real consumers in processes of their own, and the group they make up, seen from outside.
+
+    with Group(fresh, 24) as group:
+        a, b = group.join(StickyAssignor), group.join(StickyAssignor)
+        before = group.settled()
+        b.kill()
+        after = group.settled()
+
+A member hears orders and sends events over a pipe.  It dies with the test, even when it is stopped.  All
+times are ``time.monotonic_ns``, which on Linux is one clock for all processes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, cast
+
+from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer
+from kafka.structs import MemberState
+
+from kafka_assignors import Assignor
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+
+# Forked from a process that has imported everything already: a member starts in no time.
+MEMBERS = multiprocessing.get_context("forkserver")
+MEMBERS.set_forkserver_preload(["pytest", "kafka_assignors", "tests.integration.members"])
+
+SESSION_MS = 6000
+HEARTBEAT_MS = 500
+DEADLINE_S = 30.0
+QUIET_S = 0.15
+
+Owned = dict[str, frozenset[TopicPartition]]
+"""Name of a member -> its partitions."""
+
+
+# --- the events of a member, and what can be said about them -------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in, or to, a member.
+
+    Attributes:
+        at: when (``monotonic_ns``).
+        kind: from the member ``state``, ``assigned``, ``revoked``, ``lost``, ``closed``, ``log``,
+            ``rebalance`` (it led one), ``processed``, ``commit``, and what a test's own listener reports;
+            from outside ``died``, ``frozen``, ``thawed``.
+        partitions: what it is about.
+        facts: whatever else was reported.
+    """
+
+    at: int
+    kind: str
+    partitions: frozenset[TopicPartition] = frozenset()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def moved(before: Owned, after: Owned) -> set[TopicPartition]:
+    """Partitions whose owner changed."""
+    then = {tp: name for name, owned in before.items() for tp in owned}
+    return {tp for name, owned in after.items() for tp in owned if then.get(tp, name) != name}
+
+
+def assert_never_two_owners(members: Iterable[Member]) -> None:
+    """No partition was given to a member before the one that had it gave it back, lost it or died."""
+    owner: dict[TopicPartition, str] = {}
+    for _, name, event in sorted(
+        ((e.at, m.name, e) for m in members for e in m.events), key=lambda entry: entry[:2]
+    ):
+        if event.kind == "assigned":
+            for tp in event.partitions:
+                assert owner.get(tp, name) == name, f"{name} was given {tp} while {owner[tp]} still had it"
+                owner[tp] = name
+        elif event.kind in {"revoked", "lost", "died", "frozen"}:
+            gone = event.partitions if event.kind in {"revoked", "lost"} else list(owner)
+            for tp in gone:
+                if owner.get(tp) == name:
+                    del owner[tp]
+
+
+# --- the parent's side ---------------------------------------------------------------------------------
+
+
+class Member:
+    """A consumer process, as the test sees it.
+
+    Args:
+        name: for messages, and in the order of joining.
+        topics: what it subscribes to.
+        settings: keyword arguments of ``consume``.
+        news: notified whenever any member has a new event.
+    """
+
+    def __init__(
+        self, name: str, topics: Collection[str], settings: Mapping[str, Any], news: threading.Condition
+    ) -> None:
+        self.name = name
+        self.topics = frozenset(topics)
+        self.events: list[Event] = []
+        self.present = True  # closed, dead and stopped members are not
+        self._news = news
+        self._pipe, theirs = MEMBERS.Pipe()
+        self._process = MEMBERS.Process(
+            target=run_member, args=(theirs, {"topics": sorted(topics), **settings}), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def go(self) -> None:
+        """Join the group."""
+        self._pipe.send("go")
+
+    def close(self) -> None:
+        """Leave the group as one should, and end."""
+        self._pipe.send("close")
+        self.wait_for("closed")
+        self._end()
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self._process.kill()
+        self._process.join()
+        self._note("died")
+        self._end()
+
+    def freeze(self) -> None:
+        """Stop the process where it is."""
+        self.present = False
+        self._signal(signal.SIGSTOP)
+        self._note("frozen")
+
+    def thaw(self) -> None:
+        """Let it go on, as if nothing had happened."""
+        self.present = True
+        self._note("thawed")
+        self._signal(signal.SIGCONT)
+
+    def of_kind(self, *kinds: str, since: int = 0) -> list[Event]:
+        """Its events of these kinds, from the event number ``since`` on."""
+        return [event for event in self.events[since:] if event.kind in kinds]
+
+    def state(self) -> Event | None:
+        """What it said last about itself."""
+        return next((event for event in reversed(self.events) if event.kind == "state"), None)
+
+    def wait_for(self, kind: str, *, since: int = 0) -> Event:
+        """Wait for an event of that kind."""
+        wait_until(self._news, lambda: self.of_kind(kind, since=since), f"{self.name}: {kind}")
+        return self.of_kind(kind, since=since)[0]
+
+    def discard(self) -> None:
+        """Leave nothing behind, whatever state it is in."""
+        self._process.kill()
+        self._end()
+
+    def _end(self) -> None:
+        self.present = False
+        self._process.join()
+        self._reader.join()
+        self._pipe.close()  # twice is fine
+
+    def _signal(self, number: int) -> None:
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it ended without being told to."""
+        return self.present and not self.of_kind("closed") and not self._process.is_alive()
+
+    def _note(self, kind: str) -> None:
+        with self._news:
+            self.events.append(Event(time.monotonic_ns(), kind))
+
+    def _read(self) -> None:
+        while True:
+            try:
+                event = self._pipe.recv()
+            except (EOFError, OSError):
+                return
+            with self._news:
+                self.events.append(event)
+                self._news.notify_all()
+
+
+class Group:
+    """A consumer group on a broker: its topics, its members, and whether it has settled.
+
+    Args:
+        fresh: where to get topics and a group id.
+        partitions: one topic for each number.
+    """
+
+    def __init__(self, fresh: FreshNames, *partitions: int) -> None:
+        self.bootstrap = fresh.bootstrap
+        self.group_id = fresh.group()
+        self.topics = fresh.topics(*partitions)
+        self.partitions = {
+            TopicPartition(t, p)
+            for t, count in zip(self.topics, partitions, strict=True)
+            for p in range(count)
+        }
+        self.members: list[Member] = []
+        self._prepared: list[Member] = []  # these, and who was never let in
+        self._news = threading.Condition()
+        self._admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for member in self._prepared:
+            member.discard()
+        self._admin.close()
+
+    # --- its members ---
+
+    def prepare(
+        self,
+        *strategies: type,
+        topics: Collection[str] | None = None,
+        listener: type | None = None,
+        **consumer: Any,
+    ) -> Member:
+        """Start a process that will join when told to ``go``; until then it is not a member.
+
+        Args:
+            strategies: its ``partition_assignment_strategy``.
+            topics: what it subscribes to; all topics of the group by default.
+            listener: an ``OwnershipListener``, which the member tells what it has processed.
+            consumer: more settings of the ``KafkaConsumer``.
+        """
+        settings = {
+            "strategies": strategies,
+            "listener_type": listener,
+            "bootstrap_servers": self.bootstrap,
+            "group_id": self.group_id,
+            "session_timeout_ms": SESSION_MS,
+            "heartbeat_interval_ms": HEARTBEAT_MS,
+            **consumer,
+        }
+        member = Member("unnamed", self.topics if topics is None else topics, settings, self._news)
+        self._prepared.append(member)
+        return member
+
+    def enter(self, member: Member) -> Member:
+        """Let a prepared member join."""
+        member.name = f"m{len(self.members)}"
+        self.members.append(member)
+        member.go()
+        return member
+
+    def join(self, *strategies: type, **settings: Any) -> Member:
+        """Let one more member join; it is not waited for."""
+        return self.enter(self.prepare(*strategies, **settings))
+
+    def join_all(self, count: int, *strategies: type, **settings: Any) -> list[Member]:
+        """Let several members join, the first of which leads."""
+        waiting = [self.prepare(*strategies, **settings) for _ in range(count)]
+        first = self.enter(waiting[0])
+        first.wait_for("rebalance" if issubclass(strategies[0], Assignor) else "state")
+        return [first, *(self.enter(member) for member in waiting[1:])]
+
+    def present(self) -> list[Member]:
+        """Who should be in the group now."""
+        return [member for member in self.members if member.present]
+
+    # --- its state ---
+
+    def wait_until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for something to become true of the members' events, or of the broker."""
+        wait_until(self._news, condition, what)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The group as the broker sees it."""
+        return cast("Mapping[str, Any]", self._admin.describe_groups([self.group_id])[self.group_id])
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        self._admin.create_partitions({topic: partitions})
+        self.partitions |= {TopicPartition(topic, p) for p in range(partitions)}
+
+    def committed(self) -> dict[TopicPartition, int]:
+        """The committed offsets, from the broker."""
+        found = self._admin.list_group_offsets({self.group_id: None})[self.group_id]
+        return {
+            TopicPartition(tp.topic, tp.partition): at.offset for tp, at in found.items() if at.offset >= 0
+        }
+
+    def settled(self) -> Owned:
+        """Wait until nothing moves any more; then every partition must have exactly one owner.
+
+        Settled: all members are in the same generation, none wants to join again, the broker calls the group
+        stable, its members and their partitions are those the members report; and all that once more after
+        a short while.
+        """
+        seen: tuple[int, Owned] | None = None
+        since = time.monotonic()
+
+        def quiet() -> bool:
+            nonlocal seen, since
+            assert not (crashed := [m.name for m in self.members if m.crashed]), f"{crashed} crashed"
+            now = self._agreed()
+            if now is None or now != seen:
+                seen, since = now, time.monotonic()
+            return seen is not None and time.monotonic() - since >= QUIET_S
+
+        try:
+            self.wait_until(quiet, "the group to settle")
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{self._picture()}") from None
+        assert seen is not None
+        self.assert_one_owner(seen[1])
+        return seen[1]
+
+    def assert_one_owner(self, owned: Owned) -> None:
+        """Every partition that somebody subscribes to has exactly one owner, which subscribes to it."""
+        topics = {member.name: member.topics for member in self.members}
+        owners = Counter(tp for partitions in owned.values() for tp in partitions)
+        wanted = {tp for tp in self.partitions if any(tp.topic in topics[name] for name in owned)}
+        shared = sorted(tp for tp, count in owners.items() if count > 1)
+        assert not shared, f"more than one owner: {shared}\n{self._picture()}"
+        assert not wanted - owners.keys(), f"no owner: {sorted(wanted - owners.keys())}\n{self._picture()}"
+        stray = [(name, tp) for name, tps in owned.items() for tp in tps if tp.topic not in topics[name]]
+        assert owners.keys() == wanted, f"owned and not wanted: {sorted(owners.keys() - wanted)}"
+        assert not stray, f"not subscribed: {stray}"
+
+    def _agreed(self) -> tuple[int, Owned] | None:
+        """The generation and the assignment, if members and broker agree on them and nobody wants another."""
+        states = {member.name: member.state() for member in self.present()}
+        found = [state for state in states.values() if state is not None and not state.facts["joining"]]
+        if len(found) != len(states) or len({state.facts["generation"] for state in found}) != 1:
+            return None
+        described = self.describe()
+        by_id = {state.facts["member_id"]: state.partitions for state in found}
+        if described["group_state"] != "Stable" or by_id != _assignments(described):
+            return None
+        return found[0].facts["generation"], {
+            name: s.partitions for name, s in states.items() if s is not None
+        }
+
+    def _picture(self) -> str:
+        lines = [f"broker: {self.describe()['group_state']} {_assignments(self.describe())}"]
+        for member in self.members:
+            state = member.state()
+            lines.append(f"{member.name} ({'' if member.present else 'not '}present): {state}")
+            lines += [f"    {e.facts['message']}" for e in member.of_kind("log")[-5:]]
+        return "\n".join(lines)
+
+
+def wait_until(
+    news: threading.Condition, condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S
+) -> None:
+    """Look whenever there is news, and every so often."""
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {deadline_s} s for {what}")
+        with news:
+            news.wait(0.05)
+
+
+def _assignments(described: Mapping[str, Any]) -> dict[str, frozenset[TopicPartition]]:
+    return {
+        member["member_id"]: frozenset(
+            TopicPartition(entry["topic"], partition)
+            for entry in (member["member_assignment"] or {}).get("assigned_partitions", ())
+            for partition in entry["partitions"]
+        )
+        for member in described["members"]
+    }
+
+
+# --- the member's side ---------------------------------------------------------------------------------
+
+
+class Reporter:
+    """The member's end of the pipe; one for the process.
+
+    Attributes:
+        pipe: set before anything is reported.
+    """
+
+    pipe: Connection
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, kind: str, about: Iterable[tuple[str, int]] = (), **facts: Any) -> None:
+        """Report an event; kafka-python does on its I/O thread."""
+        event = Event(time.monotonic_ns(), kind, frozenset(TopicPartition(*tp) for tp in about), facts)
+        with self._one_at_a_time:
+            self.pipe.send(event)
+
+
+emit = Reporter()
+
+
+class EventLog(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python carries no types
+    """Reports what the consumer is told about its partitions."""
+
+    def on_partitions_assigned(self, assigned: Collection[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("assigned", assigned)
+
+    def on_partitions_revoked(self, revoked: Collection[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("revoked", revoked)
+
+    def on_partitions_lost(self, lost: Collection[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("lost", lost)
+
+
+class LogEvents(logging.Handler):
+    """Turns log records into events, so that a test sees them in one order with everything else."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Report it."""
+        if (facts := getattr(record, "rebalance", None)) is not None:
+            emit("rebalance", **facts)
+        else:
+            emit("log", logger=record.name, level=record.levelname, message=record.getMessage())
+
+
+def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
+    """Be a member: wait for ``go``, then consume until ``close``.  When the pipe ends, end."""
+    _die_with_the_test()
+    emit.pipe = pipe
+    logging.basicConfig(level=logging.WARNING, handlers=[LogEvents()])
+    logging.getLogger("kafka_assignors").setLevel(logging.INFO)
+    if _hear(pipe) != "go":
+        return
+    stop = threading.Event()
+    threading.Thread(target=_await_close, args=(pipe, stop), daemon=True).start()
+    consume(stop, **settings)
+    emit("closed")
+
+
+def consume(
+    stop: threading.Event,
+    strategies: Sequence[type],
+    listener_type: Callable[[KafkaConsumer], Any] | None,
+    topics: Sequence[str],
+    poll_ms: int = 50,
+    **settings: Any,
+) -> None:
+    """Poll, and report every change, until told to stop; then close."""
+    consumer = KafkaConsumer(
+        partition_assignment_strategy=list(strategies), enable_auto_commit=False, **settings
+    )
+    listener = listener_type(consumer) if listener_type else EventLog()
+    consumer.subscribe(topics, listener=listener)
+    consumer.commit_async = _reported(consumer.commit_async)
+    said: object = None
+    while not stop.is_set():
+        records = [r for batch in consumer.poll(timeout_ms=poll_ms).values() for r in batch]
+        if listener_type and records:
+            for record in records:
+                listener.processed(record)
+            emit("processed", offsets=[(r.topic, r.partition, r.offset) for r in records])
+        if not all(issubclass(strategy, Assignor) for strategy in strategies):
+            _keep_joining(consumer)
+        us = consumer.group_metadata()
+        state = {
+            "generation": us.generation_id,
+            "member_id": us.member_id,
+            # With fresh metadata a leader may want another rebalance.
+            "joining": us.state is not MemberState.STABLE
+            or consumer._coordinator.need_rejoin()
+            or consumer._coordinator._cluster.need_update,
+        }
+        if said != (now := (state, consumer.assignment())):
+            emit("state", now[1], **state)
+            said = now
+    consumer.close()
+
+
+def _die_with_the_test() -> None:
+    """A stopped process reads no pipe; it must be killed by the death of its parent, the fork server.
+
+    That ends when nobody holds its pipe's other end any more: the test, and every member until it lets go.
+    """
+    os.close(getattr(forkserver, "_forkserver")._forkserver_alive_fd)  # noqa: B009  # typeshed hides it
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _reported(commit: Callable[..., Any]) -> Callable[..., Any]:
+    def commit_async(offsets: Mapping[tuple[str, int], Any], **more: Any) -> Any:
+        emit("commit", offsets, offsets=[(*tp, at.offset) for tp, at in offsets.items()])
+        return commit(offsets, **more)
+
+    return commit_async
+
+
+def _keep_joining(consumer: KafkaConsumer) -> None:
+    """Work around kafka-python 3.0: it forgets a join that a poll did not wait for to the end.
+
+    A leader joins again when the metadata changed, and once it has assigned no longer sees why.  If ``poll``
+    times out just then, no later one goes on with the join, and the member hangs without a heartbeat.
+    """
+    coordinator = consumer._coordinator
+    if coordinator._join_task is not None and not coordinator.need_rejoin():
+        coordinator.request_rejoin()
+
+
+def _hear(pipe: Connection) -> str | None:
+    try:
+        return cast("str", pipe.recv())
+    except (EOFError, OSError):
+        return None
+
+
+def _await_close(pipe: Connection, stop: threading.Event) -> None:
+    if _hear(pipe) != "close":
+        os._exit(1)  # the test is gone
+    stop.set()

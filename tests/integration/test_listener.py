@@ -1,0 +1,174 @@
+"""``OwnershipListener`` with real records: hooks for what really changed, commits before partitions go."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from types import TracebackType
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer
+
+from kafka_assignors import CooperativeStickyAssignor, OwnershipListener, RangeAssignor, StickyAssignor
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.members import Group, Member, emit, moved
+
+PARTITIONS = 6
+READING: dict[str, Any] = {"auto_offset_reset": "earliest", "max_poll_records": 20}
+Records = Counter[tuple[TopicPartition, int]]
+
+
+class PlainHooks(OwnershipListener):
+    """Reports its hooks."""
+
+    def gained(self, partitions: frozenset[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("gained", partitions)
+
+    def lost(self, partitions: frozenset[tuple[str, int]]) -> None:
+        """Report it; ``lost`` itself is the consumer's event."""
+        emit("gone", partitions)
+
+
+class AsyncHooks(OwnershipListener):
+    """The same, with hooks to be awaited."""
+
+    async def gained(self, partitions: frozenset[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("gained", partitions)
+
+    async def lost(self, partitions: frozenset[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("gone", partitions)
+
+
+class Producing:
+    """Writes to all partitions of a group without a pause, from a thread of its own.
+
+    Attributes:
+        ends: partition -> number of records written; final once the ``with`` block is left.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.ends = dict.fromkeys(sorted(group.partitions), 0)
+        self._producer = KafkaProducer(bootstrap_servers=group.bootstrap, linger_ms=5)
+        self._enough = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Producing:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._enough.set()
+        self._thread.join()
+        self._producer.close()
+
+    def _run(self) -> None:
+        while not self._enough.wait(0.005):  # so that consumers keep up
+            for at in self.ends:
+                self._producer.send(at.topic, b"record", partition=at.partition)
+                self.ends[at] += 1
+
+
+def processed(*members: Member) -> Records:
+    """How often each record was processed."""
+    return Counter(
+        (TopicPartition(topic, partition), offset)
+        for member in members
+        for event in member.of_kind("processed")
+        for topic, partition, offset in event.facts["offsets"]
+    )
+
+
+def each_once(ends: dict[TopicPartition, int]) -> Records:
+    """Every record of these partitions, once."""
+    return Counter({(at, offset): 1 for at, end in ends.items() for offset in range(end)})
+
+
+def hooks(member: Member, kind: str, since: int = 0) -> list[TopicPartition]:
+    """The partitions of all calls of one hook."""
+    return sorted(tp for event in member.of_kind(kind, since=since) for tp in event.partitions)
+
+
+def assert_hooks_alternate(member: Member) -> None:
+    """Nothing is gained that is owned, or lost that is not, and no hook is called for nothing."""
+    owned: frozenset[TopicPartition] = frozenset()
+    for event in member.of_kind("gained", "gone"):
+        assert event.partitions
+        if event.kind == "gained":
+            assert not owned & event.partitions
+            owned |= event.partitions
+        else:
+            assert event.partitions <= owned
+            owned -= event.partitions
+
+
+@pytest.mark.parametrize("listener", [PlainHooks, AsyncHooks])
+@pytest.mark.parametrize(
+    "strategy", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor], ids=lambda strategy: strategy.name
+)
+def test_clean_hand_overs(fresh: FreshNames, strategy: type, listener: type) -> None:
+    """Two join and one leaves while records flow: each is processed once, hooks tell what really changed."""
+    with Group(fresh, PARTITIONS) as group:
+        with Producing(group) as producing:
+            first = group.join(strategy, listener=listener, **READING)
+            alone = group.settled()
+            first.wait_for("processed")
+            second = group.join(strategy, listener=listener, **READING)
+            since = len(first.events)
+            both = group.settled()
+            second.wait_for("processed")
+            assert hooks(first, "gone", since) == sorted(moved(alone, both))
+            assert not hooks(first, "gained", since)
+            assert hooks(second, "gained") == sorted(both[second.name])
+
+            since = len(first.events)
+            second.close()
+            assert hooks(second, "gone") == sorted(both[second.name])
+            again = group.settled()
+            assert hooks(first, "gained", since) == sorted(again[first.name] - both[first.name])
+            assert not hooks(first, "gone", since)
+        expected = each_once(producing.ends)
+        group.wait_until(lambda: processed(first, second).total() >= expected.total(), "all records")
+        first.close()
+        assert processed(first, second) == expected
+        assert group.committed() == producing.ends
+        for member in (first, second):
+            assert_hooks_alternate(member)
+            assert hooks(member, "gained") == hooks(member, "gone")
+
+
+@pytest.mark.parametrize(
+    "strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda strategy: strategy.name
+)
+def test_no_commit_after_the_membership_is_lost(fresh: FreshNames, strategy: type) -> None:
+    """The new owners have gone on; a late commit would throw them back."""
+    with Group(fresh, PARTITIONS) as group:
+        with Producing(group) as producing:
+            first = group.join(strategy, listener=PlainHooks, **READING)
+            group.settled()
+            zombie = group.join(strategy, listener=PlainHooks, **READING)
+            shared = group.settled()
+            zombie.wait_for("processed")
+            zombie.freeze()
+            since = len(zombie.events)
+            group.settled()
+            zombie.thaw()
+            zombie.wait_for("gone", since=since)
+            assert hooks(zombie, "gone", since) == sorted(shared[zombie.name])
+            until_lost = [event.kind for event in zombie.events[since:]]
+            assert "commit" not in until_lost[: until_lost.index("gone")]
+            group.settled()
+        expected = each_once(producing.ends)
+        group.wait_until(lambda: processed(first, zombie).keys() >= expected.keys(), "all records")
+        zombie.close()
+        group.settled()
+        first.close()
+        assert group.committed() == producing.ends
+        for member in (first, zombie):
+            assert_hooks_alternate(member)
