@@ -5,6 +5,8 @@ claims what does not exist.  The rules (KIP-54 with KIP-341's fix, and KIP-792's
 
 - the claim of the highest generation wins;
 - two claims of one generation on one partition cancel out: it has no owner in the plan's eyes;
+- who holds a partition is another question: a live claim without a generation (kafka-python's own members
+  send none) cannot be told to be old, and keeps the partition from others until its member let go;
 - unknown topics, partitions out of range, negative numbers: no claim at all.
 """
 
@@ -18,9 +20,11 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import Group
+from kafka_assignors.plan.model import NO_GENERATION, Group
 
 __all__ = ["CONTESTED", "NOBODY", "Claims", "resolve"]
+
+Vector = npt.NDArray[np.int64]
 
 NOBODY = -1
 """In ``Claims.owner`` and ``Claims.holder``: no member."""
@@ -36,7 +40,7 @@ class Claims:
     Attributes:
         owner: the member whose history counts and who subscribes to the topic, or ``NOBODY``.
         holder: the cooperative member that still has the partition in its hands, ``CONTESTED`` when more
-            than one does, or ``NOBODY``.
+            than one of the same generation does, or ``NOBODY``.
         holders: (topic, partition) -> all members that hold it, for contested partitions only.
         refused: member id -> how many of its claims were on partitions that do not exist.
         disputed: member id -> (id of the member that claims the same in the same generation, how many).
@@ -67,36 +71,34 @@ def resolve(group: Group) -> Claims:
     holders: dict[tuple[str, int], frozenset[int]] = {}
     disputed: dict[str, tuple[str, int]] = {}
     for topic, claims in claimed.items():
-        owner[topic] = np.full(group.topics[topic], NOBODY, np.int32)
-        holder[topic] = np.full(group.topics[topic], NOBODY, np.int32)
+        count = group.topics[topic]
+        owner[topic] = np.full(count, NOBODY, np.int32)
+        holder[topic] = np.full(count, NOBODY, np.int32)
         if not claims:
             continue
-        partition, by = _in_range(claims, group.topics[topic], refused)
-        order = np.lexsort((by, -generations[by], partition))
-        partition, by = partition[order], by[order]
-        starts = np.flatnonzero(np.diff(partition, prepend=NOBODY))
-        # Only claims of the newest generation of their partition count from here on; they come first.
-        newest = generations[by] == np.repeat(generations[by[starts]], np.diff(starts, append=len(by)))
-        partition, by = partition[newest], by[newest]
-        starts = np.flatnonzero(np.diff(partition, prepend=NOBODY))
-        sizes = np.diff(starts, append=len(by))
-        alone = sizes == 1
+        partition, by = _in_range(claims, count, refused)
+        newest = np.full(count, NO_GENERATION, np.int64)
+        np.maximum.at(newest, partition, generations[by])
+        latest = generations[by] == newest[partition]
+
+        alone, several = _by_partition(partition[latest], by[latest])
         subscribed = np.array([topic in m.topics for m in group.members])
-        sole = by[starts[alone]]
-        owner[topic][partition[starts[alone]]] = np.where(subscribed[sole], sole, NOBODY)
-        holder[topic][partition[holds[by]]] = by[holds[by]]
-        for start, size in zip(starts[~alone].tolist(), sizes[~alone].tolist(), strict=True):
-            first, *others = by[start : start + size].tolist()
+        owner[topic][alone[0]] = np.where(subscribed[alone[1]], alone[1], NOBODY)
+        for first, *others in several.values():
             for other in others:
-                name, count = (
-                    group.members[other].member_id,
-                    disputed.get(group.members[other].member_id, ("", 0))[1],
-                )
-                disputed[name] = group.members[first].member_id, count + 1
-            live = frozenset(i for i in (first, *others) if holds[i])
-            if len(live) > 1:
-                holder[topic][partition[start]] = CONTESTED
-                holders[topic, int(partition[start])] = live
+                name = group.members[other].member_id
+                disputed[name] = group.members[first].member_id, disputed.get(name, ("", 0))[1] + 1
+
+        # A claim without a generation cannot be told to be old, so while its member holds on it counts.
+        live = holds[by] & (latest | (generations[by] == NO_GENERATION))
+        dated = np.full(count, NO_GENERATION, np.int64)
+        np.maximum.at(dated, partition[live], generations[by[live]])
+        live &= generations[by] == dated[partition]
+        alone, several = _by_partition(partition[live], by[live])
+        holder[topic][alone[0]] = alone[1]
+        for at, members in several.items():
+            holder[topic][at] = CONTESTED
+            holders[topic, at] = frozenset(members)
     return Claims(
         owner=MappingProxyType(owner),
         holder=MappingProxyType(holder),
@@ -106,10 +108,21 @@ def resolve(group: Group) -> Claims:
     )
 
 
+def _by_partition(partition: Vector, by: Vector) -> tuple[tuple[Vector, Vector], dict[int, list[int]]]:
+    """Claims on partitions that one member claims, and the members of those that several do, by seniority."""
+    numbers, starts, sizes = np.unique(partition, return_index=True, return_counts=True)
+    alone = sizes == 1
+    several = {
+        int(number): sorted(by[start : start + size].tolist())
+        for number, start, size in zip(numbers[~alone], starts[~alone], sizes[~alone], strict=True)
+    }
+    return (numbers[alone], by[starts[alone]]), several
+
+
 def _in_range(
     claims: list[tuple[int, Sequence[int]]], count: int, refused: list[int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """One topic's claims as (partition, member) pairs, each once; those out of range are counted."""
+) -> tuple[Vector, Vector]:
+    """One topic's claims as sorted (partition, member) pairs; those out of range are counted."""
     partition = np.fromiter(chain.from_iterable(numbers for _, numbers in claims), np.int64)
     by = np.repeat([index for index, _ in claims], [len(numbers) for _, numbers in claims])
     there = (partition >= 0) & (partition < count)

@@ -115,8 +115,8 @@ def test_equal_subscriptions_balance_to_one(group: Group) -> None:
 
 
 @given(group=any_group)
-def test_kip_54_balance_score_is_the_least(group: Group) -> None:
-    """No move of one partition to another subscriber lowers KIP-54's balance score."""
+def test_no_single_move_improves_the_balance(group: Group) -> None:
+    """KIP-54: no "partition can be moved [...] and improve the overall balance score at the same time"."""
     plan = PLANNERS["sticky"](group)
     owner_of = oracle.by_partition(plan)
     loads = Counter({m.member_id: 0 for m in group.members}) | Counter(owner_of.values())

@@ -7,26 +7,24 @@ from hypothesis import strategies as st
 
 from kafka_assignors.plan import Group, Member, TopicPartition, plan_sticky, resolve, this_round
 from tests import oracle
-from tests.builders import groups, settled_groups
+from tests.builders import TOPICS, groups, settled_groups
 
 joining = st.one_of(groups(), settled_groups(), settled_groups(equal=True))
 
 
 def live_holders(group: Group) -> dict[TopicPartition, set[str]]:
-    """Who has a partition in hand: the cooperative members of its newest generation of claims."""
-    newest: dict[TopicPartition, int] = {}
+    """Who may have a partition in hand: cooperative members whose claim is the newest, or has no date."""
+    claims: dict[TopicPartition, list[Member]] = {}
     for m in group.members:
         for topic, numbers in m.owned.items():
-            for p in numbers:
-                tp = TopicPartition(topic, p)
-                newest[tp] = max(newest.get(tp, -1), m.generation)
-    holders: dict[TopicPartition, set[str]] = {}
-    for m in group.members:
-        for topic, numbers in m.owned.items():
-            for p in numbers:
-                if m.holds and m.generation == newest[TopicPartition(topic, p)]:
-                    holders.setdefault(TopicPartition(topic, p), set()).add(m.member_id)
-    return holders
+            for p in set(numbers):
+                claims.setdefault(TopicPartition(topic, p), []).append(m)
+    holders = {}
+    for tp, members in claims.items():
+        newest = max(m.generation for m in members)
+        dated = {m.member_id for m in members if m.holds and m.generation == newest}
+        holders[tp] = dated or {m.member_id for m in members if m.holds and m.generation == -1}
+    return {tp: who for tp, who in holders.items() if who}
 
 
 @given(group=joining)
@@ -72,18 +70,33 @@ def test_two_rounds_settle_a_group(group: Group) -> None:
     assert after_second.keys() == oracle.wanted(group).keys()
 
 
-@given(group=settled_groups(), generation=st.integers(-1, 0), data=st.data())
-def test_a_zombie_takes_nothing_from_a_live_owner(group: Group, generation: int, data: st.DataObject) -> None:
-    """Claims of an older generation neither win a partition nor keep its owner from it."""
-    claims = resolve(group)
-    owned = oracle.owners(group)
+@given(group=settled_groups(), topics=st.frozensets(st.sampled_from(TOPICS)), data=st.data())
+def test_a_zombie_is_as_good_as_new(group: Group, topics: frozenset[str], data: st.DataObject) -> None:
+    """Claims of an older generation on what has an owner neither win it nor keep it from anybody."""
+    owned = sorted(oracle.owners(group))
     stale: dict[str, list[int]] = {}
-    for tp in data.draw(st.lists(st.sampled_from(sorted(owned)), unique=True)) if owned else []:
+    for tp in data.draw(st.lists(st.sampled_from(owned), unique=True)) if owned else []:
         stale.setdefault(tp.topic, []).append(tp.partition)
-    zombie = Member("zombie", frozenset(), stale, generation, holds=True)
-    with_zombie = Group((*group.members, zombie), group.topics)
-    claims_with = resolve(with_zombie)
-    first, held = this_round(group, claims, plan_sticky(group, claims))
-    first_with, held_with = this_round(with_zombie, claims_with, plan_sticky(with_zombie, claims_with))
-    assert first_with == {**first, "zombie": {}}
-    assert held_with == held
+
+    def first_round(newcomer: Member) -> object:
+        joined = Group((*group.members, newcomer), group.topics)
+        claims = resolve(joined)
+        return this_round(joined, claims, plan_sticky(joined, claims))
+
+    zombie = Member("zombie", topics, stale, generation=0, holds=True)
+    assert first_round(zombie) == first_round(Member("zombie", topics))
+
+
+@given(group=joining)
+def test_whoever_goes_on_holding_ends_with_it(group: Group) -> None:
+    """When all holds are overdue everything has an owner, and nobody gets what another one may have."""
+    claims = resolve(group)
+    target = plan_sticky(group, claims)
+    _given, held = this_round(group, claims, target)
+    given_now, _held = this_round(group, claims, target, set(held))
+    owner_of = oracle.by_partition(given_now)
+    assert owner_of.keys() == oracle.wanted(group).keys()
+    subscribed = {m.member_id: m.topics for m in group.members}
+    for tp, owner in owner_of.items():
+        able = {who for who in live_holders(group).get(tp, set()) if tp.topic in subscribed[who]}
+        assert not able or owner in able

@@ -82,3 +82,28 @@ def test_all_that_hold_a_contested_partition_are_known() -> None:
     claims = resolve(group)
     assert claims.holder["t0"].tolist() == [CONTESTED, NOBODY]
     assert dict(claims.holders) == {("t0", 0): frozenset({0, 1, 2})}
+
+
+def test_a_live_claim_without_a_generation_holds_beside_newer_history() -> None:
+    """kafka-python's own cooperative members send none: it may be true, so nobody else gets the partition."""
+    group = Group(
+        (
+            member("a", owned={"t0": [0]}, generation=5),
+            member("k", owned={"t0": [0, 1]}, generation=-1, holds=True),
+        ),
+        TWO,
+    )
+    claims = resolve(group)
+    assert claims.owner["t0"].tolist() == [0, 1]
+    assert claims.holder["t0"].tolist() == [1, 1]
+
+
+def test_a_live_claim_with_a_generation_goes_before_one_without() -> None:
+    group = Group(
+        (
+            member("a", owned={"t0": [0]}, generation=5, holds=True),
+            member("k", owned={"t0": [0]}, generation=-1, holds=True),
+        ),
+        TWO,
+    )
+    assert resolve(group).holder["t0"].tolist() == [0, NOBODY]
