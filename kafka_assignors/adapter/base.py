@@ -19,7 +19,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.consumer_side import ConsumerSide
-from kafka_assignors.adapter.options import Options, PlanReport, parse
+from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport, parse
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
     NO_GENERATION,
@@ -46,7 +46,9 @@ AssignorT = TypeVar("AssignorT", bound="Assignor")
 
 
 class Assignor(AbstractPartitionAssignor):
-    """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class or an instance.
+    """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class.
+
+    (Or an instance of its own to each consumer.)
 
     A subclass names itself, says which protocols it can, and plans; one that needs a history of its own also
     says how it is written (``user_data``) and read (``history``).  All state is the instance's.
@@ -65,7 +67,7 @@ class Assignor(AbstractPartitionAssignor):
 
     def __init__(self, **options: Any) -> None:
         self.options = parse(self.options_type, {**self._preset, **options})
-        self._side = ConsumerSide(self)
+        self._side = ConsumerSide()
         self._owned: Ownership = {}
         self._generation = NO_GENERATION
         self._held: list[Hold] = []
@@ -108,8 +110,15 @@ class Assignor(AbstractPartitionAssignor):
     # --- what kafka-python calls -------------------------------------------------------------------------
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
-        """The protocols the consumer may choose from; it takes the highest that all its strategies can."""
-        self._side.look()
+        """The protocols the consumer may choose from; it takes the highest that all its strategies can.
+
+        Raises:
+            ConfigurationError: this instance already belongs to another consumer.
+        """
+        if not self._side.look():
+            raise ConfigurationError(
+                "partition_assignment_strategy", "one instance in two consumers: pass the class"
+            )
         if self._side.is_strange():
             # An unknown kafka-python: with one protocol the mode is known, and a mixed list is refused.
             return [max(self.protocols)]
@@ -121,28 +130,25 @@ class Assignor(AbstractPartitionAssignor):
         # kafka-python 3.0 forgets a join that new metadata caused if a poll times out during it.
         self._side.request_rejoin()
         self._held = []
-        holds, revoked = self._hands()
+        owned, generation = self._last()
+        # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
+        eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._side.cooperative() is False
+        holds, revoked = ({}, owned) if eager else (owned, {})
         return convert.encode_subscription(
-            topics, self.user_data(revoked, self._generation), holds, self._generation, self.options.rack
+            topics, self.user_data(revoked, generation), holds, generation, self.options.rack
         )
 
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group: the leader's part.  Never raises; see the module."""
-        started = self.options.clock()
-        complaints = Complaints()
-        group = self._group(cluster, members, complaints)
-        claims = resolve(group)
-        complaints.about_topics(group)
-        complaints.about_claims(claims)
-        complaints.log(log, self.name)
-        target = self._safe_plan(group, claims)
-        # In turn: held back, given to who holds it, and then once more; see this_round.
-        overdue = {hold for hold, rounds in self._waited.items() if rounds % 2 or rounds >= ROUNDS}
-        given, self._held = this_round(group, claims, target, overdue)
-        self._report(group, claims, target, given, self.options.clock() - started)
-        return convert.encode_assignment(given)
+        try:
+            return convert.encode_assignment(self._assign(cluster, members))
+        except Exception:
+            # Whatever it is, it must not stop the user's group: ranges need no history and are always valid.
+            log.exception("%s: failed, falling back to ranges", self.name)
+            plain = tuple(Member(m.member_id, frozenset(m.metadata.topics)) for m in members)
+            return convert.encode_assignment(plan_range(_group(cluster, plain)))
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given."""
@@ -152,27 +158,35 @@ class Assignor(AbstractPartitionAssignor):
 
     # --- the three steps ---------------------------------------------------------------------------------
 
-    def _hands(self) -> tuple[Ownership, Ownership]:
-        """What this member still has in its hands, and what it has given back, while it joins.
+    def _last(self) -> tuple[Ownership, int]:
+        """The consumer's last assignment, and its generation.
 
-        An eager consumer has revoked everything before it joins.  A cooperative one still holds what it
-        owns, and the consumer knows better than the last assignment: it owns nothing once it lost its
-        membership, and to claim that would keep partitions from everybody.
+        The consumer knows better than this assignor: the assignment may have come by another strategy of its
+        list, and it is gone once the membership is lost.  To claim that still would keep partitions from
+        everybody; as mere history (of an eager consumer) it may help.
         """
-        if RebalanceProtocol.COOPERATIVE not in self.protocols or self._side.cooperative() is False:
-            return {}, self._owned
         now = self._side.owned()
-        return (self._owned if now is None else convert.ownership(now)), {}
+        if now is None or (not now and not self._side.cooperative()):
+            return self._owned, self._generation
+        generation = self._side.generation()
+        return convert.ownership(now), self._generation if generation is None else generation
 
-    def _group(
-        self,
-        cluster: ClusterMetadata,
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
-        complaints: Complaints,
-    ) -> Group:
-        read = tuple(self._member(member, complaints) for member in members)
-        topics = frozenset[str]().union(*(member.topics for member in read))
-        return Group(read, convert.partition_counts(cluster, topics))
+    def _assign(
+        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> Assignment:
+        started = self.options.clock()
+        complaints = Complaints()
+        group = _group(cluster, tuple(self._member(member, complaints) for member in members))
+        claims = resolve(group)
+        complaints.about_topics(group)
+        complaints.about_claims(claims)
+        complaints.log(log, self.name)
+        target = self._safe_plan(group, claims)
+        # In turn: held back, given to who holds it, and then once more; see this_round.
+        overdue = {hold for hold, rounds in self._waited.items() if rounds % 2 or rounds >= ROUNDS}
+        given, self._held = this_round(group, claims, target, overdue)
+        self._report(group, claims, target, given, self.options.clock() - started)
+        return given
 
     def _member(self, joined: JoinGroupResponse.JoinGroupResponseMember, complaints: Complaints) -> Member:
         subscription = joined.metadata
@@ -181,10 +195,10 @@ class Assignor(AbstractPartitionAssignor):
         except CodecError as error:
             complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
             revoked, then = {}, NO_GENERATION
-        generation = max(
-            then if subscription.generation_id < 0 else subscription.generation_id, NO_GENERATION
-        )
         holds = convert.owned_in(subscription) if RebalanceProtocol.COOPERATIVE in self.protocols else {}
+        # User data dates what it holds itself; owned partitions are dated by the subscription (from v2 on).
+        dated = subscription.generation_id if holds and subscription.generation_id >= 0 else then
+        generation = max(dated, NO_GENERATION)
         joining = self._side.generation()
         if joining is not None and generation >= joining:
             complaints.add(
@@ -202,10 +216,10 @@ class Assignor(AbstractPartitionAssignor):
         )
 
     def _safe_plan(self, group: Group, claims: Claims) -> Assignment:
+        """The plan; where there is a bug in it, ranges, which then go through the rounds as any plan does."""
         try:
             return self.plan(group, claims)
         except Exception:
-            # A bug of ours must not stop the user's group: ranges are always valid.
             log.exception("%s: planning failed, falling back to ranges", self.name)
             return plan_range(group)
 
@@ -242,3 +256,8 @@ class Assignor(AbstractPartitionAssignor):
         except Exception:
             # The user's callback runs inside the group's rebalance, which goes on without it.
             log.exception("%s: on_plan failed", self.name)
+
+
+def _group(cluster: ClusterMetadata, members: tuple[Member, ...]) -> Group:
+    topics = frozenset[str]().union(*(member.topics for member in members))
+    return Group(members, convert.partition_counts(cluster, topics))

@@ -8,6 +8,9 @@ from kafka_assignors.plan import Claims, Group
 
 __all__ = ["Complaints"]
 
+MOST_TOPICS = 5  # a member may send thousands of names; the log need not
+MOST_CHARACTERS = 50
+
 
 class Complaints:
     """Collects complaints by member id while a group is read, and logs them at the end."""
@@ -22,16 +25,17 @@ class Complaints:
     def about_topics(self, group: Group) -> None:
         """Members without topics, and topics that do not exist (named once, at their first subscriber)."""
         unknown: dict[str, list[str]] = {}
+        named: set[str] = set()
         for member in group.members:
             if not member.topics:
                 self.add(member.member_id, "subscribes to no topic")
-            for topic in member.topics - group.topics.keys():
-                unknown.setdefault(topic, []).append(member.member_id)
-        for topic, (first, *others) in sorted(unknown.items()):
-            self.add(
-                first,
-                f"subscribes to unknown topic {topic!r}" + (f" (and {len(others)} more do)" * bool(others)),
-            )
+            for topic in sorted(member.topics - group.topics.keys() - named):
+                named.add(topic)
+                unknown.setdefault(member.member_id, []).append(topic)
+        for member_id, topics in unknown.items():
+            shown = ", ".join(repr(topic[:MOST_CHARACTERS]) for topic in topics[:MOST_TOPICS])
+            more = f" and {len(topics) - MOST_TOPICS} more" if len(topics) > MOST_TOPICS else ""
+            self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {shown}{more}")
 
     def about_claims(self, claims: Claims) -> None:
         """Claims on what does not exist, and on what another member of the same generation claims."""

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Mapping
 from types import FrameType
 
 from kafka import KafkaConsumer
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["ConsumerSide", "is_closing", "runs_cooperative"]
+__all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "runs_cooperative"]
 
-_PRIVATE = ("_assignors", "_rebalance_protocol", "_subscription", "request_rejoin")
-_NEAR = 8  # frames; the coordinator calls its assignors directly
+_PRIVATE = ("_generation", "_rebalance_protocol", "_subscription", "request_rejoin")
+_NEAR = 8  # frames; the coordinator calls its assignors directly, or through somebody's wrapper
 
 
 def runs_cooperative(consumer: KafkaConsumer) -> bool:
@@ -33,20 +34,36 @@ def is_closing(consumer: KafkaConsumer) -> bool:
     return bool(consumer._closed)
 
 
+def generation_of(consumer: KafkaConsumer) -> int:
+    """The generation a consumer is in, or is joining; -1 when it is in none."""
+    return int(consumer._coordinator._generation.generation_id)
+
+
+async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+    """Commit on the I/O thread, where the public ``commit`` refuses to block, and retry what can be retried.
+
+    Raises:
+        KafkaError: it cannot be committed, or not within 5 s.
+    """
+    await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
+
+
 class ConsumerSide:
     """What an assignor can see of the consumer it belongs to.
 
     Outside a consumer (an assignor used by hand) nothing is seen, and every answer is None.
     """
 
-    def __init__(self, assignor: AbstractPartitionAssignor) -> None:
-        self._assignor = weakref.ref(assignor)
+    def __init__(self) -> None:
         self._coordinator: weakref.ref[ConsumerCoordinator] | None = None
 
-    def look(self) -> None:
-        """Find the coordinator, if it is what is calling."""
-        if self._seen() is None:
-            self._coordinator = self._caller()
+    def look(self) -> bool:
+        """Find the coordinator that is calling; False if it is not the one that called before."""
+        caller = _caller()
+        before = self._seen()
+        if caller is not None and before is None:
+            self._coordinator = weakref.ref(caller)
+        return caller is None or before is None or caller is before
 
     def is_strange(self) -> bool:
         """Whether the consumer is there but its parts are not the ones we know."""
@@ -55,19 +72,21 @@ class ConsumerSide:
 
     def cooperative(self) -> bool | None:
         """Whether the consumer runs the cooperative protocol (KIP-429); it is settled at its construction."""
-        coordinator = self._seen()
-        protocol = getattr(coordinator, "_rebalance_protocol", None)
+        protocol = getattr(self._seen(), "_rebalance_protocol", None)
         return None if protocol is None else bool(protocol == RebalanceProtocol.COOPERATIVE)
 
-    def owned(self) -> Iterable[tuple[str, int]] | None:
-        """The (topic, partition)s the consumer has in its hands now: none after it lost its membership."""
+    def owned(self) -> list[tuple[str, int]] | None:
+        """The (topic, partition)s of the consumer's last assignment: none after it lost its membership.
+
+        A cooperative consumer has them in its hands; an eager one has revoked them when it joins.
+        """
         subscription = getattr(self._seen(), "_subscription", None)
         if subscription is None:
             return None
         return [(tp.topic, tp.partition) for tp in subscription.assigned_partitions()]
 
     def generation(self) -> int | None:
-        """The generation the consumer is joining: everything members report comes from an earlier one."""
+        """The generation the consumer is in or, while the leader plans, the one that is being joined."""
         now = getattr(getattr(self._seen(), "_generation", None), "generation_id", None)
         return now if isinstance(now, int) and now >= 0 else None
 
@@ -79,17 +98,14 @@ class ConsumerSide:
     def _seen(self) -> ConsumerCoordinator | None:
         return self._coordinator() if self._coordinator is not None else None
 
-    def _caller(self) -> weakref.ref[ConsumerCoordinator] | None:
-        frame: FrameType | None = sys._getframe(1)
-        for _ in range(_NEAR):
-            if frame is None:
-                return None
-            caller = frame.f_locals.get("self")
-            if isinstance(caller, ConsumerCoordinator) and self._is_ours(caller):
-                return weakref.ref(caller)
-            frame = frame.f_back
-        return None
 
-    def _is_ours(self, coordinator: ConsumerCoordinator) -> bool:
-        mine = self._assignor()
-        return any(assignor is mine for assignor in getattr(coordinator, "_assignors", {}).values())
+def _caller() -> ConsumerCoordinator | None:
+    """The nearest coordinator up the stack."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_NEAR):
+        if frame is None:
+            return None
+        if isinstance(caller := frame.f_locals.get("self"), ConsumerCoordinator):
+            return caller
+        frame = frame.f_back
+    return None

@@ -36,7 +36,7 @@ def owned_in(subscription: ConsumerProtocolSubscription) -> dict[str, list[int]]
     """The subscription's owned partitions (v1); a topic that is there twice has both lists."""
     owned: dict[str, list[int]] = {}
     for entry in subscription.owned_partitions or ():
-        owned.setdefault(entry.topic, []).extend(entry.partitions)
+        owned.setdefault(entry.topic, []).extend(entry.partitions or ())
     return owned
 
 

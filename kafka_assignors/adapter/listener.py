@@ -14,7 +14,8 @@ This is that pattern, for eager and cooperative consumers alike:
         process(record)
         listener.processed(record)
 
-Hooks may be plain or ``async def`` methods.  They run on the consumer's I/O thread, within the rebalance.
+Hooks may be plain or ``async def`` methods.  They run on the consumer's I/O thread, within the rebalance:
+they must not call what blocks on that thread (``commit``, ``committed``, ``position``).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.adapter.consumer_side import is_closing, runs_cooperative
+from kafka_assignors.adapter.consumer_side import commit, generation_of, is_closing, runs_cooperative
 
 __all__ = ["OwnershipListener"]
 
@@ -51,6 +52,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         self._commit = commit
         self._owned: Partitions = frozenset()
         self._done: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._generation = -1
 
     @property
     def owned(self) -> Partitions:
@@ -58,9 +60,13 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         return self._owned
 
     def processed(self, record: ConsumerRecord) -> None:
-        """The record is done; its partition may be committed up to it."""
+        """The record is done, and all before it in its partition, which may be committed up to it.
+
+        What is done too late, when the partition is lost already, is not ours to commit any more.
+        """
         at = TopicPartition(record.topic, record.partition)
-        self._done[at] = OffsetAndMetadata(record.offset + 1, "", -1)
+        if at in self._owned:
+            self._done[at] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
     def offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What is processed, for ``consumer.commit(listener.offsets())`` between rebalances."""
@@ -76,37 +82,51 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Commit.  A cooperative consumer names what it really loses; an eager one everything, each time."""
-        await self._commit_done(revoked)
+        named = frozenset(revoked)
+        await self._commit_done(named)
         if runs_cooperative(self._consumer) or is_closing(self._consumer):
-            await self._forget(frozenset(revoked) & self._owned)
+            await self._forget(named)
+        else:  # what an eager consumer does not name it lost without a word, by unsubscribing
+            await self._forget(self._owned - named)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         """An eager consumer learns here what it really lost, and both what they really gained."""
         now = frozenset(assigned)
-        if not runs_cooperative(self._consumer):
-            await self._forget(self._owned - now)
-        gained = now - self._owned
-        self._owned |= gained
-        if gained:
-            await _finish(self.gained(gained))
+        before, self._generation = self._generation, generation_of(self._consumer)
+        if runs_cooperative(self._consumer):  # it names only what is new, also after unsubscribing
+            lost = now | (self._owned - self._consumer.assignment())
+        elif self._generation == before + 1:
+            lost = self._owned - now
+        else:  # in the generations it missed, others may have had what comes back
+            lost = self._owned
+        try:
+            await self._forget(lost)
+        finally:
+            gained = now - self._owned
+            self._owned |= gained
+            if gained:
+                await _finish(self.gained(gained))
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         """The membership is gone, and with it the right to commit; others may have gone on already."""
-        await self._forget(frozenset(lost) & self._owned)
+        await self._forget(frozenset(lost))
 
-    async def _forget(self, lost: Partitions) -> None:
+    async def _forget(self, partitions: Partitions) -> None:
+        lost = partitions & self._owned
         self._owned -= lost
-        for partition in lost:
-            self._done.pop(partition, None)
-        if lost:
-            await _finish(self.lost(lost))
+        try:
+            if lost:
+                await _finish(self.lost(lost))
+        finally:
+            for partition in lost:
+                self._done.pop(partition, None)
 
     async def _commit_done(self, partitions: Collection[TopicPartition]) -> None:
         offsets = {tp: self._done[tp] for tp in partitions if tp in self._done}
         if not (self._commit and offsets):
             return
         try:
-            await self._consumer.commit_async(offsets)
+            await commit(self._consumer, offsets)
         except KafkaError as error:
             log.warning("commit before revoking %d partitions failed: %s", len(offsets), error)
 

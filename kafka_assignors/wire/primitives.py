@@ -69,12 +69,11 @@ class Reader:
         count = self.count(4)
         return struct.unpack(f">{count}i", self._take(4 * count))
 
-    def ownership(self) -> dict[str, tuple[int, ...]]:
+    def ownership(self) -> dict[str, list[int]]:
         """An array of (topic, array of partitions); a topic that is there twice has both."""
-        owned: dict[str, tuple[int, ...]] = {}
+        owned: dict[str, list[int]] = {}
         for _ in range(self.count(6)):
-            topic = self.string()
-            owned[topic] = owned.get(topic, ()) + self.int32s()
+            owned.setdefault(self.string(), []).extend(self.int32s())
         return owned
 
     def end(self) -> None:

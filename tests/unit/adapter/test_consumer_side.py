@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.base import Generation
 from kafka.structs import TopicPartition
 
-from kafka_assignors import Assignor, CooperativeStickyAssignor, FairestStickyAssignor, RangeAssignor
+from kafka_assignors import (
+    Assignor,
+    ConfigurationError,
+    CooperativeStickyAssignor,
+    FairestStickyAssignor,
+    RangeAssignor,
+)
 from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.consumer_side import is_closing, runs_cooperative
 from tests.joining import own
@@ -56,7 +63,7 @@ def test_beside_an_eager_strategy_it_names_nothing_but_remembers(
     subscription = sent(made, kind.name)
     assert convert.owned_in(subscription) == {}
     owned, generation = kind().history(bytes(subscription.user_data))
-    assert (dict(owned), generation) == ({"t": (1, 2)}, 5)
+    assert (dict(owned), generation) == ({"t": [1, 2]}, 5)
 
 
 def test_after_a_lost_membership_it_claims_nothing(consumer: MakeConsumer) -> None:
@@ -120,12 +127,38 @@ def test_by_hand_there_is_no_consumer_to_see() -> None:
     assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
 
-def test_an_unknown_kafka_python_gets_no_choice(
-    monkeypatch: pytest.MonkeyPatch, consumer: MakeConsumer
-) -> None:
+@pytest.mark.parametrize("part", ["_rebalance_protocol", "_subscription", "_generation"])
+def test_an_unknown_kafka_python_gets_no_choice(part: str, consumer: MakeConsumer) -> None:
     """If its parts are not the ones we know, a mixed list is refused rather than run blindly."""
-    made = consumer(CooperativeStickyAssignor)
-    (assignor,) = made._coordinator._assignors.values()
-    monkeypatch.delattr(made._coordinator, "_rebalance_protocol")
+    coordinator = consumer(CooperativeStickyAssignor)._coordinator
+    (assignor,) = coordinator._assignors.values()
+    kept = vars(coordinator).pop(part)
     assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE]
-    made._coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE
+    setattr(coordinator, part, kept)
+
+
+def test_one_instance_is_not_for_two_consumers(consumer: MakeConsumer) -> None:
+    """It would name to one group what it owns in the other."""
+    instance = CooperativeStickyAssignor()
+    consumer(instance)
+    with pytest.raises(ConfigurationError, match="one instance in two consumers: pass the class"):
+        consumer(instance)
+
+
+@pytest.mark.parametrize("eager", [RangeAssignor, RangePartitionAssignor])
+def test_what_another_strategy_of_the_list_assigned_is_history_too(
+    eager: Any, consumer: MakeConsumer
+) -> None:
+    """When a group switches from range to cooperative-sticky, things can stay where they are."""
+    made = consumer(CooperativeStickyAssignor, eager)
+    made.subscribe(["t"])
+    made._subscription.assign_from_subscribed([TopicPartition("t", 4)])
+    made._coordinator._generation = Generation(7, "m", "range")
+    subscription = sent(made)
+    owned, generation = CooperativeStickyAssignor().history(bytes(subscription.user_data))
+    assert (dict(owned), generation) == ({"t": [4]}, 7)
+
+
+@pytest.mark.parametrize("part", ["_commit_offsets_sync_async", "_generation", "_rebalance_protocol"])
+def test_what_the_listener_relies_on_is_there(part: str, consumer: MakeConsumer) -> None:
+    assert hasattr(consumer(RangeAssignor)._coordinator, part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as KafkaPythons
 from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.base import Generation
 from kafka.errors import KafkaConfigurationError
 
 from kafka_assignors import ConfigurationError, CooperativeStickyAssignor, RangeAssignor
@@ -119,10 +120,9 @@ def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -
 def test_a_claim_from_the_future_is_none(consumer: MakeConsumer, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever members report is from before the generation that is being joined."""
     leader = consumer(CooperativeStickyAssignor)
-    leader._coordinator._generation.generation_id = 6
+    leader._coordinator._generation = Generation(6, "a", "cooperative-sticky")
     (assignor,) = leader._coordinator._assignors.values()
     live = {"a": cooperative({"t": list(range(24))}, 5)}
     plan = assign(assignor, {**live, "z": cooperative({"t": list(range(24))}, 2**31 - 1)})
     assert plan == {"a": {"t": list(range(12))}, "z": {}}
     assert "member z claims to come from generation 2147483647" in caplog.text
-    leader._coordinator._generation.generation_id = -1

@@ -9,7 +9,7 @@ from kafka_assignors.wire.primitives import MAX_BYTES, Reader, pack_ownership
 
 
 def test_an_ownership_comes_back() -> None:
-    owned = {"orders": (0, 7), "ü": (3,), "none": ()}
+    owned = {"orders": [0, 7], "ü": [3], "none": []}
     reader = Reader(pack_ownership(owned))
     assert reader.ownership() == owned
     assert reader.left == 0
@@ -18,7 +18,7 @@ def test_an_ownership_comes_back() -> None:
 def test_a_topic_that_is_there_twice_has_both_lists() -> None:
     """Nothing says it may not be."""
     once = pack_ownership({"t": (1,)})[4:]
-    assert Reader(b"\x00\x00\x00\x02" + once + once).ownership() == {"t": (1, 1)}
+    assert Reader(b"\x00\x00\x00\x02" + once + once).ownership() == {"t": [1, 1]}
 
 
 @pytest.mark.parametrize(
