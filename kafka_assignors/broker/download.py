@@ -32,7 +32,7 @@ def download(into: Path) -> Downloader:
     try:
         from jgo.maven import MavenContext
     except ImportError as error:
-        raise MissingExtraError("demo", "jgo") from error
+        raise MissingExtraError("broker", "jgo") from error
     mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
     repos = {"mirror": mirror} if mirror else None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import uuid
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kafka_assignors.broker.java import Java
-from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, render
+from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, new_cluster_id, render
 from kafka_assignors.broker.supervised import Spec
 
 __all__ = ["DATA", "launch"]
@@ -50,16 +49,24 @@ def launch(
         "-cp",
         os.pathsep.join(map(str, jars)),
     ]
-    # With "=", because one id in 64 starts with a dash.
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    meta = root / DATA / "meta.properties"
+    formatted = meta.exists()
+    cluster_id = _cluster_id(meta) if formatted else new_cluster_id()
+    # With "=", for an id of somebody else's making that starts with a dash.
     form = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", conf]
     serve = [*jvm, "kafka.Kafka", conf]
-    formatted = (root / DATA / "meta.properties").exists()
     spec = Spec(
         commands=[serve] if formatted else [form, serve],
         cwd=str(root),
         log=str(root / "broker.log"),
         scratch=str(root) if scratch else None,
+        cluster_id=cluster_id,
     )
     # KAFKA_* variables would only confuse; JAVA_TOOL_OPTIONS and the like are the user's wish and stay.
     return spec, dict(os.environ)
+
+
+def _cluster_id(meta: Path) -> str | None:
+    """Read the id that a data directory was formatted with; None when it does not say."""
+    found = re.search(r"^cluster\.id=(\S+)", meta.read_text(encoding="latin-1"), re.MULTILINE)
+    return found.group(1) if found else None

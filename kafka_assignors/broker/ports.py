@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+from typing import BinaryIO
 
 from kafka_assignors.errors import BrokerError
 
@@ -15,6 +16,10 @@ HOST = "127.0.0.1"
 # Length, API key, version 0, correlation id 0, no client id.
 _API_VERSIONS = struct.Struct(">ihhih").pack(10, 18, 0, 0, -1)
 _HEADER = struct.Struct(">iih")  # length, correlation id, error code
+
+# The same for version 2 of Metadata, the first that has the cluster's id; of no topics, a list of length 0.
+_METADATA = struct.Struct(">ihhihi").pack(14, 3, 2, 0, -1, 0)
+_LONGEST = 64 * 1024  # one broker and no topics are 70 bytes
 
 
 def free_ports(count: int) -> list[int]:
@@ -39,18 +44,47 @@ def require_free(port: int) -> None:
             raise BrokerError(f"cannot listen on port {port} ({error.strerror}): name another") from error
 
 
-def answers(port: int, timeout_s: float = 1.0) -> bool:
+def answers(port: int, cluster_id: str | None = None, timeout_s: float = 1.0) -> bool:
     """Say whether a Kafka broker that is ready for clients listens on ``port``.
 
     A socket that accepts is not enough (the broker listens before it serves, and Docker's proxy before
     anything), and kafka-python's own bootstrap backs off for seconds; so this asks for ApiVersions, by hand.
+
+    Args:
+        port: on this machine.
+        cluster_id: of the only cluster that counts; None: any does.
+        timeout_s: for each step of the conversation.
     """
     try:
         with socket.create_connection((HOST, port), timeout_s) as connection:
             connection.settimeout(timeout_s)
             connection.sendall(_API_VERSIONS)
             with connection.makefile("rb") as stream:
-                reply = stream.read(_HEADER.size)
-    except OSError:
+                length, correlation, error = _HEADER.unpack(stream.read(_HEADER.size))
+                if (correlation, error) != (0, 0):
+                    return False
+                if cluster_id is None:
+                    return True
+                stream.read(min(max(length - 6, 0), _LONGEST))  # 6: what the header has of it
+                connection.sendall(_METADATA)
+                # Images of Kafka 3.7 and some later ones call the cluster "Some(ID)".
+                return cluster_id in _cluster_id(stream)
+    except (OSError, ValueError, struct.error):  # nobody there, or no Kafka
         return False
-    return len(reply) == _HEADER.size and _HEADER.unpack(reply)[1:] == (0, 0)
+
+
+def _cluster_id(stream: BinaryIO) -> str:
+    """Read the cluster's id from a Metadata response, version 2; empty when it has none yet."""
+
+    def number(kind: str) -> int:
+        read = struct.Struct(kind)
+        value: int = read.unpack(stream.read(read.size))[0]
+        return value
+
+    def text() -> str:
+        return stream.read(max(number(">h"), 0)).decode()  # -1: null
+
+    number(">q")  # length and correlation id
+    for _ in range(number(">i")):
+        number(">i"), text(), number(">i"), text()  # a broker's id, host, port, rack
+    return text()

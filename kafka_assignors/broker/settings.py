@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import uuid
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["HEAP", "JVM_OPTIONS", "SETTINGS", "environment", "listeners", "render"]
+__all__ = ["HEAP", "JVM_OPTIONS", "SETTINGS", "environment", "listeners", "new_cluster_id", "render"]
 
 HEAP = "-Xmx256m"  # 325 MB resident; the default of 1 GB buys nothing at this size
 
@@ -44,6 +46,12 @@ def listeners(host: str, port: int, controller_port: int) -> dict[str, str]:
         "advertised.listeners": f"PLAINTEXT://{host}:{port}",
         "controller.quorum.voters": f"1@{host}:{controller_port}",
     }
+
+
+def new_cluster_id() -> str:
+    """Make up a cluster's id as Kafka spells it: 16 bytes in base64, here never with a dash in front."""
+    random = uuid.uuid4().bytes
+    return base64.urlsafe_b64encode(bytes([random[0] & 0x7F]) + random[1:]).decode().rstrip("=")
 
 
 def render(properties: Mapping[str, str]) -> str:

@@ -15,17 +15,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafka_assignors.broker import docker
 from kafka_assignors.broker.development import DevelopmentBroker
 from kafka_assignors.broker.paths import state_dir
+from kafka_assignors.broker.supervised import PATIENCE_S
 from kafka_assignors.errors import BrokerError, MissingExtraError
 
 if TYPE_CHECKING:
     import psutil
 
-__all__ = ["Running", "forget", "load", "only_one", "remember", "stop"]
+__all__ = ["Running", "forget", "load", "only_one", "remember", "settle", "stop"]
 
 _SAME_S = 2.0  # the kernel rounds a start time, and a clock may be stepped a little
-_PATIENCE_S = 25.0  # longer than the supervisor's own patience with the broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Running:
         data_dir: the broker's directory.
         temporary: whether that goes away with the broker.
         log: the broker's log.
+        project: of Docker Compose; None without Docker.
     """
 
     pid: int
@@ -49,11 +51,15 @@ class Running:
     data_dir: str
     temporary: bool
     log: str
+    project: str | None = None
 
 
 @contextmanager
-def only_one() -> Iterator[None]:
+def only_one(*, wait: bool = True) -> Iterator[bool]:
     """Keep a second ``start`` or ``stop`` of this user waiting until the first is through.
+
+    Args:
+        wait: False to go on at once; what is yielded says whether nobody else is at it.
 
     Raises:
         BrokerError: the state directory cannot be written.
@@ -64,8 +70,14 @@ def only_one() -> Iterator[None]:
     except OSError as error:
         raise _unwritable(error) from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed, by whatever end of the process
-        yield
+        # Given back when the file is closed, by whatever end of the process.
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            ours = False
+        else:
+            ours = True
+        yield ours
 
 
 def remember(broker: DevelopmentBroker, *, temporary: bool) -> Running:
@@ -84,6 +96,7 @@ def remember(broker: DevelopmentBroker, *, temporary: bool) -> Running:
         data_dir=str(broker.data_dir),
         temporary=temporary,
         log=str(broker.log_path),
+        project=docker.project(broker.data_dir) if broker.backend == "docker" else None,
     )
     try:
         with tempfile.NamedTemporaryFile("w", dir=state_dir(), prefix=".broker-", delete=False) as file:
@@ -95,34 +108,44 @@ def remember(broker: DevelopmentBroker, *, temporary: bool) -> Running:
 
 
 def load() -> Running | None:
-    """Return the broker that runs, None when there is none; forgets one that died."""
-    try:
-        running = Running(**json.loads(_file().read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    """Return the broker that runs, None when there is none.  Only looks: good at any time."""
+    noted = _noted()
+    return None if noted is None or _supervisor(noted) is None else noted
+
+
+def settle() -> Running | None:
+    """Do as :func:`load`, and clear away what one that died left: only within :func:`only_one`.
+
+    Raises:
+        BrokerError: the container of one that died cannot be taken away.  That is said once: without an
+            engine it does not run, and nobody who has no engine any more could ever start a broker.
+    """
+    noted = _noted()
+    if noted is None:
+        forget()  # what is there cannot be read, so it says nothing about what runs
         return None
-    except (OSError, ValueError, TypeError):
-        forget()  # not a file of ours any more, so it says nothing about what runs
+    if _supervisor(noted) is None:
+        _tidy(noted)
         return None
-    if _supervisor(running) is None:
-        _tidy(running)
-        return None
-    return running
+    return noted
 
 
 def stop() -> Running | None:
     """End the broker that runs, and its directory if temporary; return it, or None when there was none.
 
+    Only within :func:`only_one`.
+
     Raises:
-        BrokerError: it cannot be signalled.
+        BrokerError: it cannot be signalled, or its container cannot be taken away.
     """
-    if (running := load()) is None:
+    if (running := settle()) is None:
         return None
     import psutil
 
     if (process := _supervisor(running)) is not None:
         try:
             process.terminate()
-            process.wait(_PATIENCE_S)
+            process.wait(PATIENCE_S)
         except psutil.NoSuchProcess:
             pass  # it ended on its own meanwhile
         except psutil.TimeoutExpired:
@@ -145,10 +168,19 @@ def _file() -> Path:
     return state_dir() / "broker.json"
 
 
+def _noted() -> Running | None:
+    try:
+        return Running(**json.loads(_file().read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def _tidy(running: Running) -> None:
     if running.temporary:
         shutil.rmtree(running.data_dir, ignore_errors=True)
-    forget()
+    forget(running.pid)
+    if running.project is not None:  # a supervisor that was killed has not done it
+        docker.take_away(running.project)
 
 
 def _supervisor(running: Running) -> psutil.Process | None:
@@ -162,7 +194,7 @@ def _process(pid: int) -> psutil.Process | None:
     try:
         import psutil
     except ImportError as error:
-        raise MissingExtraError("demo", "psutil") from error
+        raise MissingExtraError("broker", "psutil") from error
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else process

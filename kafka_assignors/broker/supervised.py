@@ -19,9 +19,11 @@ from kafka_assignors.broker.ports import answers
 from kafka_assignors.broker.progress import OnProgress, Progress
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["PortTakenError", "Spec", "Supervised"]
+__all__ = ["PATIENCE_S", "PortTakenError", "Spec", "Supervised"]
 
 _GRACE_S = 10.0  # a broker this small stops in half a second
+_AFTERWARDS_S = 60.0  # "compose down" takes one second, unless the engine is busy
+_MARGIN_S = 10.0
 _POLL_S = 0.05
 
 
@@ -41,6 +43,8 @@ class Spec:
         scratch: directory to remove at the end; None keeps everything.
         parent: process id of the program.
         grace_s: seconds from SIGTERM to SIGKILL.
+        afterwards_s: seconds that each command in ``afterwards`` may take.
+        cluster_id: tells the broker from any other that answers on its port; None: nothing does.
     """
 
     commands: Sequence[Sequence[str]]
@@ -50,6 +54,16 @@ class Spec:
     scratch: str | None = None
     parent: int = 0
     grace_s: float = _GRACE_S
+    afterwards_s: float = _AFTERWARDS_S
+    cluster_id: str | None = None
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds after which a supervisor that was asked to stop hangs: more than it allows itself."""
+        return self.grace_s + len(self.afterwards) * self.afterwards_s + _MARGIN_S
+
+
+PATIENCE_S = _GRACE_S + _AFTERWARDS_S + _MARGIN_S  # the longest patience of both backends
 
 
 class Supervised:
@@ -66,6 +80,7 @@ class Supervised:
 
     def __init__(self, spec: Spec, env: Mapping[str, str], keep_open: int | None = None) -> None:
         self._spec = spec
+        self._env = dict(env)
         kept = [] if keep_open is None else [keep_open]
         message = json.dumps({**asdict(spec), "parent": os.getpid(), "keep_open": kept})
         with Path(spec.log).open("ab") as log:
@@ -74,7 +89,7 @@ class Supervised:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=dict(env),
+                env=self._env,
                 pass_fds=kept,
                 # A terminal's Ctrl-C is for the program, which then stops the broker in order.
                 start_new_session=True,
@@ -98,7 +113,7 @@ class Supervised:
     @property
     def failed(self) -> bool:
         """True once the broker has ended without being asked to."""
-        return self._process.poll() not in {None, 0}
+        return self._process.poll() not in {None, 0, supervisor.NOT_TIDIED}
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the broker ends; False when ``timeout_s`` passed first."""
@@ -123,7 +138,7 @@ class Supervised:
 
     def _wait_ready(self, port: int, timeout_s: float, step: str, on_progress: OnProgress) -> None:
         deadline = time.monotonic() + timeout_s
-        while not answers(port):
+        while not answers(port, self._spec.cluster_id):
             on_progress(Progress(step))
             log = self._spec.log
             if self.wait(_POLL_S):
@@ -151,13 +166,13 @@ class Supervised:
         """
         self._tell(b"k" if keep_log else b"s")
         # The supervisor kills the broker itself after the grace; this is for a supervisor that hangs.
-        if not self.wait(self._spec.grace_s + 10):
+        if not self.wait(self._spec.patience_s):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._process.returncode < 0:  # a supervisor that was killed has not cleaned up
+        if self._process.returncode != 0:  # a supervisor that was killed has not; for others twice is fine
             for command in self._spec.afterwards:
-                subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                supervisor.run_briefly(command, self._spec.afterwards_s, self._env)
         if self._spec.scratch is not None:
             # Again: for a supervisor that was killed, and for the log of a broker that failed later.
             supervisor.clear(Path(self._spec.scratch), Path(self._spec.log) if keep_log else None)

@@ -8,8 +8,9 @@ is the JSON of :class:`kafka_assignors.broker.supervised.Spec`.  How it learns t
 - Another parent than at the start: the same, when a fork of the program still holds the pipe.
 - ``d`` on stdin: the program lets the broker live on; from then on only SIGTERM counts.
 
-On Linux the kernel kills the broker if this process dies first.  Exit status: 0 asked to stop, 3 the broker
-ended by itself.
+On Linux the kernel kills the commands if this process dies first: a JVM with that, but of Docker only the
+client; the container stays until somebody runs what was to be run afterwards.  Exit status: 0 asked to stop,
+3 the broker ended by itself, 4 asked, and something that was to be run afterwards failed.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ENDED_BY_ITSELF = 3
+NOT_TIDIED = 4
 
 _PARENT_CHECK_S = 1.0
 _PR_SET_PDEATHSIG = 1
@@ -54,18 +56,23 @@ class Supervisor:
 
     def run(self) -> int:
         """Run the commands; return the exit status."""
+        tidied = True
         try:
             for command in self.spec["commands"]:
                 if self._run_one(command) != 0:
                     break
         finally:
             for command in self.spec["afterwards"]:
-                subprocess.run(command, stdin=subprocess.DEVNULL, timeout=60, check=False)
+                if why := run_briefly(command, self.spec["afterwards_s"]):
+                    print(f"{' '.join(command)}: {why}", file=sys.stderr, flush=True)
+                    tidied = False
             if self.spec["scratch"] is not None:
                 # A broker that failed by itself leaves its log, for somebody to read.
                 spare = not self.asked or self.keep_log
                 clear(Path(self.spec["scratch"]), Path(self.spec["log"]) if spare else None)
-        return 0 if self.asked else ENDED_BY_ITSELF
+        if not self.asked:
+            return ENDED_BY_ITSELF
+        return 0 if tidied else NOT_TIDIED
 
     def _run_one(self, command: list[str]) -> int:
         child = subprocess.Popen(
@@ -104,6 +111,28 @@ class Supervisor:
                 case what:  # b"s", b"k", or b"" at end of file
                     self.asked = True
                     self.keep_log = what == b"k"
+
+
+def run_briefly(command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None) -> str:
+    """Run a command that tidies up; return the line that says why it failed, empty when it did not."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=env,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"not done after {timeout_s:.0f} s"
+    except OSError as error:
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    lines = done.stdout.decode("utf-8", "replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), f"exit status {done.returncode}")
 
 
 def clear(scratch: Path, log: Path | None) -> None:

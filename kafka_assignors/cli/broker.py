@@ -50,7 +50,7 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
     Standard output gets the address alone, so that a script can take it from there.
     """
     with state.only_one():
-        if (running := state.load()) is not None:
+        if (running := state.settle()) is not None:
             _refuse_another(running, backend, port, data_dir)
             click.echo("the broker is already running; stop it with: kafka-assignors broker stop", err=True)
             click.echo(running.bootstrap)
@@ -85,7 +85,8 @@ def stop() -> None:
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def status(*, output: str) -> None:
     """Say whether the broker runs, and where.  Exit code 0 if it does, 1 if not."""
-    running = state.load()
+    with state.only_one(wait=False) as ours:
+        running = state.settle() if ours else state.load()  # a start or stop at work tidies up itself
     facts = {"running": running is not None} | (asdict(running) if running else {})
     if output == "json":
         click.echo(json.dumps(facts))

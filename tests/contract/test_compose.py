@@ -1,4 +1,9 @@
-"""What can be said of the files in ``docker/`` without an engine; with one, ``docker compose config`` too."""
+"""What can be said of the files in ``docker/`` without an engine; where Compose is, it says its word too.
+
+No Docker engine has run here when these files were written: that the image starts with them, and that
+``compose down`` takes it away, is what the integration tests show on a machine with
+``KAFKA_ASSIGNORS_TEST_BROKER=docker``.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,14 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from kafka_assignors.broker.docker import PORT, VERSION, compose_file
+from kafka_assignors.broker.docker import PORT, VERSION, compose_file, launch
 from kafka_assignors.broker.lock import kafka_version
 from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, environment, listeners
 
@@ -20,9 +26,6 @@ ROOT = Path(__file__).parents[2]
 BY_HAND = ROOT / "docker" / "compose.yml"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 
-# Of the compose specification, what is used here; a typing error would only show where there is an engine.
-SERVICE_KEYS = {"image", "ports", "environment", "healthcheck", "stop_grace_period"}
-HEALTHCHECK_KEYS = {"test", "interval", "timeout", "retries", "start_period"}
 # ${NAME:-default}, ${NAME:?message}, or a plain reference, which compose turns into nothing with a warning.
 REFERENCE = re.compile(r"\$(?:\{(?P<name>\w+)(?P<rest>[^}]*)\}|\w+)")
 
@@ -41,10 +44,38 @@ def service(env: dict[str, str] | None = None) -> dict[str, Any]:
     return kafka
 
 
-def test_only_keys_of_the_specification_are_used() -> None:
-    kafka = service()
-    assert kafka.keys() <= SERVICE_KEYS
-    assert kafka["healthcheck"].keys() == HEALTHCHECK_KEYS
+def check(compose: Path) -> subprocess.CompletedProcess[str]:
+    """Hold a file to the schema of the Compose specification, which ``check-jsonschema`` brings along."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    return subprocess.run([*command, str(compose)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("file", [compose_file(), BY_HAND], ids=["package", "by hand"])
+def test_the_file_follows_the_schema_of_the_specification(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "compose.yml").write_text(interpolate(file.read_text(encoding="utf-8"), {}))
+    checked = check(tmp_path / "compose.yml")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_properties_the_package_merges_in_follow_it_too(tmp_path: Path) -> None:
+    launch(("docker", "compose"), tmp_path, 9092, {"num.partitions": "7"})
+    checked = check(tmp_path / "properties.json")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("stop_grace_period:", "stop_grace:"),
+        ("retries:", "retry:"),
+        ("    image:", "    image: 1\n    images:"),
+    ],
+)
+def test_a_slip_in_it_would_be_found(tmp_path: Path, right: str, wrong: str) -> None:
+    text = interpolate(compose_file().read_text(encoding="utf-8"), {})
+    assert right in text
+    (tmp_path / "compose.yml").write_text(text.replace(right, wrong))
+    assert check(tmp_path / "compose.yml").returncode == 1
 
 
 def test_every_variable_has_a_default_or_says_that_it_is_required() -> None:

@@ -89,6 +89,7 @@ def test_several_topics_come_with_the_partitions_asked_for(fresh: FreshNames) ->
 
 def test_it_is_ready_when_the_block_is_entered(own: DevelopmentBroker) -> None:
     assert answers(own.port)
+    assert not answers(own.port, "another cluster")
     assert own.running
     assert own.backend == "jars"
     assert own.log_path.exists()
@@ -248,14 +249,21 @@ def test_a_program_killed_with_9_leaves_no_jvm_and_no_directory() -> None:
     assert not Path(directory).exists()
 
 
-def test_a_program_killed_with_9_while_it_starts_leaves_no_jvm() -> None:
+@pytest.mark.parametrize("step", ["kafka.tools.StorageTool", "kafka.Kafka"])
+def test_a_program_killed_with_9_while_it_starts_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = program()
     started = psutil.Process(process.pid)
-    until(lambda: running_below(started, "kafka.Kafka"), "the JVM")
+    until(lambda: running_below(started, step), f"a JVM that runs {step}")
+    assert [path.name for path in tmp_path.glob("*/lock")] == ["lock"]
     descendants = started.children(recursive=True)
     process.kill()
-    process.communicate()
+    out, _ = process.communicate()
+    assert out == ""  # it was not ready
     until(lambda: not any(alive(p) for p in descendants), "supervisor and JVM to end")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux kills a child with its parent")

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from kafka_assignors.broker import development_broker
+from kafka_assignors.broker import DevelopmentBroker, development_broker, state
 from kafka_assignors.broker.docker import VERSION, compose_command, compose_file
 from kafka_assignors.broker.lock import kafka_version
 from kafka_assignors.errors import BrokerError, ToolMissingError
+from tests.unit.broker.waiting import alive, until
 
 # Notes its arguments; as "up" it serves like a broker that is ready, until SIGTERM.
 DOCKER = """#!{python}
-import os, pathlib, socket, sys
+import json, os, pathlib, socket, sys
 here = pathlib.Path(__file__).parent
 with (here / "asked").open("a") as notes:
     print(*sys.argv[1:], file=notes)
@@ -24,6 +27,8 @@ if sys.argv[1] == "info":
     sys.exit((here / "no-engine").exists())
 if sys.argv[1:3] == ["compose", "version"]:
     sys.exit((here / "no-compose").exists())
+if "down" in sys.argv and (here / "refuses").exists():
+    sys.exit("Error response from daemon: busy")
 if "up" in sys.argv:
     if (here / "no-image").exists():
         sys.exit("Error response from daemon: pull access denied for apache/kafka")
@@ -34,7 +39,12 @@ if "up" in sys.argv:
         while True:
             connection, _ = server.accept()
             with connection:
+                connection.recv(64)  # for ApiVersions
                 connection.sendall(bytes([0, 0, 0, 6]) + bytes(6))
+                connection.recv(64)  # for Metadata: no broker, and the id
+                extra = json.loads((here / "extra").read_text())
+                own = extra["services"]["kafka"]["environment"]["CLUSTER_ID"].encode()
+                connection.sendall(bytes(12) + len(own).to_bytes(2, "big") + own)
 """
 
 
@@ -77,6 +87,8 @@ def test_auto_takes_docker_starts_it_and_takes_all_of_it_away(docker: Path) -> N
         assert f"-f {compose_file()}" in up
         assert "up" in up.split()
         extra = json.loads((docker / "extra").read_text())
+        environment = extra["services"]["kafka"]["environment"]
+        assert len(environment.pop("CLUSTER_ID")) == 22
         assert extra == {
             "services": {"kafka": {"environment": {"KAFKA_NUM_PARTITIONS": "7", "KAFKA_A___B": "x"}}}
         }
@@ -84,7 +96,8 @@ def test_auto_takes_docker_starts_it_and_takes_all_of_it_away(docker: Path) -> N
     assert not broker.data_dir.exists()
     down = asked(docker)[-1].split()
     assert {"down", "--volumes"} <= set(down)
-    assert down[:3] == up.split()[:3]  # of the same project
+    assert down[:3] == up.split()[:3] == ["compose", "-p", broker.data_dir.name]  # of the same project
+    assert re.fullmatch(r"[a-z0-9][a-z0-9_-]*", down[2])  # what Compose takes for a name
     assert VERSION.startswith("KAFKA_ASSIGNORS_")
 
 
@@ -103,6 +116,70 @@ def test_a_failing_pull_is_told_in_one_line_and_tidied_up(docker: Path) -> None:
     assert [log] == list(log.parent.iterdir())
     log.unlink()
     log.parent.rmdir()
+
+
+@pytest.fixture
+def note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", str(tmp_path / "state"))
+    (tmp_path / "state").mkdir()
+    return tmp_path / "state" / "broker.json"
+
+
+def lose_the_supervisor(broker: DevelopmentBroker) -> None:
+    """Kill it like the kernel does when memory is short."""
+    process = psutil.Process(broker.pid)
+    process.kill()
+    until(lambda: not alive(process), "the supervisor to die")
+
+
+def downs(docker: Path) -> list[list[str]]:
+    return [line.split() for line in asked(docker) if "down" in line.split()]
+
+
+def test_a_container_whose_supervisor_was_killed_is_taken_away_by_the_program(docker: Path) -> None:
+    with development_broker("docker") as broker:
+        lose_the_supervisor(broker)
+        assert downs(docker) == []
+    assert [down[:3] for down in downs(docker)] == [["compose", "-p", broker.data_dir.name]]
+
+
+def test_or_by_the_next_command_when_the_program_is_gone(docker: Path, note: Path) -> None:
+    with development_broker("docker") as broker:
+        running = state.remember(broker, temporary=True)
+        assert running.project == broker.data_dir.name
+        lose_the_supervisor(broker)
+        assert state.settle() is None
+        assert [down[:3] for down in downs(docker)] == [["compose", "-p", running.project]]
+        assert not note.exists()
+
+
+def test_stop_ends_the_container_and_the_supervisor(docker: Path, note: Path) -> None:
+    with development_broker("docker") as broker:
+        running = state.remember(broker, temporary=True)
+        assert state.stop() == running
+        assert not broker.running
+        assert {down[2] for down in downs(docker)} == {running.project}
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [("no-engine", "no Docker engine answers"), ("refuses", "Error response from daemon: busy")],
+)
+def test_a_container_that_cannot_be_taken_away_is_told_once_with_the_way_out(
+    docker: Path, note: Path, fault: str, why: str
+) -> None:
+    with development_broker("docker") as broker:
+        running = state.remember(broker, temporary=True)
+        lose_the_supervisor(broker)
+        (docker / fault).touch()
+        with pytest.raises(BrokerError) as caught:
+            state.settle()
+        assert str(caught.value) == (
+            f"cannot take away the broker's container ({why}): when Docker answers, "
+            f"docker compose -p {running.project} down --volumes"
+        )
+        assert not note.exists()
+        assert state.settle() is None
 
 
 def test_a_data_dir_is_not_for_containers(docker: Path, tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_a_cache_that_cannot_be_made_is_named(mirror: Mirror, cache: Path) -> No
 
 def test_without_jgo_the_extra_is_named(mirror: Mirror) -> None:
     _, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=60)
-    assert err.strip() == str(MissingExtraError("demo", "jgo"))
+    assert err.strip() == str(MissingExtraError("broker", "jgo"))
 
 
 def test_the_shipped_configurations_are_what_the_broker_and_spark_need() -> None:

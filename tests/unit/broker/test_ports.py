@@ -17,14 +17,24 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
-def reply_once(listener: socket.socket, reply: bytes) -> threading.Thread:
-    """Answer the next request with ``reply`` and hang up."""
+def metadata(cluster_id: bytes) -> bytes:
+    """Make a Metadata response, version 2, of a cluster of one broker without a rack."""
+    broker = b"\0\0\0\x01" + b"\0\x09127.0.0.1" + b"\0\0\x23\x84" + b"\xff\xff"
+    return b"\0\0\0\x40" + bytes(4) + b"\0\0\0\x01" + broker + cluster_id
+
+
+VERSIONS = b"\0\0\0\x10" + bytes(4) + b"\0\0" + b"\0\0\0\x01" + b"\0\x12\0\0\0\x03"
+
+
+def reply_once(listener: socket.socket, *replies: bytes) -> threading.Thread:
+    """Answer the next requests, of one connection, with ``replies`` and hang up."""
 
     def serve() -> None:
         connection, _ = listener.accept()
         with connection:
-            connection.recv(1024)
-            connection.sendall(reply)
+            for reply in replies:
+                connection.recv(1024)
+                connection.sendall(reply)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -70,6 +80,26 @@ def test_a_privileged_port_is_named() -> None:
 def test_only_a_kafka_that_serves_answers(listener: socket.socket, reply: bytes, ready: bool) -> None:
     thread = reply_once(listener, reply)
     assert answers(listener.getsockname()[1]) is ready
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "ours"),
+    [
+        (metadata(b"\0\x04ours"), True),
+        (metadata(b"\0\x0aSome(ours)"), True),
+        (metadata(b"\0\x06theirs"), False),
+        (metadata(b"\xff\xff"), False),
+        (metadata(b"\0\x04our"), False),
+        (metadata(b"\0\x02\xff\xff"), False),
+        (b"\x7f\xff\xff\xff\0\0\0\0\x7f\xff\xff\xff\0\0", False),
+        (b"", False),
+    ],
+    ids=["ours", "as some images say it", "another", "null", "cut short", "no text", "junk", "hangs up"],
+)
+def test_another_cluster_is_told_from_ours(listener: socket.socket, metadata: bytes, ours: bool) -> None:
+    thread = reply_once(listener, VERSIONS, metadata)
+    assert answers(listener.getsockname()[1], "ours") is ours
     thread.join()
 
 

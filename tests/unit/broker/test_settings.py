@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from kafka_assignors.broker.settings import SETTINGS, environment, listeners, render
+from kafka_assignors.broker.settings import SETTINGS, environment, listeners, new_cluster_id, render
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,9 @@ def test_the_broker_tells_clients_the_address_it_listens_on() -> None:
 
 def test_one_node_asks_for_no_second_replica() -> None:
     assert {SETTINGS[name] for name in SETTINGS if "replication.factor" in name or "min.isr" in name} == {"1"}
+
+
+def test_a_cluster_id_is_22_letters_of_base64_and_no_option() -> None:
+    ids = {new_cluster_id() for _ in range(300)}
+    assert len(ids) == 300
+    assert all(re.fullmatch(r"[\w][\w-]{21}", each) for each in ids)

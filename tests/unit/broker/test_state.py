@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
@@ -67,6 +68,8 @@ def test_one_that_died_is_forgotten_and_tidied_up(broker: DevelopmentBroker, not
     process.kill()
     until(lambda: not alive(process), "the supervisor to die")
     assert state.load() is None
+    assert note.exists()  # to look is not to tidy up
+    assert state.settle() is None
     assert not note.exists()
     assert not broker.data_dir.exists()
 
@@ -76,7 +79,7 @@ def test_a_directory_of_the_users_own_stays(broker: DevelopmentBroker) -> None:
     process = psutil.Process(broker.pid)
     process.kill()
     until(lambda: not alive(process), "the supervisor to die")
-    assert state.load() is None
+    assert state.settle() is None
     assert broker.data_dir.exists()
 
 
@@ -92,6 +95,7 @@ def test_a_later_process_with_the_same_pid_is_left_alone(broker: DevelopmentBrok
 def test_a_note_that_cannot_be_read_says_nothing_runs(note: Path, text: str) -> None:
     note.write_text(text)
     assert state.load() is None
+    assert state.settle() is None
     assert not note.exists()
 
 
@@ -108,6 +112,27 @@ def test_a_second_start_waits_for_the_first(note: Path) -> None:
         with state.only_one(), pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_one_who_only_looks_does_not_wait() -> None:
+    with state.only_one() as first, state.only_one(wait=False) as second:
+        assert (first, second) == (True, False)
+    with state.only_one(wait=False) as alone:
+        assert alone
+
+
+def test_the_note_of_a_broker_started_meanwhile_is_spared(
+    broker: DevelopmentBroker, note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = state.remember(broker, temporary=False)
+    other = json.dumps({**asdict(dead), "pid": dead.pid + 1})
+
+    def started_meanwhile(_: state.Running) -> None:
+        note.write_text(other)
+
+    monkeypatch.setattr(state, "_supervisor", started_meanwhile)
+    assert state.settle() is None
+    assert note.read_text() == other
 
 
 def test_a_state_directory_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, note: Path) -> None:

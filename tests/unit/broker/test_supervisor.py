@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socketserver
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from kafka_assignors.broker.supervised import Spec, Supervised
+from kafka_assignors.broker.ports import HOST, answers, free_ports
+from kafka_assignors.broker.progress import silent
+from kafka_assignors.broker.supervised import PATIENCE_S, PortTakenError, Spec, Supervised
+from kafka_assignors.errors import BrokerError
 from tests.unit.broker.waiting import alive, until
 
 SLEEP = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
@@ -169,3 +175,81 @@ def test_what_must_be_done_afterwards_is_done(place: Place, tmp_path: Path, numb
     until(lambda: not alive(child), "the child to end")
     supervised.stop()
     assert done.exists()
+
+
+@pytest.mark.parametrize("first", [["sleep", "600"], ["false"], ["no-such-command"]])
+def test_what_fails_afterwards_hinders_nothing_else(
+    place: Place, tmp_path: Path, first: Sequence[str]
+) -> None:
+    done = tmp_path / "done"
+    spec = replace(place.spec(), afterwards=(first, ["touch", str(done)]), afterwards_s=0.3)
+    supervised = Supervised(spec, os.environ)
+    child = place.child()
+    os.kill(supervised.pid, signal.SIGTERM)
+    assert supervised.wait(30)
+    assert not alive(child)
+    assert done.exists()
+    assert not place.scratch.exists()
+    assert not supervised.failed  # it was asked to end
+    done.unlink()
+    supervised.stop()
+    assert done.exists()  # the program tries what failed once more
+    assert not place.scratch.exists()
+
+
+def test_the_program_waits_longer_than_the_supervisor_allows_itself(place: Place) -> None:
+    spec = place.spec(afterwards=["true"])
+    assert spec.patience_s > spec.grace_s + spec.afterwards_s
+    assert spec.patience_s <= PATIENCE_S
+
+
+def test_a_supervisor_that_was_killed_is_made_up_for_in_the_same_environment(
+    place: Place, tmp_path: Path
+) -> None:
+    note = 'echo "$WHICH" > ' + str(tmp_path / "which")
+    supervised = Supervised(place.spec(afterwards=["sh", "-c", note]), {**os.environ, "WHICH": "this"})
+    place.child()
+    os.kill(supervised.pid, signal.SIGKILL)
+    supervised.stop()
+    assert (tmp_path / "which").read_text() == "this\n"
+
+
+class Theirs(socketserver.StreamRequestHandler):
+    """A Kafka that is ready for clients, of a cluster called "theirs" without brokers."""
+
+    def handle(self) -> None:
+        self.request.recv(64)
+        self.request.sendall(b"\0\0\0\x06" + bytes(6))
+        self.request.recv(64)
+        self.request.sendall(bytes(12) + b"\0\x06theirs")
+
+
+@pytest.fixture
+def their_port() -> Iterator[int]:
+    with socketserver.ThreadingTCPServer((HOST, 0), Theirs) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def test_a_kafka_of_somebody_else_on_the_port_is_not_taken_for_ours(place: Place, their_port: int) -> None:
+    assert answers(their_port, "theirs")
+    late = place.python(
+        "import time; time.sleep(0.5); raise SystemExit('BindException: Address already in use')"
+    )
+    supervised = Supervised(replace(place.spec(late), cluster_id="ours"), os.environ)
+    with pytest.raises(PortTakenError, match=str(their_port)):
+        supervised.wait_ready(their_port, 30, "starting", silent)
+    assert not place.scratch.exists()
+
+
+def test_a_broker_that_does_not_answer_in_time_is_ended(place: Place) -> None:
+    supervised = Supervised(place.spec(), os.environ)
+    child = place.child()
+    (port,) = free_ports(1)
+    with pytest.raises(BrokerError, match=rf"^the broker does not answer on port {port} after 0 s: "):
+        supervised.wait_ready(port, 0.1, "starting", silent)
+    assert not alive(child)
+    assert list(place.scratch.iterdir()) == [place.log]  # which the error names

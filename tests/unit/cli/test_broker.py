@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -81,9 +82,17 @@ def test_a_wrong_word_is_a_usage_error(run: Run, words: list[str]) -> None:
     assert run(*words).returncode == 2
 
 
-def test_a_state_directory_that_cannot_be_made_is_one_line(run: Run) -> None:
+def test_status_does_not_wait_for_a_start_at_work(run: Run) -> None:
+    run.state.mkdir()
+    with (run.state / "broker.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert run("status").returncode == 1
+
+
+@pytest.mark.parametrize("word", ["start", "stop", "status"])
+def test_a_state_directory_that_cannot_be_made_is_one_line(run: Run, word: str) -> None:
     run.state.write_text("a file")
-    done = run("start")
+    done = run(word)
     assert done.returncode == 1
     assert done.stderr.startswith("kafka-assignors: cannot write ")
     assert done.stderr.count("\n") == 1
