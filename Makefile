@@ -14,4 +14,4 @@ bench:  ## how fast plans are, beside kafka-python
 	@$(PYTHON) tools/bootstrap.py bench $(ARGS)
 
 clean:  ## remove what the others made here
-	rm -rf .venv .venv-tox .tox out build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv-demo .venv-tox .tox out build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

