@@ -7,7 +7,7 @@ from kafka_assignors.adapter.cooperative_sticky import CooperativeStickyAssignor
 from kafka_assignors.adapter.fair import FairAssignor
 from kafka_assignors.adapter.fairest_sticky import FairestStickyAssignor
 from kafka_assignors.adapter.listener import OwnershipListener
-from kafka_assignors.adapter.options import ConfigurationError, PlanReport
+from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport
 from kafka_assignors.adapter.range import RangeAssignor
 from kafka_assignors.adapter.roundrobin import RoundRobinAssignor
 from kafka_assignors.adapter.sticky import StickyAssignor
@@ -19,6 +19,7 @@ __all__ = [
     "CooperativeStickyAssignor",
     "FairAssignor",
     "FairestStickyAssignor",
+    "Options",
     "OwnershipListener",
     "PlanReport",
     "RangeAssignor",

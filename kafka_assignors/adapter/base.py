@@ -42,6 +42,9 @@ log = logging.getLogger("kafka_assignors")
 ROUNDS = 4
 """How often the leader asks for another round because of one and the same hold."""
 
+PATIENCE_S = 1.0
+"""How long it leaves that to the members that revoke something, seconds."""
+
 AssignorT = TypeVar("AssignorT", bound="Assignor")
 
 
@@ -233,7 +236,9 @@ class Assignor(AbstractPartitionAssignor):
         held, self._held = self._held, []
         self._waited = {hold: self._waited.get(hold, 0) + 1 for hold in held}
         if any(rounds < ROUNDS for rounds in self._waited.values()):
-            self._side.request_rejoin()
+            # Not at once: that would cut this round short for members that have not heard of it yet, and
+            # who does have something to revoke is faster anyway.
+            self._side.request_rejoin_after(PATIENCE_S)
 
     def _report(
         self, group: Group, claims: Claims, target: Assignment, given: Assignment, seconds: float

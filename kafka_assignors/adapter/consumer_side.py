@@ -20,7 +20,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "runs_cooperative"]
 
-_PRIVATE = ("_generation", "_rebalance_protocol", "_subscription", "request_rejoin")
+_PRIVATE = ("_generation", "_net", "_rebalance_protocol", "_subscription", "request_rejoin")
 _NEAR = 8  # frames; the coordinator calls its assignors directly, or through somebody's wrapper
 
 
@@ -94,6 +94,20 @@ class ConsumerSide:
         """Ask for a rebalance at the consumer's next poll.  Only a leader's request starts one for sure."""
         if (coordinator := self._seen()) is not None:
             coordinator.request_rejoin()
+
+    def request_rejoin_after(self, seconds: float) -> None:
+        """Ask for a rebalance unless one begins by itself before that.  On the I/O thread only."""
+        coordinator = self._seen()
+        if coordinator is None:
+            return
+        then, later = self.generation(), weakref.ref(coordinator)
+
+        def ask() -> None:
+            now = later()
+            if now is not None and now._generation.generation_id == then:
+                now.request_rejoin()
+
+        coordinator._net.call_later(seconds, ask)
 
     def _seen(self) -> ConsumerCoordinator | None:
         return self._coordinator() if self._coordinator is not None else None

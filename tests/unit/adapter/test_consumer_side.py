@@ -97,6 +97,26 @@ def test_the_rejoin_it_asks_for_is_the_consumers(consumer: MakeConsumer) -> None
     assert coordinator.rejoin_needed
 
 
+@pytest.mark.parametrize(
+    ("generation", "asks"), [(5, True), (6, False)], ids=["nothing happened", "a round began"]
+)
+def test_it_asks_later_if_nothing_happens(generation: int, asks: bool, consumer: MakeConsumer) -> None:
+    """A round that began meanwhile is the one that was waited for."""
+    made = consumer(CooperativeStickyAssignor)
+    coordinator = made._coordinator
+    (assignor,) = coordinator._assignors.values()
+    coordinator._generation = Generation(5, "m", "cooperative-sticky")
+    coordinator.rejoin_needed = False
+
+    async def schedule() -> None:
+        assignor._side.request_rejoin_after(0.01)
+        coordinator._generation = Generation(generation, "m", "cooperative-sticky")
+
+    made._net.run(schedule)
+    made._net.run(made._net.sleep, 0.05)
+    assert coordinator.rejoin_needed is asks
+
+
 def test_joining_is_not_forgotten(consumer: MakeConsumer) -> None:
     """kafka-python 3.0 forgets a join that new metadata caused if a poll times out while it is under way."""
     made = consumer(RangeAssignor)
@@ -127,7 +147,7 @@ def test_by_hand_there_is_no_consumer_to_see() -> None:
     assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
 
-@pytest.mark.parametrize("part", ["_rebalance_protocol", "_subscription", "_generation"])
+@pytest.mark.parametrize("part", ["_rebalance_protocol", "_subscription", "_generation", "_net"])
 def test_an_unknown_kafka_python_gets_no_choice(part: str, consumer: MakeConsumer) -> None:
     """If its parts are not the ones we know, a mixed list is refused rather than run blindly."""
     coordinator = consumer(CooperativeStickyAssignor)._coordinator

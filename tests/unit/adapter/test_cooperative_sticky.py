@@ -104,17 +104,17 @@ def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -
     """
     liar = raw(["t"], b"", {"t": list(range(24))}, version=1)
     leader = consumer(CooperativeStickyAssignor)
-    coordinator = leader._coordinator
-    (assignor,) = coordinator._assignors.values()
-    owned, asked = [], []
+    (assignor,) = leader._coordinator._assignors.values()
+    asked: list[float] = []
+    assignor._side.request_rejoin_after = asked.append
+    owned, rounds = [], []
     for _ in range(6):
         plan = assign(assignor, {"a": liar, "b": cooperative({}, -1)})
-        coordinator.rejoin_needed = False
         own(assignor, plan["b"], 5)
         owned.append(len(owner_of(plan)))
-        asked.append(coordinator.rejoin_needed)
+        rounds.append(len(asked))
     assert owned == [12, 24, 12, 24, 24, 24]
-    assert asked == [True, True, True, False, False, False]
+    assert rounds == [1, 2, 3, 3, 3, 3]
 
 
 def test_a_claim_from_the_future_is_none(consumer: MakeConsumer, caplog: pytest.LogCaptureFixture) -> None:

@@ -39,7 +39,7 @@ class Recorder(OwnershipListener):
     def gained(self, partitions: Collection[TopicPartition]) -> None:
         self._hear("gained", partitions)
 
-    async def lost(self, partitions: Collection[TopicPartition]) -> None:  # type: ignore[override]  # either will do
+    async def lost(self, partitions: Collection[TopicPartition]) -> None:
         self._hear("lost", partitions)
 
     def rejoin(self, *assigned: TopicPartition, generation: int) -> None:
