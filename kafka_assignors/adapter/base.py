@@ -39,8 +39,8 @@ __all__ = ["Assignor"]
 
 log = logging.getLogger("kafka_assignors")
 
-ROUNDS = 4
-"""How often the leader asks for another round because of one and the same hold."""
+ROUNDS = 5
+"""How often the leader asks for another round because of one and the same hold, at most."""
 
 PATIENCE_S = 1.0
 """How long it leaves that to the members that revoke something, seconds."""
@@ -159,6 +159,11 @@ class Assignor(AbstractPartitionAssignor):
         self._generation = generation
         self._see_to_the_next_round()
 
+    @property
+    def waits(self) -> bool:
+        """On the leader: whether it will ask for another round if nobody else does."""
+        return any(rounds <= ROUNDS for rounds in self._waited.values())
+
     # --- the three steps ---------------------------------------------------------------------------------
 
     def _last(self) -> tuple[Ownership, int]:
@@ -185,8 +190,9 @@ class Assignor(AbstractPartitionAssignor):
         complaints.about_claims(claims)
         complaints.log(log, self.name)
         target = self._safe_plan(group, claims)
-        # In turn: held back, given to who holds it, and then once more; see this_round.
-        overdue = {hold for hold, rounds in self._waited.items() if rounds % 2 or rounds >= ROUNDS}
+        # Held back twice (its member may have missed the first time), then given to who holds it; see
+        # this_round.  Then its claim is true, so once more; and if it goes on, it has it.
+        overdue = {hold for hold, rounds in self._waited.items() if rounds % 3 == 2 or rounds >= ROUNDS}
         given, self._held = this_round(group, claims, target, overdue)
         self._report(group, claims, target, given, self.options.clock() - started)
         return given
@@ -235,7 +241,7 @@ class Assignor(AbstractPartitionAssignor):
         """
         held, self._held = self._held, []
         self._waited = {hold: self._waited.get(hold, 0) + 1 for hold in held}
-        if any(rounds < ROUNDS for rounds in self._waited.values()):
+        if self.waits:
             # Not at once: that would cut this round short for members that have not heard of it yet, and
             # who does have something to revoke is faster anyway.
             self._side.request_rejoin_after(PATIENCE_S)

@@ -470,7 +470,9 @@ def consume(
     )
     listener = listener_type(consumer) if listener_type else EventLog()
     consumer.subscribe(topics, listener=listener)
-    consumer.commit_async = _reported(consumer.commit_async)
+    coordinator = consumer._coordinator
+    # What the listener commits by.
+    coordinator._commit_offsets_sync_async = _reported(coordinator._commit_offsets_sync_async)
     said: object = None
     while not stop.is_set():
         records = [r for batch in consumer.poll(timeout_ms=poll_ms).values() for r in batch]
@@ -487,6 +489,7 @@ def consume(
             # With fresh metadata a leader may want another rebalance.
             "joining": us.state is not MemberState.STABLE
             or consumer._coordinator.need_rejoin()
+            or any(getattr(a, "waits", False) for a in consumer._coordinator._assignors.values())
             or consumer._coordinator._cluster.need_update,
         }
         if said != (now := (state, consumer.assignment())):
@@ -506,11 +509,11 @@ def _die_with_the_test() -> None:
 
 
 def _reported(commit: Callable[..., Any]) -> Callable[..., Any]:
-    def commit_async(offsets: Mapping[tuple[str, int], Any], **more: Any) -> Any:
+    def reported(offsets: Mapping[tuple[str, int], Any], **more: Any) -> Any:
         emit("commit", offsets, offsets=[(*tp, at.offset) for tp, at in offsets.items()])
         return commit(offsets, **more)
 
-    return commit_async
+    return reported
 
 
 def _keep_joining(consumer: KafkaConsumer) -> None:
