@@ -176,8 +176,14 @@ class Assignor(AbstractPartitionAssignor):
         now = self._side.owned()
         if now is None or (not now and not self._side.cooperative()):
             return self._owned, self._generation
-        generation = self._side.generation()
-        return convert.ownership(now), self._generation if generation is None else generation
+        owned = convert.ownership(now)
+        ours = [one for one in self._side.assignors() if isinstance(one, Assignor)]
+        newest = max(ours, key=lambda one: one._generation, default=self)
+        if all(set(numbers) <= set(newest._owned.get(topic, ())) for topic, numbers in owned.items()):
+            return owned, newest._generation
+        # It came by a strategy of somebody else's, so its date is not known better than this.
+        joined = self._side.generation()
+        return owned, NO_GENERATION if joined is None else joined
 
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]

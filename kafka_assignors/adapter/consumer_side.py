@@ -20,7 +20,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "runs_cooperative"]
 
-_PRIVATE = ("_generation", "_net", "_rebalance_protocol", "_subscription", "request_rejoin")
+_PRIVATE = ("_assignors", "_generation", "_net", "_rebalance_protocol", "_subscription", "request_rejoin")
 _NEAR = 8  # frames; the coordinator calls its assignors directly, or through somebody's wrapper
 
 
@@ -85,8 +85,12 @@ class ConsumerSide:
             return None
         return [(tp.topic, tp.partition) for tp in subscription.assigned_partitions()]
 
+    def assignors(self) -> list[object]:
+        """All strategies of the consumer's list."""
+        return list(getattr(self._seen(), "_assignors", {}).values())
+
     def generation(self) -> int | None:
-        """The generation the consumer is in or, while the leader plans, the one that is being joined."""
+        """The generation the consumer joined last, whether or not its assignment ever took effect."""
         now = getattr(getattr(self._seen(), "_generation", None), "generation_id", None)
         return now if isinstance(now, int) and now >= 0 else None
 

@@ -95,6 +95,16 @@ def hooks(member: Member, kind: str, since: int = 0) -> list[TopicPartition]:
     return sorted(tp for event in member.of_kind(kind, since=since) for tp in event.partitions)
 
 
+def missed_one(member: Member, since: int) -> bool:
+    """Whether a generation came to nothing for it since then, because another one interrupted it.
+
+    Somebody else may have had its partitions in that, so an eager consumer's listener begins anew.
+    """
+    states = member.of_kind("state")
+    before = [e for e in member.events[:since] if e.kind == "state"][-1].facts["generation"]
+    return bool(states[-1].facts["generation"] > before + 1)
+
+
 def assert_hooks_alternate(member: Member) -> None:
     """Nothing is gained that is owned, or lost that is not, and no hook is called for nothing."""
     owned: frozenset[TopicPartition] = frozenset()
@@ -119,20 +129,26 @@ def test_clean_hand_overs(fresh: FreshNames, strategy: type, listener: type) -> 
             first = group.join(strategy, listener=listener, **READING)
             alone = group.settled()
             first.wait_for("processed")
-            second = group.join(strategy, listener=listener, **READING)
             since = len(first.events)
+            second = group.join(strategy, listener=listener, **READING)
             both = group.settled()
             second.wait_for("processed")
-            assert hooks(first, "gone", since) == sorted(moved(alone, both))
-            assert not hooks(first, "gained", since)
+            gone, gained = frozenset(moved(alone, both)), frozenset[TopicPartition]()
+            if missed_one(first, since) and strategy is not CooperativeStickyAssignor:
+                gone, gained = alone[first.name], both[first.name]
+            assert hooks(first, "gone", since) == sorted(gone)
+            assert hooks(first, "gained", since) == sorted(gained)
             assert hooks(second, "gained") == sorted(both[second.name])
 
             since = len(first.events)
             second.close()
             assert hooks(second, "gone") == sorted(both[second.name])
             again = group.settled()
-            assert hooks(first, "gained", since) == sorted(again[first.name] - both[first.name])
-            assert not hooks(first, "gone", since)
+            gone, gained = frozenset[TopicPartition](), again[first.name] - both[first.name]
+            if missed_one(first, since) and strategy is not CooperativeStickyAssignor:
+                gone, gained = both[first.name], again[first.name]
+            assert hooks(first, "gained", since) == sorted(gained)
+            assert hooks(first, "gone", since) == sorted(gone)
         expected = each_once(producing.ends)
         group.wait_until(lambda: processed(first, second).total() >= expected.total(), "all records")
         first.close()

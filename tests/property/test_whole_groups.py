@@ -44,6 +44,9 @@ class Consumer:
     def owned(self) -> list[Partition]:
         return sorted(self.last)
 
+    def assignors(self) -> list[object]:
+        return [self.assignor]
+
     def generation(self) -> int | None:
         return self.joined_generation
 

@@ -147,7 +147,9 @@ def test_by_hand_there_is_no_consumer_to_see() -> None:
     assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
 
-@pytest.mark.parametrize("part", ["_rebalance_protocol", "_subscription", "_generation", "_net"])
+@pytest.mark.parametrize(
+    "part", ["_rebalance_protocol", "_subscription", "_generation", "_net", "_assignors"]
+)
 def test_an_unknown_kafka_python_gets_no_choice(part: str, consumer: MakeConsumer) -> None:
     """If its parts are not the ones we know, a mixed list is refused rather than run blindly."""
     coordinator = consumer(CooperativeStickyAssignor)._coordinator
@@ -163,6 +165,15 @@ def test_one_instance_is_not_for_two_consumers(consumer: MakeConsumer) -> None:
     consumer(instance)
     with pytest.raises(ConfigurationError, match="one instance in two consumers: pass the class"):
         consumer(instance)
+
+
+def test_a_generation_that_never_took_effect_dates_nothing(consumer: MakeConsumer) -> None:
+    """kafka-python drops a join that ends between two polls, and joins again with what it had before."""
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    hold(made, 1, generation=5)
+    made._coordinator._generation = Generation(6, "m", "cooperative-sticky")
+    assert sent(made).generation_id == 5
 
 
 @pytest.mark.parametrize("eager", [RangeAssignor, RangePartitionAssignor])
