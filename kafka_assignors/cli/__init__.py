@@ -8,8 +8,9 @@ import sys
 import click
 
 from kafka_assignors import __version__
-from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 
+#: Each needs the extra of its own name.
 COMMANDS = {
     "broker": "Start, stop and look at the development broker.",
     "demo": "Replay real data through a real group, once per strategy, and compare.",
@@ -25,7 +26,12 @@ class _OneFileACommand(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"kafka_assignors.cli.{cmd_name}").command
+        try:
+            command = importlib.import_module(f"kafka_assignors.cli.{cmd_name}").command
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("kafka_assignors"):
+                raise
+            raise MissingExtraError(cmd_name, str(error.name)) from error
         if not isinstance(command, click.Command):
             raise TypeError(f"kafka_assignors.cli.{cmd_name}.command is no click command")
         return command
@@ -53,4 +59,8 @@ def run() -> None:
         sys.exit(130)
     except KafkaAssignorsError as error:
         click.echo(f"kafka-assignors: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:  # what no command expected of the machine: a full disk behind stdout, say
+        where = f" ({error.filename})" if error.filename else ""
+        click.echo(f"kafka-assignors: {error.strerror or error}{where}", err=True)
         sys.exit(1)

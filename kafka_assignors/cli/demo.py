@@ -5,30 +5,34 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import get_args
 
 import click
 from rich.console import Console
 
 from kafka_assignors.adapter import STRATEGIES
-from kafka_assignors.broker import OnProgress, Progress, development_broker
+from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
+from kafka_assignors.broker.diagnose import telling_line
 from kafka_assignors.demo import churn
-from kafka_assignors.demo.compare import compare, faults
-from kafka_assignors.demo.live import LiveView
-from kafka_assignors.demo.plain import PlainView
+from kafka_assignors.demo.compare import compare, faults, prepare
+from kafka_assignors.demo.live import LiveView, PlainView
 from kafka_assignors.demo.results import Results
 from kafka_assignors.demo.settings import DEFAULT_CHURN, DEFAULT_STRATEGIES, Settings
-from kafka_assignors.demo.summary import summary
+from kafka_assignors.demo.table import summary
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
 
 __all__ = ["command"]
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _DEFAULTS = Settings()
+_SAY_EVERY = 5.0  # s between two lines on one long step, where there is no terminal
+_LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
 
 
 def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.Step, ...]:
@@ -36,6 +40,14 @@ def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple
         return churn.parse(value)
     except OptionError as error:
         raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    for address in (value or "").split(",") if value is not None else ():
+        host, _, port = address.strip().rpartition(":")
+        if not (host and port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
+            raise click.BadParameter(f"{address!r} is not HOST:PORT", ctx, param)
+    return value
 
 
 @click.command("demo")
@@ -88,12 +100,22 @@ def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple
     help="What one really gained partition costs, as for opening its local state.",
 )
 @click.option(
-    "--bootstrap", metavar="HOST:PORT", help="A broker to use.  [default: a development broker of its own]"
+    "--bootstrap",
+    metavar="HOST:PORT",
+    callback=_read_bootstrap,
+    help="A broker to use.  [default: a development broker of its own]",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(list(get_args(Backend))),
+    default="auto",
+    show_default=True,
+    help="What runs the demo's own broker; auto: Docker when an engine answers, else the jars.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where logs, results.json and report.html go.  [default: ./out/demo-TIME]",
+    help="Where logs, results.json and report.html go; new or empty.  [default: ./out/demo-TIME]",
 )
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -107,6 +129,7 @@ def command(
     work_ms: float,
     warm_up_ms: float,
     bootstrap: str | None,
+    backend: Backend,
     out: Path | None,
     output: str,
 ) -> None:
@@ -131,19 +154,15 @@ def command(
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     folder = out or Path("out") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
+    prepare(folder)
     with _orderly_end(), _view() as view:
-        view.step("starting the broker" if bootstrap is None else f"using the broker at {bootstrap}")
         if bootstrap is None:
-            with development_broker(on_progress=_once_a_step(view)) as broker:
-                try:
-                    results = compare(settings, broker.bootstrap, folder, view)
-                except KafkaAssignorsError as error:
-                    if broker.running:
-                        raise
-                    # What a member says of it ("connection refused") would lead astray.
-                    raise BrokerError("the development broker ended during the demo") from error
+            view.step("starting the broker")
+            with development_broker(backend, on_progress=_progress_of(view)) as broker:
+                results = _compare_on(broker, settings, folder, view)
         else:
-            results = compare(settings, bootstrap, folder, view)
+            view.step(f"using the broker at {bootstrap}")
+            results = compare(settings, bootstrap, folder, view, check_broker=lambda: None)
     _show(results, folder, output)
     if found := faults(results):
         raise KafkaAssignorsError("; ".join(found))
@@ -165,14 +184,44 @@ def _view() -> LiveView | PlainView:
     return LiveView(console) if console.is_terminal else PlainView(sys.stderr)
 
 
-def _once_a_step(view: LiveView | PlainView) -> OnProgress:
-    """Pass on the broker's progress: a line when a new step begins."""
-    seen: set[str] = set()
+def _compare_on(
+    broker: DevelopmentBroker, settings: Settings, folder: Path, view: LiveView | PlainView
+) -> Results:
+    """Compare on a broker of our own; when it ends, say so: its clients only know that nobody answers."""
+
+    def check() -> None:
+        if not broker.running:
+            raise BrokerError(f"the broker ended during the demo: {telling_line(broker.log_path)}")
+
+    try:
+        return compare(settings, broker.bootstrap, folder, view, check)
+    except KafkaAssignorsError:
+        deadline = time.monotonic() + _LAST_GASP
+        while time.monotonic() < deadline:
+            check()
+            time.sleep(0.1)
+        raise
+
+
+def _progress_of(view: LiveView | PlainView, clock: Callable[[], float] = time.monotonic) -> OnProgress:
+    """Pass on the broker's progress: how much of it is done, or for how long it has been going on.
+
+    A terminal is told at once; lines come when a step begins and ends, and every few seconds.
+    """
+    step, began, said = "", 0.0, 0.0
 
     def tell(progress: Progress) -> None:
-        if progress.step not in seen:
-            seen.add(progress.step)
-            view.step(progress.step)
+        nonlocal step, began, said
+        now, new, over = clock(), progress.step != step, progress.total == progress.done
+        if new:
+            step, began = progress.step, now
+        if not (new or over or isinstance(view, LiveView) or now - said >= _SAY_EVERY):
+            return
+        said = now
+        if progress.total is not None:
+            view.step(f"{step}: {progress.done} of {progress.total}")
+        else:
+            view.step(step if new else f"{step}, {now - began:.0f} s")
 
     return tell
 

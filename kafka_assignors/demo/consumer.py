@@ -1,22 +1,25 @@
-"""The members' consumer; with ``sender`` and ``cluster`` the demo's only door to kafka-python."""
+"""The members' consumer; with ``cluster`` the demo's only door to kafka-python."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from typing import Any, Literal
 
 import kafka
 from kafka.errors import (
     CommitFailedError,
     IllegalGenerationError,
+    KafkaError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from kafka.structs import MemberState, TopicPartition
+from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.adapter import OwnershipListener
 from kafka_assignors.adapter import strategy as find_strategy
+from kafka_assignors.demo.settings import MAX_POLL_MS
 from kafka_assignors.errors import BrokerError
 
 Call = Literal["assigned", "revoked", "lost"]
@@ -82,6 +85,9 @@ class GroupConsumer:
         heartbeat_ms: see `Settings`.
         batch: most records a poll returns.
         report: called with ``assigned``, ``revoked`` or ``lost`` and the partitions.
+
+    Raises:
+        BrokerError: nobody answers there, or the topic is unknown.
     """
 
     def __init__(
@@ -97,21 +103,25 @@ class GroupConsumer:
         batch: int,
         report: Callable[[Call, tuple[int, ...]], None],
     ) -> None:
-        self._consumer = kafka.KafkaConsumer(
-            bootstrap_servers=bootstrap,
-            group_id=group,
-            client_id=client_id,
-            partition_assignment_strategy=[find_strategy(strategy)],
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            session_timeout_ms=session_timeout_ms,
-            heartbeat_interval_ms=heartbeat_ms,
-            max_poll_interval_ms=30_000,
-            max_poll_records=batch,
-            max_partition_fetch_bytes=FETCH_BYTES,
-            fetch_max_wait_ms=100,
-            metadata_max_age_ms=30_000,
-        )
+        self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
+        try:
+            self._consumer = kafka.KafkaConsumer(
+                bootstrap_servers=bootstrap,
+                group_id=group,
+                client_id=client_id,
+                partition_assignment_strategy=[find_strategy(strategy)],
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                session_timeout_ms=session_timeout_ms,
+                heartbeat_interval_ms=heartbeat_ms,
+                max_poll_interval_ms=MAX_POLL_MS,
+                max_poll_records=batch,
+                max_partition_fetch_bytes=FETCH_BYTES,
+                fetch_max_wait_ms=100,
+                metadata_max_age_ms=30_000,
+            )
+        except KafkaError as error:
+            raise BrokerError(f"no Kafka broker answers at {bootstrap}: {error}") from error
         self._listener = _Listener(self._consumer, report)
         self._consumer.subscribe([topic], listener=self._listener)
         self._learn(topic)
@@ -129,8 +139,15 @@ class GroupConsumer:
             time.sleep(0.05)
 
     def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
-        """Return the next records per partition, or nothing while a join is in flight."""
-        batch = self._consumer.poll(timeout_ms=timeout_ms)
+        """Return the next records per partition, or nothing while a join is in flight.
+
+        Raises:
+            BrokerError: the broker refuses.
+        """
+        try:
+            batch = self._consumer.poll(timeout_ms=timeout_ms)
+        except KafkaError as error:
+            raise BrokerError(f"cannot read from the broker: {error!r}") from error
         return {tp.partition: records for tp, records in batch.items()}
 
     def processed(self, record: Any) -> None:
@@ -138,13 +155,20 @@ class GroupConsumer:
         self._listener.processed(record)
 
     def commit(self) -> str:
-        """Commit what is processed.
+        """Commit what is processed of the partitions owned now, if anything of it is not yet committed.
 
         Returns:
             Empty, or why the broker refused because the group has moved on.
+
+        Raises:
+            BrokerError: it refused for another reason.
         """
+        owned = self._consumer.assignment()
+        offsets = {tp: at for tp, at in self._listener.offsets().items() if tp in owned}
+        if offsets.items() <= self._committed.items():
+            return ""
         try:
-            self._consumer.commit(self._listener.offsets())
+            self._consumer.commit(offsets)
         except (
             CommitFailedError,
             IllegalGenerationError,
@@ -152,6 +176,9 @@ class GroupConsumer:
             UnknownMemberIdError,
         ) as error:
             return f"{type(error).__name__}: {error}"
+        except KafkaError as error:
+            raise BrokerError(f"cannot commit: {error!r}") from error
+        self._committed = offsets
         return ""
 
     def take_gained(self) -> list[int]:
@@ -172,4 +199,5 @@ class GroupConsumer:
 
     def close(self) -> None:
         """Leave the group."""
-        self._consumer.close(autocommit=False, timeout_ms=5_000)
+        with suppress(KafkaError):
+            self._consumer.close(autocommit=False, timeout_ms=5_000)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from kafka_assignors.demo.logs import writing
 from kafka_assignors.demo.member import MemberConfig
-from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+
+LEAVE_TIMEOUT = 5.0  # s for members to leave their group when a run is given up
 
 
 def client_id(member: str) -> str:
@@ -28,6 +33,7 @@ def client_id(member: str) -> str:
 class _Process:
     popen: subprocess.Popen[bytes]
     errors: IO[bytes]
+    said: str = ""
     expected_to_end: bool = False
 
 
@@ -36,6 +42,9 @@ class Fleet:
 
     A member's stdin is a pipe held open here.  It closes when this process ends, however it ends, and a
     member whose stdin closes exits; so nothing stays behind even after ``kill -9`` of the demo.
+
+    A run that is given up, by Ctrl-C or for an error, first asks the members to leave, so that its group can
+    be deleted; not when the broker is what failed.
 
     Args:
         folder: where a member's stderr goes, as ``NAME.err``.
@@ -51,25 +60,31 @@ class Fleet:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for process in self._processes.values():
-            process.expected_to_end = True
-            if process.popen.stdin is not None:
-                process.popen.stdin.close()
-        for process in self._processes.values():
-            try:
-                process.popen.wait(timeout=3)
-            except subprocess.TimeoutExpired:
-                process.popen.kill()
-                process.popen.wait()
-            process.errors.close()
+        try:
+            if error is not None and not isinstance(error, BrokerError):
+                for member in self._processes:
+                    with suppress(KafkaAssignorsError):
+                        self.leave(member)
+                self.wait(LEAVE_TIMEOUT)
+        finally:
+            for process in self._processes.values():
+                _hang_up(process.popen)
+            for process in self._processes.values():
+                _see_off(process)
 
     def start(self, member: str, config: MemberConfig) -> int:
-        """Start a member and return its pid."""
-        errors = (self._folder / f"{member}.err").open("wb")
+        """Start a member and return its pid.
+
+        Raises:
+            KafkaAssignorsError: its files cannot be written, or it is gone at once.
+        """
+        path = self._folder / f"{member}.err"
+        with writing(path):
+            errors = path.open("wb")
         popen = subprocess.Popen(
             [sys.executable, "-m", "kafka_assignors.demo.member"],
             stdin=subprocess.PIPE,
-            stdout=errors,
+            stdout=subprocess.PIPE,
             stderr=errors,
             start_new_session=True,  # Ctrl-C reaches the demo only, which then ends its members in order
         )
@@ -90,10 +105,11 @@ class Fleet:
         process.popen.wait()
 
     def wait(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds for each member to end; say whether all have."""
+        """Wait up to ``timeout`` seconds for all members to end; say whether they have."""
+        end = time.monotonic() + timeout
         for process in self._processes.values():
             try:
-                process.popen.wait(timeout)
+                process.popen.wait(max(end - time.monotonic(), 0))
             except subprocess.TimeoutExpired:  # noqa: PERF203  # a handful of processes
                 return False
         return True
@@ -102,7 +118,7 @@ class Fleet:
         """Raise if a member ended that should be running.
 
         Raises:
-            KafkaAssignorsError: with the last line the member wrote to stderr.
+            KafkaAssignorsError: with the last line the member wrote.
         """
         for member, process in self._processes.items():
             code = process.popen.poll()
@@ -122,6 +138,28 @@ class Fleet:
             raise KafkaAssignorsError(f"member {member} is gone: {self._last_words(member)}") from None
 
     def _last_words(self, member: str) -> str:
-        path = self._folder / f"{member}.err"
-        lines = path.read_text(errors="replace").split("\n")
+        """Return what the member said on stdout, else the last line of its stderr.  Waits for its end."""
+        process, path = self._processes[member], self._folder / f"{member}.err"
+        if not process.said and process.popen.stdout is not None:
+            process.said = process.popen.stdout.read().decode(errors="replace")
+        lines = (process.said or path.read_text(errors="replace")).split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), f"{path.name} is empty")
+
+
+def _hang_up(popen: subprocess.Popen[bytes]) -> None:
+    """Close the member's stdin; one that is dead already makes a buffered line fail once more."""
+    if popen.stdin is not None:
+        with suppress(OSError):
+            popen.stdin.close()
+
+
+def _see_off(process: _Process) -> None:
+    try:
+        process.popen.wait(timeout=3)
+    except subprocess.TimeoutExpired:
+        process.popen.kill()
+        process.popen.wait()
+    finally:
+        process.errors.close()
+        if process.popen.stdout is not None:
+            process.popen.stdout.close()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafka_assignors.demo.logs import Entry
 from kafka_assignors.demo.ownership import Hold, owners_at
-from kafka_assignors.demo.service import Stretch
+from kafka_assignors.demo.processing import Stretch
 
 
 class LagSeries(NamedTuple):

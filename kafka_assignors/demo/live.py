@@ -1,6 +1,9 @@
-"""The live view: a full-screen dashboard that fits 80 x 24 and uses what room there is."""
+"""What is seen while it runs: a dashboard that fits 80 x 24, or lines where there is no terminal."""
 
 from __future__ import annotations
+
+import time
+from typing import TextIO
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -14,6 +17,7 @@ from rich.text import Text
 from kafka_assignors.demo.palette import ink_on, member_colour
 from kafka_assignors.demo.watch import MemberView, Snapshot
 
+LINE_EVERY = 5.0  # s
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ACCENT = "#66CCEE"
 STATES = {"starting": "yellow", "running": "green", "left": "bright_black", "killed": "bold red"}
@@ -49,6 +53,41 @@ class LiveView:
         """Draw the picture."""
         self._drawn = True
         self._live.update(dashboard(snapshot, self._said, *self._console.size), refresh=True)
+
+
+class PlainView:
+    """Prints a line a step, and one every few seconds.
+
+    Args:
+        stream: where to.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._last = time.monotonic()
+
+    def __enter__(self) -> PlainView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to undo."""
+
+    def step(self, text: str) -> None:
+        """Print what happened."""
+        print(text, file=self._stream, flush=True)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Print a line when the last one is some seconds old."""
+        if time.monotonic() - self._last < LINE_EVERY:
+            return
+        self._last = time.monotonic()
+        running = sum(member.state == "running" for member in snapshot.members)
+        lag = snapshot.lag[-1] if snapshot.lag else 0
+        self.step(
+            f"{snapshot.strategy}: {snapshot.phase} {snapshot.elapsed:.0f} s, "
+            f"{running} members, {snapshot.processed:,} of {snapshot.sent:,} records, lag {lag:,}, "
+            f"{snapshot.moves} moved"
+        )
 
 
 def dashboard(snapshot: Snapshot, said: str, width: int, height: int) -> Layout:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, get_args
@@ -22,15 +24,16 @@ Event = Literal[
     "revoked",  # member, from the rebalance listener
     "lost",  # member, from the rebalance listener: membership was lost, so others may own these already
     "opened",  # member: warmed up for a gained partition, from `began` to `t`
-    "done",  # member: processed offsets first..last of one partition, from `began` to `t`
-    "uncommitted",  # member: a commit was refused; note = why
+    "done",  # member: processed offsets first..last of one partition by `t`; its batch of it began at `began`
+    "uncommitted",  # member: a commit was refused and will be tried again; note = why
     "left",  # member: closed cleanly
     "sent",  # driver: the broker acknowledged offsets first..last of one partition
     "join",  # driver: a step of the churn, partitions empty, note = the member
     "leave",
     "kill",
     "replay",  # driver: the replay begins; every time of the results counts from here
-    "end",  # driver: everything is drained; what comes after is not measured
+    "sent_all",  # driver: the replay is over; note = how late it was at most, in ms
+    "end",  # driver: everything is drained, or note = why not; what comes after is not measured
 ]
 EVENTS: frozenset[str] = frozenset(get_args(Event))
 
@@ -86,19 +89,58 @@ def decode(line: bytes) -> Entry:
         raise KafkaAssignorsError(f"not a line of an event log: {line[:80]!r}") from error
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses (a full disk above all) into one line that names the file.
+
+    Raises:
+        KafkaAssignorsError: an OSError was raised within.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise KafkaAssignorsError(
+            f"cannot write {error.filename or path}: {error.strerror or error}"
+        ) from error
+
+
 class LogWriter:
     """Appends entries to one file, unbuffered; may be used from several threads of one process.
 
     Args:
         path: the file; it is made if missing.
+
+    Raises:
+        KafkaAssignorsError: it cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._path = path
+        self._lock = threading.Lock()
+        self._failure: KafkaAssignorsError | None = None
+        with writing(path):
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, entry: Entry) -> None:
-        """Append one entry."""
-        os.write(self._fd, encode(entry))
+        """Append one entry.
+
+        A disk that fills up may take the beginning of a line; nothing must follow it, so a writer that has
+        failed fails from then on.
+
+        Raises:
+            KafkaAssignorsError: it cannot be written.
+        """
+        line = encode(entry)
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                with writing(self._path):
+                    while line:
+                        line = line[os.write(self._fd, line) :]
+            except KafkaAssignorsError as error:
+                self._failure = error
+                raise
 
     def close(self) -> None:
         """Close the file."""

@@ -1,7 +1,8 @@
 """One consumer process: ``python -m kafka_assignors.demo.member``.
 
 Its first line on stdin is its configuration as JSON.  After that, the line ``leave`` asks it to finish its
-batch and close; the end of stdin means that whoever started it is gone, and ends it at once.
+batch and close; the end of stdin means that whoever started it is gone, and ends it at once.  When it cannot
+go on it says why on stdout, which is a pipe: its files may be on a disk that is full.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from kafka_assignors.demo.consumer import Call, GroupConsumer
 from kafka_assignors.demo.logs import Entry, LogWriter
+from kafka_assignors.errors import KafkaAssignorsError
 
 POLL_MS = 1_000  # longer than most joins take; records end the wait at once
 ORPHANED = 75  # exit code (EX_TEMPFAIL)
@@ -43,17 +46,17 @@ class MemberConfig:
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
-class Orders:
-    """What comes in on stdin.
+class ParentPipe:
+    """The pipe from the process that started this one: lines to read, and word of its end.
 
     Args:
         fd: the file descriptor to read.
-        orphaned: called, on the reading thread, when the other end is gone.
+        closed: called, on the reading thread, when the other end is gone.
     """
 
-    def __init__(self, fd: int, orphaned: Callable[[], None]) -> None:
+    def __init__(self, fd: int, closed: Callable[[], None]) -> None:
         self._fd = fd
-        self._orphaned = orphaned
+        self._closed = closed
         self._rest = b""
         self.leave = threading.Event()
 
@@ -71,12 +74,12 @@ class Orders:
         line, _, self._rest = self._rest.partition(b"\n")
         return line
 
-    def watch(self) -> None:
+    def follow(self) -> None:
         """Follow the stream until it ends; run this in a daemon thread."""
         while line := self.read_line():
             if line == b"leave":
                 self.leave.set()
-        self._orphaned()
+        self._closed()
 
 
 def work_on(value: bytes, seconds: float) -> None:
@@ -89,7 +92,8 @@ def work_on(value: bytes, seconds: float) -> None:
 class Member:
     """Polls, processes, logs and commits, in this order: at least once.
 
-    What was logged as done but not committed when the process died is done again by the next owner.
+    What was logged as done but not committed when the process died is done again by the next owner.  Each
+    record is logged before the next one's work begins, so that none of these repeats goes uncounted.
 
     Args:
         config: what to do.
@@ -100,6 +104,7 @@ class Member:
         self._config = config
         self._log = log
         self._generation = -1
+        self._refused = ""  # why the last commit was refused
         self._consumer = GroupConsumer(
             bootstrap=config.bootstrap,
             topic=config.topic,
@@ -122,16 +127,27 @@ class Member:
             self._note_generation()
             self._open_gained()
             for partition, records in batch.items():
-                began = time.monotonic_ns()
-                for record in records:
-                    work_on(record.value, self._config.work_ms / 1e3)
-                    self._consumer.processed(record)
-                first, last = records[0].offset, records[-1].offset
-                self._log.write(Entry(time.monotonic_ns(), "done", (partition,), first, last, began))
-            if batch and (refused := self._consumer.commit()):
-                self._log.write(Entry(time.monotonic_ns(), "uncommitted", tuple(sorted(batch)), note=refused))
+                self._work_through(partition, records)
+            self._commit(bool(batch))
         self._consumer.close()
         self._log.write(Entry(time.monotonic_ns(), "left"))
+
+    def _work_through(self, partition: int, records: list[Any]) -> None:
+        began = time.monotonic_ns()
+        for record in records:
+            work_on(record.value, self._config.work_ms / 1e3)
+            # The log comes first: a rebalance may commit what counts as processed at any moment.
+            offset = record.offset
+            self._log.write(Entry(time.monotonic_ns(), "done", (partition,), offset, offset, began))
+            self._consumer.processed(record)
+
+    def _commit(self, worked: bool) -> None:
+        """Commit after work, and for as long as the last commit was refused, once the group has met again."""
+        if not worked and (not self._refused or self._consumer.generation() == -1):
+            return
+        self._refused = self._consumer.commit()
+        if self._refused:
+            self._log.write(Entry(time.monotonic_ns(), "uncommitted", note=self._refused))
 
     def _note_generation(self) -> None:
         generation = self._consumer.generation()
@@ -154,15 +170,19 @@ class Member:
 
 def main() -> None:
     """Read the configuration and run until told to leave."""
-    orders = Orders(0, orphaned=lambda: os._exit(ORPHANED))
-    line = orders.read_line()
+    parent = ParentPipe(0, closed=lambda: os._exit(ORPHANED))
+    line = parent.read_line()
     if not line:
         sys.exit("kafka_assignors.demo.member: started by the demo, with its configuration on stdin")
     config = MemberConfig(**json.loads(line))
-    log = LogWriter(Path(config.log))
-    log.write(Entry(time.monotonic_ns(), "started", note=str(os.getpid())))
-    threading.Thread(target=orders.watch, name="orders", daemon=True).start()
-    Member(config, log).run(orders.leave)
+    threading.Thread(target=parent.follow, name="parent", daemon=True).start()
+    try:
+        log = LogWriter(Path(config.log))
+        log.write(Entry(time.monotonic_ns(), "started", note=str(os.getpid())))
+        Member(config, log).run(parent.leave)
+    except KafkaAssignorsError as error:
+        os.write(1, f"{error}\n".encode())
+        os._exit(1)  # at once: a consumer that is closed in order would wait for a broker that is gone
 
 
 if __name__ == "__main__":

@@ -76,15 +76,6 @@ def settled_at(spans: Sequence[Hold], begin: int, end: int, partitions: int) -> 
     return max(changes, default=begin)
 
 
-def moved(before: Mapping[int, str], after: Mapping[int, str]) -> set[int]:
-    """Return the partitions whose owner differs between two states, those of departed members included."""
-    return {
-        partition
-        for partition in before.keys() | after.keys()
-        if before.get(partition) != after.get(partition)
-    }
-
-
 def least_moves(before: Mapping[int, str], present: Collection[str]) -> int:
     """Return how many partitions must move at least until ``present`` share all of them evenly.
 

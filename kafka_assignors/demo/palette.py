@@ -1,29 +1,28 @@
-"""Colours of the members, the same in the terminal and in the report.
+"""Colours of members and strategies, in the terminal and in the report; grey stays free for "nobody".
 
-Paul Tol's *bright* and *muted* schemes, made to be told apart with any colour vision; grey stays free for
-"nobody".
+The first ten members have Paul Tol's *bright* and *muted* schemes, the first six strategies Okabe and Ito's:
+made to be told apart with any colour vision.  Those after them are as far from all before, and from the
+greys, as sRGB allows (greedily, by distance in OKLab); the nearest two are still as far apart as in the
+schemes themselves.
 """
 
 from __future__ import annotations
 
 MEMBERS = (
-    "#4477AA",
-    "#EE6677",
-    "#228833",
-    "#CCBB44",
-    "#66CCEE",
-    "#AA3377",
-    "#999933",
-    "#882255",
-    "#44AA99",
-    "#332288",
+    *("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#999933", "#882255"),
+    *("#44AA99", "#332288", "#FF00FF", "#8800FF", "#00FF00", "#0000FF", "#FF99FF", "#995500"),
+    *("#AA77FF", "#005522", "#66EEAA", "#00BB00", "#DD0000", "#3366FF", "#663300", "#EE0099"),
+    *("#7700AA", "#BB00CC", "#FFAA99", "#005577", "#4499FF", "#8855BB", "#EE8822", "#4444BB"),
 )
 NOBODY = "#D9DDE3"
-STRATEGIES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+STRATEGIES = (
+    *("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00"),
+    *("#56B4E9", "#00FF00", "#9900FF", "#990066", "#0000BB"),
+)
 
 
 def member_colour(name: str) -> str:
-    """Return the colour of ``m1``, ``m2`` and so on; after ten they repeat."""
+    """Return the colour of ``m1``, ``m2`` and so on; after 32 they repeat."""
     return MEMBERS[(int(name.lstrip("m")) - 1) % len(MEMBERS)]
 
 
@@ -34,5 +33,5 @@ def ink_on(colour: str) -> str:
 
 
 def strategy_colour(place: int) -> str:
-    """Return the colour of the strategy that ran at ``place`` (from 0)."""
+    """Return the colour of the strategy that ran at ``place`` (from 0); after ten they repeat."""
     return STRATEGIES[place % len(STRATEGIES)]

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from kafka_assignors.demo.cluster import Sender
 from kafka_assignors.demo.events import Flight
 from kafka_assignors.demo.logs import Entry, LogWriter
-from kafka_assignors.demo.sender import Sender
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 LOG_EVERY = 0.05  # s; the precision of the send times in the log
@@ -65,6 +65,7 @@ class Replay(threading.Thread):
             failed=self._fail,
         )
         self.finished = threading.Event()
+        self.latest = 0.0  # s; how long after it was due a record was sent, at most
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error
@@ -73,7 +74,8 @@ class Replay(threading.Thread):
         """Send everything; `finished` is set once all is acknowledged and logged, or something failed."""
         try:
             self._send_all()
-            self._sender.flush(FLUSH_TIMEOUT)
+            if not self._halt.is_set():
+                self._sender.flush(FLUSH_TIMEOUT)
             self._log_acks()
         except Exception as error:  # handed to check(), on the thread that can act on it
             self._failure = error
@@ -97,6 +99,7 @@ class Replay(threading.Thread):
                     return
             if self._failure is not None:
                 return
+            self.latest = max(self.latest, -ahead)
             self._sender.send(flight.key, flight.value)
 
     def _log_acks(self) -> None:

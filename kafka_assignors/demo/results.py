@@ -1,4 +1,4 @@
-"""The shape of results.json (version 1): what `measure` makes, and all that the report and the tables need.
+"""The shape of results.json (version 2): what `measure` makes, and all that the report and the tables need.
 
 All times are seconds; points in time count from the first record sent.  Floats are rounded to milliseconds.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-VERSION = 1
+VERSION = 2
 
 
 class HoldResult(TypedDict):
@@ -20,17 +20,21 @@ class HoldResult(TypedDict):
 
 
 class WaitResult(TypedDict):
-    """Because of a rebalance, records waited from ``start`` to ``end``; ``member`` took them up again."""
+    """Because of a rebalance, records waited from ``start`` to ``end``; ``member`` took them up again.
+
+    ``moved``: the partition was handed over meanwhile.
+    """
 
     step: int
     partition: int
     member: str
+    moved: bool
     start: float
     end: float
 
 
 class PauseResult(TypedDict):
-    """The pause of one partition in one step: the sum of its waits.  ``moved``: its owner changed."""
+    """The pause of one partition in one step: the sum of its waits.  ``moved``: it was handed over."""
 
     step: int
     partition: int
@@ -51,7 +55,7 @@ class StepResult(TypedDict):
     """One step of the churn and what it cost.
 
     ``settled`` is the time from the step to the last change of ownership, None if partitions were left
-    without an owner.
+    without an owner.  ``paused`` counts partitions; without any, there is no median and no maximum.
     """
 
     kind: str
@@ -61,20 +65,10 @@ class StepResult(TypedDict):
     rebalances: int
     moved: int
     least_moves: int
-    paused_partitions: int
-    pause_p50: float
-    pause_max: float
-
-
-class MemberResult(TypedDict):
-    """A member's life; ``how`` it ended: ``left``, ``killed`` or ``end`` (still there when all was done)."""
-
-    name: str
-    pid: int
-    start: float
-    end: float
-    how: str
-    processed: int
+    paused: int
+    pause_total: float
+    pause_p50: float | None
+    pause_max: float | None
 
 
 class LagResult(TypedDict):
@@ -87,7 +81,7 @@ class LagResult(TypedDict):
 
 
 class StrategyResult(TypedDict):
-    """One strategy's run."""
+    """One strategy's run; `measure` defines each figure."""
 
     strategy: str
     produced: int
@@ -97,14 +91,18 @@ class StrategyResult(TypedDict):
     moved: int
     least_moves: int
     rebalances: int
-    pause_p50: float
-    pause_max: float
-    usual_wait_p50: float
-    usual_wait_p99: float
+    paused: int
+    pausable: int
+    pause_total: float
+    pause_p50: float | None
+    pause_max: float | None
+    usual_wait_p50: float | None
+    usual_wait_p99: float | None
     drain: float
     end: float
     peak_lag: int
-    throughput: float
+    lateness: float
+    fault: str
     double_owned: int
     owned_at_end: int
     steps: list[StepResult]
@@ -113,7 +111,6 @@ class StrategyResult(TypedDict):
     holds: list[HoldResult]
     openings: list[HoldResult]
     handovers: list[HandoverResult]
-    members: list[MemberResult]
     lag: LagResult
 
 

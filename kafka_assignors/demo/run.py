@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,11 +19,11 @@ from kafka_assignors.demo.member import MemberConfig
 from kafka_assignors.demo.replay import Replay
 from kafka_assignors.demo.settings import Settings
 from kafka_assignors.demo.watch import Phase, Snapshot, Watch
-from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 TICK = 0.1  # s between two looks at the logs
 START_TIMEOUT = 45.0  # s until the first members share all partitions
-CALM = 0.5  # s without a change of ownership and without a warm-up before the replay begins
+CALM = 1.0  # s without a change of ownership and without a warm-up before the replay begins
 LEAVE_TIMEOUT = 10.0  # s for the members to close when all is done
 
 
@@ -47,6 +47,7 @@ class Place:
         topic: to be made, and deleted at the end; the group has the same name.
         number: of this run, from 1.
         of: how many runs there are.
+        check_broker: raises a BrokerError once the broker is known to have ended.
     """
 
     bootstrap: str
@@ -54,17 +55,19 @@ class Place:
     topic: str
     number: int
     of: int
+    check_broker: Callable[[], None]
 
 
 def run(strategy: str, settings: Settings, flights: Sequence[Flight], place: Place, view: View) -> RunLogs:
     """Run one strategy from the first join to the last commit.
 
     Returns:
-        What was logged.
+        What was logged; when the backlog was not drained in time, the note of its ``end`` says so.
 
     Raises:
-        KafkaAssignorsError: a member died by itself, the group did not settle, the backlog was not drained
-            in time, or the broker's offsets do not agree with the logs.
+        KafkaAssignorsError: a member died by itself, the first members did not share all partitions, or the
+            broker's offsets do not agree with the logs.
+        BrokerError: the broker ended or refused.
     """
     cluster = Cluster(place.bootstrap)
     with closing(cluster):
@@ -74,7 +77,9 @@ def run(strategy: str, settings: Settings, flights: Sequence[Flight], place: Pla
             with closing(one.log), Fleet(place.folder) as fleet:
                 one.perform(fleet, schedule(flights, settings.speed, settings.duration), cluster)
         finally:
-            cluster.delete(place.topic, [place.topic])
+            with suppress(BrokerError):
+                place.check_broker()
+                cluster.delete(place.topic, [place.topic])
     return one.logs()
 
 
@@ -97,7 +102,10 @@ class _Run:
         """Start, replay with churn, drain, check, and let the members go."""
         for member in first_members(self._settings.consumers):
             self._start(fleet, member)
-        self._until(fleet, self._settled(), START_TIMEOUT, "the first members did not share all partitions")
+        if not self._until(fleet, self._settled(), START_TIMEOUT):
+            raise KafkaAssignorsError(
+                f"{self._strategy}: the first members did not share all partitions within {START_TIMEOUT:g} s"
+            )
         replay = Replay(self._place.bootstrap, self._place.topic, due, self.log)
         self._zero, self._phase = time.monotonic(), "replaying"
         self._note("replay")
@@ -111,12 +119,13 @@ class _Run:
         finally:
             replay.stop()
         replay.check()
+        self._note("sent_all", f"{replay.latest * 1e3:.1f}")
         self._phase = "draining"
+        self._tick(fleet)  # the last acknowledgements count too
         self._view.step(f"all {sum(self._watch.next_offsets().values()):,} records sent, draining")
-        self._until(
-            fleet, self._drained(cluster), self._settings.drain_timeout, "the backlog was not drained"
-        )
-        self._note("end")
+        timeout = self._settings.drain_timeout
+        drained = self._until(fleet, self._drained(cluster), timeout)
+        self._note("end", "" if drained else f"not drained within {timeout:g} s")
         self._phase = "done"
         self._check_ends(cluster)
         for member in self._tails:
@@ -136,8 +145,8 @@ class _Run:
     def _member_log(self, member: str) -> Path:
         return self._place.folder / f"{member}.jsonl"
 
-    def _note(self, event: Event, member: str = "") -> None:
-        self.log.write(Entry(time.monotonic_ns(), event, note=member))
+    def _note(self, event: Event, note: str = "") -> None:
+        self.log.write(Entry(time.monotonic_ns(), event, note=note))
 
     def _start(self, fleet: Fleet, member: str) -> None:
         settings, path = self._settings, self._member_log(member)
@@ -163,9 +172,8 @@ class _Run:
             act = self._acts[self._acted]
             self._acted += 1
             if act.kind == "kill":
-                fleet.kill(
-                    act.member
-                )  # the note comes after: what the member logged until it was dead is before it
+                # The note comes after: what the member logged until it was dead is before it.
+                fleet.kill(act.member)
                 self._note(act.kind, act.member)
                 self._watch.died(act.member)
             else:
@@ -177,7 +185,8 @@ class _Run:
             self._view.step(f"{act.kind} {act.member}")
 
     def _tick(self, fleet: Fleet) -> None:
-        """Look at the logs, show them, wait a little."""
+        """Look at broker, members and logs, show them, wait a little."""
+        self._place.check_broker()  # first: what a member says of it ("connection refused") leads astray
         fleet.check()
         for member, tail in self._tails.items():
             for entry in tail.read():
@@ -200,23 +209,24 @@ class _Run:
         )
         time.sleep(TICK)
 
-    def _until(self, fleet: Fleet, reached: Callable[[], bool], timeout: float, otherwise: str) -> None:
+    def _until(self, fleet: Fleet, reached: Callable[[], bool], timeout: float) -> bool:
+        """Tick until ``reached``; False when ``timeout`` seconds passed first."""
         end = time.monotonic() + timeout
         while not reached():
             if time.monotonic() > end:
-                raise KafkaAssignorsError(f"{self._strategy}: {otherwise} within {timeout:g} s")
+                return False
             self._tick(fleet)
+        return True
 
     def _settled(self) -> Callable[[], bool]:
-        """Say whether every first member has its share, and nothing has changed for a while."""
+        """Say whether every first member has its share and is warm, and nothing has changed for a while."""
         sharing = min(self._settings.consumers, self._settings.partitions)
-        calm = (CALM + self._settings.warm_up_ms / 1e3) * 1e9
 
         def reached() -> bool:
             owners = self._watch.owners()
-            if None in owners or len(set(owners)) < sharing:
+            if None in owners or len(set(owners)) < sharing or not self._watch.all_open():
                 return False
-            return time.monotonic_ns() - self._watch.last_change >= calm
+            return time.monotonic_ns() - self._watch.last_change >= CALM * 1e9
 
         return reached
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from kafka_assignors.demo.churn import Act, Step, parse, rehearse
@@ -9,6 +10,7 @@ from kafka_assignors.errors import OptionError
 
 DEFAULT_STRATEGIES = ("range", "cooperative-sticky")
 DEFAULT_CHURN = "join@12,leave@26,kill@40"
+MAX_POLL_MS = 30_000  # a member that does not poll for so long is expelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,12 @@ class Settings:
             if value < least:
                 raise OptionError(option, f"{value} is less than {least}")
         for option, amount in (("speed", self.speed), ("duration", self.duration)):
-            if not amount > 0:
-                raise OptionError(option, f"{amount} is not above 0")
-        if min(self.work_ms, self.warm_up_ms) < 0:
-            raise OptionError("work_ms, warm_up_ms", "a cost cannot be negative")
+            if not 0 < amount < math.inf:
+                raise OptionError(option, f"{amount} is not a number above 0")
+        for option, cost in (("work_ms", self.work_ms), ("warm_up_ms", self.warm_up_ms)):
+            if not 0 <= cost < math.inf:
+                raise OptionError(option, f"{cost} is not a number of milliseconds from 0 on")
+        self._check_poll()
         if not self.strategies:
             raise OptionError("strategy", "none given")
         if len(set(self.strategies)) < len(self.strategies):
@@ -69,6 +73,17 @@ class Settings:
         if late:
             raise OptionError("churn", f"{late[0]} is not within the replay of {self.duration:g} s")
         self.acts()
+
+    def _check_poll(self) -> None:
+        """Refuse costs that would keep a member from polling in time; the first one opens all partitions."""
+        warm_up, work = self.partitions * self.warm_up_ms, self.batch * self.work_ms
+        if warm_up + work >= MAX_POLL_MS:
+            option, what = (
+                ("warm_up_ms", f"{self.partitions} partitions of {self.warm_up_ms:g} ms")
+                if warm_up >= work
+                else ("work_ms", f"{self.batch} records of {self.work_ms:g} ms")
+            )
+            raise OptionError(option, f"{what} do not fit between two polls, {MAX_POLL_MS / 1e3:g} s at most")
 
     def acts(self) -> tuple[Act, ...]:
         """Return the churn with the member of each step named."""

@@ -56,6 +56,7 @@ class _Member:
     pid: int = 0
     state: State = "starting"
     owned: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)  # warmed up for
     done: deque[tuple[int, int]] = field(default_factory=deque)  # (t, records) of the last seconds
 
 
@@ -95,9 +96,11 @@ class Watch:
             member.state = "running"
         elif entry.event == "opened":
             self.last_change = max(self.last_change, entry.t)
+            member.open |= set(entry.partitions)
         elif entry.event == "assigned":
             self.last_change = max(self.last_change, entry.t)
             member.owned |= set(entry.partitions)
+            member.open &= member.owned  # what did not come back must be opened anew
             for partition in entry.partitions:
                 self._moves += self._counting and self._last_owner.get(partition, name) != name
                 self._last_owner[partition] = name
@@ -124,6 +127,10 @@ class Watch:
             for partition in member.owned:
                 found[partition] = name
         return tuple(found)
+
+    def all_open(self) -> bool:
+        """Say whether every member has warmed up for all it owns; it notices only when its poll returns."""
+        return all(member.owned <= member.open for member in self._members.values())
 
     def lag(self) -> int:
         """Return the records sent and not yet processed."""

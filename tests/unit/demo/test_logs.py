@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,29 @@ def test_a_tail_reads_what_is_new_and_waits_for_the_end_of_a_line(tmp_path: Path
     assert list(tail.read()) == [ENTRY]
     log.close()
     assert read_log(path) == [ENTRY, ENTRY]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")
+def test_a_full_disk_is_one_line_and_nothing_follows_a_torn_one(tmp_path: Path) -> None:
+    path = tmp_path / "m1.jsonl"
+    path.symlink_to("/dev/full")
+    log = LogWriter(path)
+    for _ in range(2):
+        with pytest.raises(KafkaAssignorsError, match=r"cannot write .*m1.jsonl: No space left on device"):
+            log.write(ENTRY)
+    log.close()
+
+
+def test_a_log_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(KafkaAssignorsError, match=r"cannot write .*: Not a directory"):
+        LogWriter(tmp_path / "file" / "m1.jsonl")
+
+
+def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr("kafka_assignors.demo.logs.os.write", lambda fd, data: write(fd, data[:7]))
+    log = LogWriter(tmp_path / "m1.jsonl")
+    log.write(ENTRY)
+    log.close()
+    assert read_log(tmp_path / "m1.jsonl") == [ENTRY]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_assignors.demo import member
-from kafka_assignors.demo.logs import LogWriter, read_log
+from kafka_assignors.demo.logs import Entry, LogWriter, read_log
 from kafka_assignors.demo.member import Member
 from tests.unit.demo.test_fleet import config
 
@@ -96,14 +96,58 @@ def test_a_member_works_logs_commits_and_closes_in_this_order(
     one.run(consumer[0].leave)
     assert consumer[0].said == ["done 10", "done 11", "commit", "close"]
     entries = read_log(tmp_path / "m1.jsonl")
-    assert [entry.event for entry in entries] == ["assigned", "joined", "opened", "done", "left"]
+    assert [entry.event for entry in entries] == ["assigned", "joined", "opened", "done", "done", "left"]
     assert entries[1].generation == 7
-    assert (entries[3].partitions, entries[3].first, entries[3].last) == ((3,), 10, 11)
+    assert [(e.partitions, e.first, e.last) for e in entries[3:5]] == [((3,), 10, 10), ((3,), 11, 11)]
+    assert entries[3].began == entries[4].began < entries[3].t < entries[4].t
+
+
+def test_a_record_is_logged_before_it_counts_as_processed_and_before_the_next_ones_work(
+    consumer: list[FakeConsumer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = LogWriter(tmp_path / "m1.jsonl")
+    one = Member(config(tmp_path), log)
+    order = consumer[0].said
+    write = log.write
+
+    def note(entry: Entry) -> None:
+        if entry.event == "done":
+            order.append(f"logged {entry.first}")
+        write(entry)
+
+    monkeypatch.setattr(log, "write", note)
+    monkeypatch.setattr(member, "work_on", lambda *_: order.append("work"))
+    one.run(consumer[0].leave)
+    assert order[:6] == ["work", "logged 10", "done 10", "work", "logged 11", "done 11"]
 
 
 def test_a_refused_commit_is_logged_and_no_end(consumer: list[FakeConsumer], tmp_path: Path) -> None:
     one = Member(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
     consumer[0].refuse = "CommitFailedError"
     one.run(consumer[0].leave)
-    refused = [entry for entry in read_log(tmp_path / "m1.jsonl") if entry.event == "uncommitted"]
-    assert [entry.note for entry in refused] == ["CommitFailedError"]
+    assert refusals(tmp_path) == ["CommitFailedError", "CommitFailedError"]
+
+
+def refusals(folder: Path) -> list[str]:
+    return [entry.note for entry in read_log(folder / "m1.jsonl") if entry.event == "uncommitted"]
+
+
+def test_a_refused_commit_is_tried_again_until_it_is_taken_though_no_record_comes(
+    consumer: list[FakeConsumer], tmp_path: Path
+) -> None:
+    one = Member(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    fake = consumer[0]
+
+    def rejoining() -> dict[int, list[Record]]:
+        fake.now = -1
+        return {}
+
+    def back() -> dict[int, list[Record]]:
+        fake.now, fake.refuse = 8, ""
+        return {}
+
+    fake.refuse = "RebalanceInProgressError"
+    fake.polls = [fake.join, fake.work, rejoining, back, fake.nothing, fake.end]
+    one.run(fake.leave)
+    assert fake.said == ["done 10", "done 11", "commit", "commit", "close"]
+    assert refusals(tmp_path) == ["RebalanceInProgressError"]

@@ -50,10 +50,6 @@ def test_a_partition_without_an_owner_counts_for_its_last_one() -> None:
     assert ownership.owners_at(spans, 5) == {}
 
 
-def test_moved_counts_every_difference() -> None:
-    assert ownership.moved({0: "m1", 1: "m1", 2: "m2"}, {0: "m1", 1: "m2", 3: "m2"}) == {1, 2, 3}
-
-
 def owners(*counts: int) -> dict[int, str]:
     names = [f"m{place}" for place, count in enumerate(counts, 1) for _ in range(count)]
     return dict(enumerate(names))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
+import itertools
 import json
 import re
 
 import pytest
 
 from kafka_assignors.demo.measure import measure
+from kafka_assignors.demo.palette import MEMBERS, STRATEGIES, member_colour, strategy_colour
 from kafka_assignors.demo.report import figures, page, render
 from kafka_assignors.demo.results import VERSION, Results
-from kafka_assignors.demo.rows import ROWS
-from kafka_assignors.demo.summary import summary
+from kafka_assignors.demo.table import ROWS, summary
+from kafka_assignors.errors import MissingExtraError
 from tests.unit.demo.story import eager_join
 
 
@@ -119,3 +122,67 @@ def test_the_terminals_table_has_a_column_a_strategy(results: Results) -> None:
     table = summary(results)
     assert [str(column.header) for column in table.columns] == ["", "range", "cooperative-sticky"]
     assert table.row_count == len(ROWS)
+
+
+def test_each_step_has_a_row_a_strategy_and_empty_is_a_dash(results: Results) -> None:
+    step = results["strategies"][1]["steps"][0]
+    step["paused"], step["pause_total"], step["pause_p50"], step["pause_max"] = 0, 0.0, None, None
+    text = render(results)
+    table = text[text.index('<table class="steps">') : text.index("<h2>Who owned what")]
+    assert table.count("<tr") == 1 + len(results["strategies"])
+    cells = [re.findall(r"<td>(.*?)</td>", row) for row in table.split("<tr")[2:]]
+    assert cells[0][4:] == ["2 of 2", "2.6 s", "1.30 s", "1.60 s"]
+    assert cells[1][4:] == ["0 of 2", "0.0 s", "-", "-"]
+
+
+def test_the_rhythm_of_the_data_is_named_only_where_it_can_be_seen(results: Results) -> None:
+    results["settings"]["duration"] = 60
+    assert "fine comb" in render(results)
+    for speed in (
+        600,
+        1_000_000,
+    ):  # a day of 144 s in a replay of 60 s; one of 0.09 s, faster than the samples
+        results["settings"]["speed"] = speed
+        assert "fine comb" not in render(results)
+
+
+def test_lateness_and_a_fault_are_in_the_method(results: Results) -> None:
+    assert "At the end everything was processed and committed" in render(results)
+    results["strategies"][0]["fault"] = "not drained within 90 s"
+    text = render(results)
+    assert "range was not drained within 90 s." in text
+    assert "everything was processed and committed" not in text
+    assert "range 12 ms, cooperative-sticky 12 ms" in text
+
+
+def test_ten_strategies_and_32_members_have_colours_that_can_be_told_apart() -> None:
+    for colours in (
+        [member_colour(f"m{number}") for number in range(1, 33)],
+        [strategy_colour(place) for place in range(10)],
+    ):
+        assert min(distance(*pair) for pair in itertools.combinations(colours, 2)) > 45
+    assert member_colour("m33") == MEMBERS[0]
+    assert strategy_colour(10) == STRATEGIES[0]
+
+
+def distance(one: str, other: str) -> float:
+    """Weighted by how well eyes see the channels ("redmean"); black and white are 765 apart."""
+    first, second = (tuple(int(c[place : place + 2], 16) for place in (1, 3, 5)) for c in (one, other))
+    red = (first[0] + second[0]) / 2
+    r, g, b = ((x - y) ** 2 for x, y in zip(first, second, strict=True))
+    return float(((2 + red / 256) * r + 4 * g + (2 + (255 - red) / 256) * b) ** 0.5)
+
+
+def test_a_missing_plotly_is_found_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"plotly.*kafka-assignors\[demo\]"):
+        page.require_plotly()
+
+
+def test_with_many_strategies_the_meanings_stand_below_the_table(results: Results) -> None:
+    results["strategies"] = [copy.deepcopy(results["strategies"][0]) for _ in range(10)]
+    for place, one in enumerate(results["strategies"]):
+        one["strategy"] = f"strategy-{place}"
+    text = render(results)
+    assert "what it means" not in text
+    assert all(text.count(row.meaning) == 1 for row in ROWS)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kafka_assignors.demo.churn import parse, rehearse
 from kafka_assignors.demo.watch import Snapshot, Watch
-from tests.unit.demo.story import S, at, done, sent
+from tests.unit.demo.story import S, at, done, opened, sent
 
 
 def snapshot(watch: Watch, now: float = 4.0) -> Snapshot:
@@ -65,3 +65,15 @@ def test_one_point_of_history_a_quarter_of_a_second() -> None:
     for tick in range(11):
         picture = snapshot(watch, 4 + tick / 10)
     assert len(picture.lag) == 4
+
+
+def test_all_is_open_when_every_owner_has_warmed_up_for_what_it_gained() -> None:
+    watch = Watch(partitions=2)
+    watch.feed("m1", at(1, "assigned", 0, 1))
+    watch.feed("m1", opened(1, 2, 0))
+    assert not watch.all_open()
+    watch.feed("m1", opened(2, 3, 1))
+    assert watch.all_open()
+    for entry in (at(4, "revoked", 0, 1), at(4, "assigned", 0), at(5, "assigned", 1)):
+        watch.feed("m1", entry)  # partition 0 came straight back, partition 1 did not
+    assert not watch.all_open()

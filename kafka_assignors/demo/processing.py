@@ -66,15 +66,31 @@ class Sent:
 
 
 def stretches(members: Mapping[str, Sequence[Entry]], end: int) -> dict[int, list[Stretch]]:
-    """Collect the ``done`` entries up to ``end`` ns per partition, ordered by time."""
+    """Join the ``done`` entries up to ``end`` ns to one stretch a batch, per partition, ordered by time."""
     found: dict[int, list[Stretch]] = defaultdict(list)
     for member, log in members.items():
         for entry in log:
-            if entry.event == "done" and entry.t <= end:
-                found[entry.partitions[0]].append(
-                    Stretch(entry.began, entry.t, entry.first, entry.last, member)
-                )
+            if entry.event != "done" or entry.t > end:
+                continue
+            of_partition = found[entry.partitions[0]]
+            last = of_partition[-1] if of_partition else None
+            if last and (last.member, last.began, last.last + 1) == (member, entry.began, entry.first):
+                of_partition[-1] = last._replace(ended=entry.t, last=entry.last)
+            else:
+                of_partition.append(Stretch(entry.began, entry.t, entry.first, entry.last, member))
     return {partition: sorted(found[partition]) for partition in sorted(found)}
+
+
+def last_first_time(members: Mapping[str, Sequence[Entry]], end: int) -> int | None:
+    """Return when (ns) the last record was processed for its first time; later repeats do not count."""
+    first: dict[tuple[int, int], int] = {}
+    for log in members.values():
+        for entry in log:
+            if entry.event == "done" and entry.t <= end:
+                for offset in range(entry.first, entry.last + 1):
+                    record = entry.partitions[0], offset
+                    first[record] = min(entry.t, first.get(record, entry.t))
+    return max(first.values(), default=None)
 
 
 def sent_by_partition(driver: Iterable[Entry]) -> dict[int, list[Entry]]:
@@ -144,14 +160,34 @@ def joins(log: Sequence[Entry]) -> list[Join]:
 
 
 def caused_by(wait: Wait, rebalances: Sequence[Join]) -> Join | None:
-    """Return the last rebalance that caused the wait, of those of the member that ended it.
+    """Return the first rebalance that caused the wait, of those of the member that ended it.
 
     It did if the member joined after the partition fell idle and before it was taken up, and records were
     already waiting before the member was ready.  A wait of two cooperative rounds is one wait.
     """
-    within = [
-        join
-        for join in rebalances
-        if wait.idle <= join.t <= wait.end and wait.start < max(join.ready, join.t + 1)
-    ]
-    return within[-1] if within else None
+    for join in rebalances:
+        if wait.idle <= join.t <= wait.end and wait.start < max(join.ready, join.t + 1):
+            return join
+    return None
+
+
+def step_behind(wait: Wait, cause: Join, steps: Sequence[int], orphaned_by: Sequence[int]) -> int | None:
+    """Return which step of the churn a wait belongs to; None if it came before all of them.
+
+    Steps may follow each other faster than the group rebalances: after a kill nothing happens until the
+    session times out, and by then somebody else may have joined.  So a wait belongs to the kill that took
+    the partition's owner while it was idle; else to the first step between its start and the rebalance; else
+    to the last step before its start, whose second round this is.
+
+    Args:
+        wait: a wait.
+        cause: the first rebalance that caused it.
+        steps: when each step happened, in ns, ascending.
+        orphaned_by: places in ``steps`` of the kills of members that owned the partition.
+    """
+    for place in orphaned_by:
+        if wait.idle <= steps[place] <= wait.end:
+            return place
+    between = [place for place, t in enumerate(steps) if wait.start <= t <= cause.t]
+    before = [place for place, t in enumerate(steps) if t < wait.start]
+    return between[0] if between else before[-1] if before else None

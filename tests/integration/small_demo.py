@@ -1,0 +1,58 @@
+"""A small demo for real, run once for the tests of its numbers and of its report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kafka_assignors.demo.results import Results
+
+STRATEGIES = ("range", "cooperative-sticky")
+PARTITIONS = 12
+MEMBERS = ["m1", "m2", "m3", "m4"]
+
+#: The kill comes early enough for its rebalance, 6 s later, to fall into the replay.
+SMALL = (
+    f"--consumers 3 --partitions {PARTITIONS} --speed 40000 --duration 14 --churn join@1,leave@5,kill@7.5 "
+    "--work-ms 3 --warm-up-ms 100"
+).split()
+
+
+class Demo(NamedTuple):
+    """A demo that has run."""
+
+    ended: subprocess.CompletedProcess[str]
+    out: Path
+
+    @property
+    def results(self) -> Results:
+        read: Results = json.loads((self.out / "results.json").read_text())
+        return read
+
+
+def command(out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "kafka_assignors", "demo", "--out", str(out), *more]
+
+
+_RAN: dict[str, Demo] = {}
+
+
+def small_demo(bootstrap: str, folders: pytest.TempPathFactory) -> Demo:
+    """Run it to its end, which must be good; once for all test files, however many ask."""
+    if bootstrap not in _RAN:
+        out = folders.mktemp("demo") / "out"
+        ended = subprocess.run(
+            command(out, "--bootstrap", bootstrap, "--output", "json", *SMALL),
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        _RAN[bootstrap] = Demo(ended, out)
+    return _RAN[bootstrap]

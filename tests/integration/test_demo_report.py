@@ -1,0 +1,195 @@
+"""The demo's report, opened in a browser: what is drawn, what is written, what can be seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from PIL import Image
+
+from tests.integration.small_demo import MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER_VARIABLE = "KAFKA_ASSIGNORS_CHROMIUM"
+QUIET = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--virtual-time-budget=20000",
+]
+WIDTH, HEIGHT = 1400, 3400
+
+
+@pytest.fixture(scope="module")
+def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return small_demo(kafka_bootstrap, tmp_path_factory)
+
+
+class Page(HTMLParser):
+    """Lists what is drawn in each element with the class ``plot``: bars per trace, points, texts.
+
+    plotly puts each trace's bars, and each trace's points, in a group of their own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bars: dict[str, list[int]] = {}
+        self.points: dict[str, int] = {}
+        self.texts: dict[str, list[str]] = {}
+        self._now = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        classes = (values.get("class") or "").split()
+        if tag == "div" and "plot" in classes:
+            self._now = values.get("id") or ""
+            self.bars[self._now], self.points[self._now], self.texts[self._now] = [], 0, []
+        elif self._now and tag == "g" and {"trace", "bars"} <= set(classes):
+            self.bars[self._now].append(0)
+        elif self._now and tag == "g" and classes == ["point"]:
+            self.bars[self._now][-1] += 1
+        elif self._now and tag == "path" and "point" in classes:
+            self.points[self._now] += 1
+
+    def handle_data(self, data: str) -> None:
+        if self._now and data.strip():
+            self.texts[self._now].append(data.strip())
+
+
+def browser() -> str:
+    """Find Chromium, or fail with how to get it."""
+    named = os.environ.get(BROWSER_VARIABLE)
+    found = named or next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.fail(
+            f"no Chromium on PATH: apt-get install chromium, or name one in {BROWSER_VARIABLE}", pytrace=False
+        )
+    return found
+
+
+def browse(page: Path, *arguments: str) -> str:
+    """Open a page in a browser with an empty profile; return what it prints."""
+    with tempfile.TemporaryDirectory() as profile:
+        ended = subprocess.run(
+            [
+                browser(),
+                *QUIET,
+                f"--user-data-dir={profile}",
+                f"--window-size={WIDTH},{HEIGHT}",
+                *arguments,
+                page.as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    return ended.stdout
+
+
+WATCH_ERRORS = "<script>window.failures = []; onerror = message => failures.push(String(message));</script>"
+TELL = """<script>addEventListener('load', () => setTimeout(() => {
+  const boxes = {};
+  for (const plot of document.querySelectorAll('.plot')) {
+    const box = plot.getBoundingClientRect();
+    boxes[plot.id] = [box.left, box.top, box.right, box.bottom].map(Math.round);
+  }
+  const width = document.documentElement.scrollWidth;
+  document.body.dataset.layout = JSON.stringify({failures, boxes, width});
+}, 3000));</script>"""
+
+
+class Look(NamedTuple):
+    """What the browser made of the report."""
+
+    page: Page
+    failures: list[str]
+    boxes: dict[str, list[int]]
+    width: int
+    picture: Path
+
+
+@pytest.fixture(scope="module")
+def look(demo: Demo) -> Look:
+    """Open the report twice: as it is, for its picture, and with a script that tells where things are."""
+    report = demo.out / "report.html"
+    picture = demo.out / "report.png"
+    browse(report, f"--screenshot={picture}")
+    talking = demo.out / "talking.html"
+    text = report.read_text(encoding="utf-8")
+    talking.write_text(
+        text.replace("<head>", f"<head>{WATCH_ERRORS}", 1).replace("</body></html>", f"{TELL}</body></html>"),
+        "utf-8",
+    )
+    dom = browse(talking, "--dump-dom")
+    page = Page()
+    page.feed(dom[dom.index("<main") : dom.index("</main>")])
+    found = re.search(r'data-layout="([^"]*)"', dom)
+    assert found is not None
+    layout = json.loads(found.group(1).replace("&quot;", '"'))
+    return Look(page, layout["failures"], layout["boxes"], layout["width"], picture)
+
+
+def test_the_report_draws_without_an_error(look: Look) -> None:
+    assert look.failures == []
+    assert set(look.page.texts) == {"ownership-0", "lag-0", "ownership-1", "lag-1", "pauses", "moves"}
+    assert look.width <= WIDTH
+
+
+def test_every_hold_is_a_bar_of_its_members_trace_and_every_pause_a_point(demo: Demo, look: Look) -> None:
+    for place, one in enumerate(demo.results["strategies"]):
+        held = [sum(hold["member"] == member for hold in one["holds"]) for member in MEMBERS]
+        unowned, *members, warm_ups, waiting = look.page.bars[f"ownership-{place}"]
+        assert members == held
+        assert sum(held) >= PARTITIONS
+        assert (warm_ups, waiting) == (len(one["openings"]), len(one["waits"]))
+        assert unowned > 0  # after the kill
+    paused = [pause for one in demo.results["strategies"] for pause in one["pauses"] if pause["seconds"] > 0]
+    assert look.page.points["pauses"] == len(paused)
+
+
+def test_axes_legends_and_churn_are_labelled(look: Look) -> None:
+    time_axis = "time since the first record (s)"
+    churn = ["m4 joins", "m1 leaves", "kill -9 m2"]
+    for place in (0, 1):
+        bands = look.page.texts[f"ownership-{place}"]
+        for text in (time_axis, "partition", "no owner", "warming up", "waiting", *MEMBERS, *churn):
+            assert text in bands
+        for text in (time_axis, "lag (records)", "total", *MEMBERS, *churn):
+            assert text in look.page.texts[f"lag-{place}"]
+    for plot, axis in (("pauses", "pause of a partition (s)"), ("moves", "partitions moved so far")):
+        for text in (axis, *STRATEGIES, *churn):
+            assert text in look.page.texts[plot]
+
+
+def test_the_picture_shows_colours_in_every_plot(look: Look) -> None:
+    with Image.open(look.picture) as picture:
+        assert picture.size == (WIDTH, HEIGHT)
+        seen = picture.convert("RGB")
+    for plot, (left, top, right, bottom) in look.boxes.items():
+        assert bottom < HEIGHT, plot
+        counts = seen.crop((left, top, right, bottom)).getcolors(maxcolors=1 << 24) or []
+        area = (right - left) * (bottom - top)
+        vivid = {
+            colour: count
+            for count, colour in counts
+            if isinstance(colour, tuple) and max(colour) - min(colour) > 60 and count > 60
+        }
+        assert len(vivid) >= 2, plot  # at least two members, or two strategies
+        if plot.startswith("ownership"):
+            assert sum(vivid.values()) > 0.2 * area, plot

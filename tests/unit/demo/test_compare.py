@@ -1,0 +1,90 @@
+"""What a comparison leaves behind, whatever happens to one of its runs; the runs themselves are faked."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.demo import compare as demo_compare
+from kafka_assignors.demo.compare import compare, faults
+from kafka_assignors.demo.live import PlainView
+from kafka_assignors.demo.measure import RunLogs
+from kafka_assignors.demo.results import Results
+from kafka_assignors.demo.settings import Settings
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+from tests.unit.demo.story import at, eager_join
+
+SETTINGS = Settings(partitions=2, consumers=1, churn=())
+
+
+def unfinished() -> RunLogs:
+    """As the story, but the drain was given up while half of it was left."""
+    logs = eager_join()
+    driver = [*logs.driver[:-1], at(14, "end", note="not drained within 1 s")]
+    return dataclasses.replace(logs, driver=driver)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, RunLogs]:
+    """Logs by strategy; a run of one that is not there fails."""
+    found: dict[str, RunLogs] = {}
+
+    def run(strategy: str, *_: object) -> RunLogs:
+        if strategy not in found:
+            raise BrokerError("nobody answers")
+        return found[strategy]
+
+    monkeypatch.setattr(demo_compare, "run", run)
+    monkeypatch.setattr(demo_compare, "read_flights", lambda *_: [])
+    monkeypatch.setattr(demo_compare, "render", lambda results: f"{len(results['strategies'])} drawn")
+    return found
+
+
+def call(folder: Path) -> Results:
+    with (folder / "progress").open("w") as stream:
+        return compare(SETTINGS, "h:1", folder, PlainView(stream), lambda: None)
+
+
+def test_what_was_measured_before_a_failure_is_kept(runs: dict[str, RunLogs], tmp_path: Path) -> None:
+    runs["range"] = eager_join()
+    with pytest.raises(BrokerError):
+        call(tmp_path)
+    kept = json.loads((tmp_path / "results.json").read_text())
+    assert [one["strategy"] for one in kept["strategies"]] == ["range"]
+    assert (tmp_path / "report.html").read_text() == "1 drawn"
+
+
+def test_a_backlog_that_is_not_drained_is_a_fault_with_results(
+    runs: dict[str, RunLogs], tmp_path: Path
+) -> None:
+    runs["range"], runs["cooperative-sticky"] = unfinished(), eager_join()
+    results = call(tmp_path)
+    assert [one["strategy"] for one in results["strategies"]] == ["range", "cooperative-sticky"]
+    assert faults(results) == [
+        "range: not drained within 1 s",
+        "range: 20 of 40 records not processed",
+    ]
+    assert (tmp_path / "report.html").read_text() == "2 drawn"
+
+
+def test_a_partition_nobody_owns_at_the_end_is_a_fault(runs: dict[str, RunLogs], tmp_path: Path) -> None:
+    logs = eager_join()
+    stranded = [*logs.members["m2"], at(16, "revoked", 1)]
+    runs["range"] = runs["cooperative-sticky"] = dataclasses.replace(
+        logs, members={"m1": logs.members["m1"], "m2": stranded}
+    )
+    assert faults(call(tmp_path))[0] == "range: 1 partitions without an owner at the end"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")
+@pytest.mark.parametrize("name", ["results.json", "report.html"])
+def test_a_full_disk_is_one_line_that_names_the_file(
+    runs: dict[str, RunLogs], tmp_path: Path, name: str
+) -> None:
+    runs["range"] = eager_join()
+    (tmp_path / f"{name}.new").symlink_to("/dev/full")
+    with pytest.raises(KafkaAssignorsError, match=f"cannot write .*{name}: No space left on device"):
+        call(tmp_path)
