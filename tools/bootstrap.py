@@ -97,7 +97,7 @@ def python() -> str:
 
 def discover() -> list[str]:
     """Tell tox about interpreters that are not on the PATH under their own names."""
-    return [word for place in interpreters().values() for word in ("--discover", place)]
+    return ["--discover", *interpreters().values()]
 
 
 def has_java() -> bool:

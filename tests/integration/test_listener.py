@@ -13,7 +13,8 @@ from kafka import KafkaProducer
 from kafka_assignors import CooperativeStickyAssignor, OwnershipListener, RangeAssignor, StickyAssignor
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
-from tests.integration.members import Group, Member, emit, moved
+from tests.integration.member_process import emit
+from tests.integration.members import Group, Member, moved
 
 PARTITIONS = 6
 READING: dict[str, Any] = {"auto_offset_reset": "earliest", "max_poll_records": 20}

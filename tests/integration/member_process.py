@@ -1,0 +1,188 @@
+"""The member's side: a real consumer in a process of its own that reports what happens to it."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from typing import Any, cast
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka.structs import MemberState
+
+from kafka_assignors import Assignor
+from kafka_assignors.plan import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in, or to, a member.
+
+    Attributes:
+        at: when (``monotonic_ns``).
+        kind: from the member ``state``, ``assigned``, ``revoked``, ``lost``, ``closed``, ``log``,
+            ``rebalance`` (it led one), ``processed``, ``commit``, and what a test's own listener reports;
+            from outside ``died``, ``frozen``, ``thawed``.
+        partitions: what it is about.
+        facts: whatever else was reported.
+    """
+
+    at: int
+    kind: str
+    partitions: frozenset[TopicPartition] = frozenset()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reporter:
+    """The member's end of the pipe; one for the process.
+
+    Attributes:
+        pipe: set before anything is reported.
+    """
+
+    pipe: Connection
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, kind: str, about: Iterable[tuple[str, int]] = (), **facts: Any) -> None:
+        """Report an event; kafka-python does on its I/O thread."""
+        event = Event(time.monotonic_ns(), kind, frozenset(TopicPartition(*tp) for tp in about), facts)
+        with self._one_at_a_time:
+            self.pipe.send(event)
+
+
+emit = Reporter()
+
+
+class EventLog(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python carries no types
+    """Reports what the consumer is told about its partitions."""
+
+    def on_partitions_assigned(self, assigned: Collection[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("assigned", assigned)
+
+    def on_partitions_revoked(self, revoked: Collection[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("revoked", revoked)
+
+    def on_partitions_lost(self, lost: Collection[tuple[str, int]]) -> None:
+        """Report it."""
+        emit("lost", lost)
+
+
+class LogEvents(logging.Handler):
+    """Turns log records into events, so that a test sees them in one order with everything else."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Report it."""
+        if (facts := getattr(record, "rebalance", None)) is not None:
+            emit("rebalance", **facts)
+        else:
+            emit("log", logger=record.name, level=record.levelname, message=record.getMessage())
+
+
+def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
+    """Be a member: wait for ``go``, then consume until ``close``.  When the pipe ends, end."""
+    _die_with_the_test()
+    emit.pipe = pipe
+    logging.basicConfig(level=logging.WARNING, handlers=[LogEvents()])
+    logging.getLogger("kafka_assignors").setLevel(logging.INFO)
+    if _hear(pipe) != "go":
+        return
+    stop = threading.Event()
+    threading.Thread(target=_await_close, args=(pipe, stop), daemon=True).start()
+    consume(stop, **settings)
+    emit("closed")
+
+
+def consume(
+    stop: threading.Event,
+    strategies: Sequence[type],
+    listener_type: Callable[[KafkaConsumer], Any] | None,
+    topics: Sequence[str],
+    poll_ms: int = 50,
+    **settings: Any,
+) -> None:
+    """Poll, and report every change, until told to stop; then close."""
+    consumer = KafkaConsumer(
+        partition_assignment_strategy=list(strategies), enable_auto_commit=False, **settings
+    )
+    listener = listener_type(consumer) if listener_type else EventLog()
+    consumer.subscribe(topics, listener=listener)
+    coordinator = consumer._coordinator
+    # What the listener commits by.
+    coordinator._commit_offsets_sync_async = _reported(coordinator._commit_offsets_sync_async)
+    said: object = None
+    while not stop.is_set():
+        records = [r for batch in consumer.poll(timeout_ms=poll_ms).values() for r in batch]
+        if listener_type and records:
+            for record in records:
+                listener.processed(record)
+            emit("processed", offsets=[(r.topic, r.partition, r.offset) for r in records])
+        if not all(issubclass(strategy, Assignor) for strategy in strategies):
+            _keep_joining(consumer)
+        us = consumer.group_metadata()
+        state = {
+            "generation": us.generation_id,
+            "member_id": us.member_id,
+            # With fresh metadata a leader may want another rebalance.
+            "joining": us.state is not MemberState.STABLE
+            or consumer._coordinator.need_rejoin()
+            or any(getattr(a, "waits", False) for a in consumer._coordinator._assignors.values())
+            or consumer._coordinator._cluster.need_update,
+        }
+        if said != (now := (state, consumer.assignment())):
+            emit("state", now[1], **state)
+            said = now
+    consumer.close()
+
+
+def _die_with_the_test() -> None:
+    """A stopped process reads no pipe; it must be killed by the death of its parent, the fork server.
+
+    That ends when nobody holds its pipe's other end any more: the test, and every member until it lets go.
+    """
+    os.close(getattr(forkserver, "_forkserver")._forkserver_alive_fd)  # noqa: B009  # typeshed hides it
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _reported(commit: Callable[..., Any]) -> Callable[..., Any]:
+    def reported(offsets: Mapping[tuple[str, int], Any], **more: Any) -> Any:
+        emit("commit", offsets, offsets=[(*tp, at.offset) for tp, at in offsets.items()])
+        return commit(offsets, **more)
+
+    return reported
+
+
+def _keep_joining(consumer: KafkaConsumer) -> None:
+    """Work around kafka-python 3.0: it forgets a join that a poll did not wait for to the end.
+
+    A leader joins again when the metadata changed, and once it has assigned no longer sees why.  If ``poll``
+    times out just then, no later one goes on with the join, and the member hangs without a heartbeat.
+    """
+    coordinator = consumer._coordinator
+    if coordinator._join_task is not None and not coordinator.need_rejoin():
+        coordinator.request_rejoin()
+
+
+def _hear(pipe: Connection) -> str | None:
+    try:
+        return cast("str", pipe.recv())
+    except (EOFError, OSError):
+        return None
+
+
+def _await_close(pipe: Connection, stop: threading.Event) -> None:
+    if _hear(pipe) != "close":
+        os._exit(1)  # the test is gone
+    stop.set()
