@@ -6,7 +6,7 @@ member that owns ``t-2`` and ``t-3`` has ``{"t": (2, 3)}``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -98,8 +98,3 @@ class Group:
     def empty_assignment(self) -> Assignment:
         """Everybody has nothing."""
         return {member.member_id: {} for member in self.members}
-
-
-def partitions_of(ownership: Ownership) -> Iterable[TopicPartition]:
-    """The partitions of an ownership, one by one, by topic and number."""
-    return (TopicPartition(topic, p) for topic in sorted(ownership) for p in sorted(ownership[topic]))

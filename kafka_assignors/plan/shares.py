@@ -192,7 +192,7 @@ class _Network:
     def _change(self, topic: int, member: int, by: int) -> None:
         self.shares[topic, member] += by
         self.loads[member] += by
-        share, owned = self.shares[topic, member], self.owned[topic, member]
+        share, owned = int(self.shares[topic, member]), int(self.owned[topic, member])
         self.add[topic, member] = self._cost(share, owned)
         self.take[topic, member] = (
             -self._cost(share - 1, owned) if share > self.floor[topic, member] else self.forbidden

@@ -21,10 +21,24 @@ def test_a_huge_topic_does_not_drown_the_rest(members: int) -> None:
     assert shares[1, 1:].max() == (2 if members == 10 else 1)
 
 
-def test_beyond_64_bits_it_is_exact_all_the_same() -> None:
-    """The place values no longer fit, and Python's integers take over."""
-    supply = np.array([10**13, 3, 3])
-    subscribed = np.array([[True, False, False], [True, True, True], [False, True, True]])
-    owned = np.array([[0, 0, 0], [0, 3, 0], [0, 0, 0]])
-    shares = best_shares(supply, subscribed, owned)
-    assert shares.tolist() == [[10**13, 0, 0], [0, 3, 0], [0, 0, 3]]
+@pytest.mark.parametrize("seed", range(20))
+def test_beyond_64_bits_it_is_exact_all_the_same(seed: int) -> None:
+    """A topic so large that the place values no longer fit changes nothing for those beside it."""
+    rng = np.random.default_rng(seed)
+    supply = rng.integers(1, 9, 4)
+    subscribed = rng.random((4, 5)) < 0.6
+    subscribed[:, 0] |= ~subscribed.any(axis=1)
+    owned = np.where(subscribed, rng.multinomial(1, np.full(5, 0.2), 4), 0)
+    alone = best_shares(supply, subscribed, owned)
+    beside = best_shares(
+        np.append(supply, 10**16),
+        np.block(
+            [
+                [subscribed, np.zeros((4, 1), np.bool_)],
+                [np.zeros((1, 5), np.bool_), np.ones((1, 1), np.bool_)],
+            ]
+        ),
+        np.pad(owned, ((0, 1), (0, 1))),
+    )
+    assert beside[:4, :5].tolist() == alone.tolist()
+    assert beside[4].tolist() == [0, 0, 0, 0, 0, 10**16]
