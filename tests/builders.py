@@ -7,7 +7,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from kafka_assignors.plan import NO_GENERATION, Assignment, Group, Member
+from kafka_assignors.plan import NO_GENERATION, Group, Member, Ownership
 
 TOPICS = ("t0", "t1", "t2", "t3", "t4")
 
@@ -28,7 +28,9 @@ def member(  # a test reads best with everything but the id optional
     return Member(member_id, frozenset(topics), partitions, generation, instance_id, None, holds)
 
 
-def next_generation(group: Group, assignment: Assignment, generation: int, *, holds: bool = False) -> Group:
+def next_generation(
+    group: Group, assignment: Mapping[str, Ownership], generation: int, *, holds: bool = False
+) -> Group:
     """The group as it joins again with what it was given, nothing else changed."""
     members = tuple(
         Member(m.member_id, m.topics, assignment[m.member_id], generation, m.instance_id, m.rack, holds)

@@ -7,13 +7,13 @@ by an exact network simplex (networkx) on integers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
 import networkx as nx
 
-from kafka_assignors.plan import Assignment, Group, TopicPartition
+from kafka_assignors.plan import Group, Ownership, TopicPartition
 
 
 class Score(NamedTuple):
@@ -65,7 +65,7 @@ def score(group: Group, owner_of: dict[TopicPartition, str]) -> Score:
     )
 
 
-def by_partition(assignment: Assignment) -> dict[TopicPartition, str]:
+def by_partition(assignment: Mapping[str, Ownership]) -> dict[TopicPartition, str]:
     """Turn an assignment around; a partition given twice is an error."""
     owner_of: dict[TopicPartition, str] = {}
     for member_id, topics in assignment.items():

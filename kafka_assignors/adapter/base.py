@@ -151,7 +151,10 @@ class Assignor(AbstractPartitionAssignor):
             # Whatever it is, it must not stop the user's group: ranges need no history and are always valid.
             log.exception("%s: failed, falling back to ranges", self.name)
             plain = tuple(Member(m.member_id, frozenset(m.metadata.topics)) for m in members)
-            return convert.encode_assignment(plan_range(_group(cluster, plain)))
+            topics = frozenset[str]().union(*(member.topics for member in plain))
+            return convert.encode_assignment(
+                plan_range(Group(plain, convert.partition_counts(cluster, topics)))
+            )
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given."""
@@ -276,5 +279,7 @@ class Assignor(AbstractPartitionAssignor):
 
 
 def _group(cluster: ClusterMetadata, members: tuple[Member, ...]) -> Group:
-    topics = frozenset[str]().union(*(member.topics for member in members))
-    return Group(members, convert.partition_counts(cluster, topics))
+    topics = frozenset[str]().union(*{member.topics for member in members})
+    counts = convert.partition_counts(cluster, topics)
+    racks = {member.rack for member in members if member.rack}
+    return Group(members, counts, convert.replica_racks(cluster, counts, racks) if racks else {})

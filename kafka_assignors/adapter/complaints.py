@@ -26,9 +26,13 @@ class Complaints:
         """Members without topics, and topics that do not exist (named once, at their first subscriber)."""
         unknown: dict[str, list[str]] = {}
         named: set[str] = set()
+        seen: set[frozenset[str]] = set()
         for member in group.members:
             if not member.topics:
                 self.add(member.member_id, "subscribes to no topic")
+            if member.topics in seen:
+                continue
+            seen.add(member.topics)
             for topic in sorted(member.topics - group.topics.keys() - named):
                 named.add(topic)
                 unknown.setdefault(member.member_id, []).append(topic)

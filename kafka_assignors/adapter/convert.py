@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.structs import TopicPartition
 
 from kafka_assignors.plan import NO_GENERATION, Assignment, Ownership
+from kafka_assignors.wire import assignment
 
-__all__ = ["encode_assignment", "encode_subscription", "owned_in", "ownership", "partition_counts"]
+__all__ = [
+    "encode_assignment",
+    "encode_subscription",
+    "owned_in",
+    "ownership",
+    "partition_counts",
+    "replica_racks",
+]
 
 SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3); older readers skip the rest
-ASSIGNMENT_VERSION = 0  # its fields never changed
 
 
 def partition_counts(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
@@ -34,10 +43,34 @@ def ownership(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 def owned_in(subscription: ConsumerProtocolSubscription) -> dict[str, list[int]]:
     """The subscription's owned partitions (v1); a topic that is there twice has both lists."""
-    owned: dict[str, list[int]] = {}
-    for entry in subscription.owned_partitions or ():
-        owned.setdefault(entry.topic, []).extend(entry.partitions or ())
+    entries = subscription.owned_partitions or ()
+    owned = {entry.topic: entry.partitions for entry in entries}
+    if len(owned) < len(entries) or None in owned.values():
+        owned = {}
+        for entry in entries:
+            owned.setdefault(entry.topic, []).extend(entry.partitions or ())
     return owned
+
+
+def replica_racks(
+    cluster: ClusterMetadata, counts: Mapping[str, int], racks: Container[str]
+) -> dict[str, list[frozenset[str]]]:
+    """The racks, out of ``racks``, that have a replica of each partition (KIP-881), by topic.
+
+    Linear in partitions x brokers in those racks.
+    """
+    brokers = [(broker.node_id, broker.rack) for broker in cluster.brokers() if broker.rack in racks]
+    if not brokers:
+        return {}
+    return {
+        topic: [
+            frozenset(
+                rack for node, rack in brokers if cluster.is_replica_node(TopicPartition(topic, number), node)
+            )
+            for number in range(count)
+        ]
+        for topic, count in counts.items()
+    }
 
 
 def encode_subscription(
@@ -57,7 +90,38 @@ def encode_subscription(
 
 def encode_assignment(plan: Assignment) -> dict[str, ConsumerProtocolAssignment]:
     """What the leader sends to each member."""
-    return {
-        member_id: ConsumerProtocolAssignment(ASSIGNMENT_VERSION, sorted(topics.items()), b"")
-        for member_id, topics in plan.items()
-    }
+    headers = [assignment.topic_header(topic) for topic in plan.group.names]
+    return {member_id: PlannedAssignment(plan, headers, i) for member_id, i in plan.group.index.items()}
+
+
+# The stubs do not know the metaclass; without init=False kafka-python would decode into this class.
+class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore[call-arg]
+    """One member's part of a plan: the bytes come straight out of the plan, the objects if somebody looks.
+
+    (For a million partitions those are three million objects, which kafka-python then turns into bytes.)
+    """
+
+    def __init__(self, plan: Assignment, headers: Sequence[bytes], member: int) -> None:
+        self._entries: list[tuple[str, list[int]]] | None = None
+        super().__init__(assignment.VERSION, user_data=b"")
+        self._plan, self._headers, self._member = plan, headers, member
+        self._entries = None
+
+    @property
+    def assigned_partitions(self) -> list[tuple[str, list[int]]]:
+        """Topics and their partition numbers, in order."""
+        if self._entries is None:
+            self._entries = list(self._plan.of_member(self._member).items())
+        return self._entries
+
+    @assigned_partitions.setter
+    def assigned_partitions(self, entries: list[tuple[str, list[int]]]) -> None:
+        self._entries = entries
+
+    def encode(self, *args: Any, **options: Any) -> bytes:
+        """The bytes; as kafka-python's own ``encode`` where more is asked for, or something was changed."""
+        if args or options or self._entries is not None:
+            return bytes(super().encode(*args, **options))
+        topics, numbers, bounds = self._plan.parts(self._member)
+        headers = [self._headers[topic] for topic in topics.tolist()]
+        return assignment.encode(headers, numbers, bounds, self.user_data or b"")

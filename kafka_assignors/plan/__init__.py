@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan.claims import CONTESTED, NOBODY, Claims, resolve
+from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
     NO_GENERATION,
-    Assignment,
+    NOBODY,
     Group,
     Member,
     Ownership,

@@ -20,14 +20,12 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NO_GENERATION, Group
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.model import NO_GENERATION, NOBODY, Group
 
-__all__ = ["CONTESTED", "NOBODY", "Claims", "resolve"]
+__all__ = ["CONTESTED", "Claims", "resolve"]
 
 Vector = npt.NDArray[np.int64]
-
-NOBODY = -1
-"""In ``Claims.owner`` and ``Claims.holder``: no member."""
 
 CONTESTED = -2
 """In ``Claims.holder``: two or more members claim it in the same generation, and have not let go."""
@@ -35,77 +33,120 @@ CONTESTED = -2
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The outcome, by topic; an array has one entry a partition, an index into ``Group.members``.
+    """The outcome; arrays are by partition (see ``Group``) and hold indices into ``Group.members``.
 
     Attributes:
         owner: the member whose history counts and who subscribes to the topic, or ``NOBODY``.
         holder: the cooperative member that still has the partition in its hands, ``CONTESTED`` when more
             than one of the same generation does, or ``NOBODY``.
-        holders: (topic, partition) -> all members that hold it, for contested partitions only.
+        holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> how many of its claims were on partitions that do not exist.
         disputed: member id -> (id of the member that claims the same in the same generation, how many).
             Named once a pair, at the member later in seniority.
     """
 
-    owner: MappingProxyType[str, npt.NDArray[np.int32]]
-    holder: MappingProxyType[str, npt.NDArray[np.int32]]
-    holders: MappingProxyType[tuple[str, int], frozenset[int]]
+    owner: Owners
+    holder: Owners
+    holders: MappingProxyType[int, frozenset[int]]
     refused: MappingProxyType[str, int]
     disputed: MappingProxyType[str, tuple[str, int]]
 
 
 def resolve(group: Group) -> Claims:
-    """Settle every claim of the group.  Cost: a sort of each topic's claims."""
-    claimed: dict[str, list[tuple[int, Sequence[int]]]] = {topic: [] for topic in group.topics}
-    refused = [0] * len(group.members)
-    for index, member in enumerate(group.members):
-        for topic, numbers in member.owned.items():
-            if topic in claimed:
-                claimed[topic].append((index, numbers))
-            else:
-                refused[index] += len(numbers)
-
-    generations = np.array([m.generation for m in group.members], np.int64)
+    """Settle every claim of the group.  Cost: linear, and a sort of the partitions that several claim."""
+    partition, by, refused = _claimed(group)
+    owner = np.full(group.size, NOBODY, np.int32)
+    holder = owner.copy()
     holds = np.array([m.holds for m in group.members], np.bool_)
-    owner, holder = {}, {}
-    holders: dict[tuple[str, int], frozenset[int]] = {}
+    several = np.bincount(partition, minlength=group.size)[partition] > 1
+    # Nearly everything has one claim at most, which then counts.
+    alone, alone_by = partition[~several], by[~several]
+    owner[alone] = alone_by
+    holder[alone] = np.where(holds[alone_by], alone_by, NOBODY)
+    holders: dict[int, frozenset[int]] = {}
     disputed: dict[str, tuple[str, int]] = {}
-    for topic, claims in claimed.items():
-        count = group.topics[topic]
-        owner[topic] = np.full(count, NOBODY, np.int32)
-        holder[topic] = np.full(count, NOBODY, np.int32)
-        if not claims:
-            continue
-        partition, by = _in_range(claims, count, refused)
-        newest = np.full(count, NO_GENERATION, np.int64)
-        np.maximum.at(newest, partition, generations[by])
-        latest = generations[by] == newest[partition]
-
-        alone, several = _by_partition(partition[latest], by[latest])
-        subscribed = np.array([topic in m.topics for m in group.members])
-        owner[topic][alone[0]] = np.where(subscribed[alone[1]], alone[1], NOBODY)
-        for first, *others in several.values():
-            for other in others:
-                name = group.members[other].member_id
-                disputed[name] = group.members[first].member_id, disputed.get(name, ("", 0))[1] + 1
-
-        # A claim without a generation cannot be told to be old, so while its member holds on it counts.
-        live = holds[by] & (latest | (generations[by] == NO_GENERATION))
-        dated = np.full(count, NO_GENERATION, np.int64)
-        np.maximum.at(dated, partition[live], generations[by[live]])
-        live &= generations[by] == dated[partition]
-        alone, several = _by_partition(partition[live], by[live])
-        holder[topic][alone[0]] = alone[1]
-        for at, members in several.items():
-            holder[topic][at] = CONTESTED
-            holders[topic, at] = frozenset(members)
+    if several.any():
+        pairs = np.unique(np.stack([partition[several], by[several]]), axis=1)
+        _settle(group, (pairs[0], pairs[1], holds), (owner, holder), (holders, disputed))
+    known = np.flatnonzero(owner >= 0)
+    owner[known[~group.subscribed[group.topic_of[known], owner[known]]]] = NOBODY
     return Claims(
-        owner=MappingProxyType(owner),
-        holder=MappingProxyType(holder),
+        owner=owner,
+        holder=holder,
         holders=MappingProxyType(holders),
-        refused=MappingProxyType({m.member_id: n for m, n in zip(group.members, refused, strict=True) if n}),
+        refused=MappingProxyType(refused),
         disputed=MappingProxyType(disputed),
     )
+
+
+def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
+    """All claims on what exists, as partitions and members; and how many of each member's are on nothing."""
+    first = group.first
+    starts: list[int] = []
+    limits: list[int] = []
+    lists: list[Sequence[int]] = []
+    entries: list[int] = []
+    refused: dict[str, int] = {}
+    for member in group.members:
+        owned = member.owned
+        if unknown := [topic for topic in owned if topic not in first]:
+            refused[member.member_id] = sum(len(owned[topic]) for topic in unknown)
+            owned = {topic: numbers for topic, numbers in owned.items() if topic in first}
+        entries.append(len(owned))
+        starts += map(first.__getitem__, owned)
+        limits += map(group.topics.__getitem__, owned)
+        lists += owned.values()
+    sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+    number = np.fromiter(chain.from_iterable(lists), np.int64, int(sizes.sum()))
+    by = np.repeat(np.repeat(np.arange(len(group.members)), entries), sizes)
+    there = (number >= 0) & (number < np.repeat(np.array(limits, np.int64), sizes))
+    partition = number + np.repeat(np.array(starts, np.int64), sizes)
+    if not there.all():
+        for index, count in enumerate(np.bincount(by[~there], minlength=len(entries)).tolist()):
+            if count:
+                name = group.members[index].member_id
+                refused[name] = refused.get(name, 0) + count
+        partition, by = partition[there], by[there]
+    return partition, by, refused
+
+
+def _settle(
+    group: Group,
+    claims: tuple[Vector, Vector, npt.NDArray[np.bool_]],
+    found: tuple[Owners, Owners],
+    troubles: tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]],
+) -> None:
+    """Settle what several claim: (partition, member) pairs without doubles, sorted."""
+    partition, by, holds = claims
+    owner, holder = found
+    holders, disputed = troubles
+    dates = np.array([m.generation for m in group.members], np.int64)[by]
+    latest = _is_newest(partition, dates, group.size)
+    alone, several = _by_partition(partition[latest], by[latest])
+    owner[partition] = NOBODY
+    owner[alone[0]] = alone[1]
+    for first, *others in several.values():
+        for other in others:
+            name = group.members[other].member_id
+            disputed[name] = group.members[first].member_id, disputed.get(name, ("", 0))[1] + 1
+
+    # A claim without a generation cannot be told to be old, so while its member holds on it counts.
+    live = holds[by] & (latest | (dates == NO_GENERATION))
+    partition, by, dates = partition[live], by[live], dates[live]
+    latest = _is_newest(partition, dates, group.size)
+    alone, several = _by_partition(partition[latest], by[latest])
+    holder[alone[0]] = alone[1]
+    for at, members in several.items():
+        holder[at] = CONTESTED
+        holders[at] = frozenset(members)
+
+
+def _is_newest(partition: Vector, dates: Vector, size: int) -> npt.NDArray[np.bool_]:
+    """Which claims are of the highest generation that claims their partition."""
+    newest = np.full(size, NO_GENERATION, np.int64)
+    np.maximum.at(newest, partition, dates)
+    latest: npt.NDArray[np.bool_] = dates == newest[partition]
+    return latest
 
 
 def _by_partition(partition: Vector, by: Vector) -> tuple[tuple[Vector, Vector], dict[int, list[int]]]:
@@ -117,16 +158,3 @@ def _by_partition(partition: Vector, by: Vector) -> tuple[tuple[Vector, Vector],
         for number, start, size in zip(numbers[~alone], starts[~alone], sizes[~alone], strict=True)
     }
     return (numbers[alone], by[starts[alone]]), several
-
-
-def _in_range(
-    claims: list[tuple[int, Sequence[int]]], count: int, refused: list[int]
-) -> tuple[Vector, Vector]:
-    """One topic's claims as sorted (partition, member) pairs; those out of range are counted."""
-    partition = np.fromiter(chain.from_iterable(numbers for _, numbers in claims), np.int64)
-    by = np.repeat([index for index, _ in claims], [len(numbers) for _, numbers in claims])
-    there = (partition >= 0) & (partition < count)
-    for index in by[~there].tolist():
-        refused[index] += 1
-    pairs = np.unique(np.stack([partition[there], by[there]]), axis=1)
-    return pairs[0], pairs[1]

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from kafka_assignors.errors import ProblemError
 
-__all__ = ["NO_GENERATION", "Assignment", "Group", "Member", "Ownership", "TopicPartition", "seniority"]
+__all__ = ["NOBODY", "NO_GENERATION", "Group", "Member", "Ownership", "TopicPartition", "seniority"]
 
 Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
 
-Assignment = dict[str, dict[str, list[int]]]
-"""Member id -> topic -> partition numbers, ascending.  Every member has an entry, if only an empty one."""
+NOBODY = -1
+"""Where an array holds indices of members: none."""
 
 NO_GENERATION = -1
 """What a member reports that was in no generation yet; lower than any real one."""
@@ -61,14 +65,19 @@ def seniority(member: Member) -> tuple[bool, str, str]:
     return (member.instance_id is None, member.instance_id or "", member.member_id)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group:
     """A planning problem: who is there, and what there is to consume.
+
+    The planner counts partitions through: topic by topic in the order of their names, each from 0.  An array
+    "by partition" has an entry for each in that order.
 
     Attributes:
         members: in order of seniority, whatever order they came in.
         topics: topic -> number of partitions, sorted by name.  A topic somebody subscribes to and that is
             not in here does not exist (yet): it has no partitions.
+        racks: topic -> for each of its partitions the racks that have a replica (KIP-881).  Topics that are
+            not in here, and partitions beyond the sequence, have none that is known.
 
     Raises:
         ProblemError: a member is there twice, or a partition count is negative.
@@ -76,6 +85,7 @@ class Group:
 
     members: tuple[Member, ...]
     topics: Mapping[str, int]
+    racks: Mapping[str, Sequence[frozenset[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         members = tuple(sorted(self.members, key=seniority))
@@ -86,15 +96,58 @@ class Group:
         object.__setattr__(self, "members", members)
         object.__setattr__(self, "topics", MappingProxyType(dict(sorted(self.topics.items()))))
 
-    def subscribers(self) -> dict[str, list[Member]]:
-        """Topic (sorted, with partitions and at least one subscriber) -> its members by seniority."""
-        by_topic: dict[str, list[Member]] = {t: [] for t, count in self.topics.items() if count}
-        for member in self.members:
-            for topic in member.topics:
-                if topic in by_topic:
-                    by_topic[topic].append(member)
-        return {topic: members for topic, members in by_topic.items() if members}
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Member id -> its place in ``members``."""
+        return {member.member_id: i for i, member in enumerate(self.members)}
 
-    def empty_assignment(self) -> Assignment:
-        """Everybody has nothing."""
-        return {member.member_id: {} for member in self.members}
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The topics, in order."""
+        return tuple(self.topics)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Partitions of each topic."""
+        return np.fromiter(self.topics.values(), np.int64, len(self.topics))
+
+    @cached_property
+    def firsts(self) -> npt.NDArray[np.int64]:
+        """Where each topic begins in an array by partition, and at last where it ends."""
+        return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+
+    @cached_property
+    def first(self) -> dict[str, int]:
+        """Topic -> where it begins in an array by partition."""
+        return dict(zip(self.topics, self.firsts.tolist(), strict=False))
+
+    @property
+    def size(self) -> int:
+        """Partitions of all topics."""
+        return int(self.firsts[-1])
+
+    @cached_property
+    def topic_of(self) -> npt.NDArray[np.int32]:
+        """By partition: the place of its topic in ``names``."""
+        return np.repeat(np.arange(len(self.names), dtype=np.int32), self.counts)
+
+    @cached_property
+    def subscribed(self) -> npt.NDArray[np.bool_]:
+        """Who subscribes to what, shape (topics, members)."""
+        place = {topic: i for i, topic in enumerate(self.topics)}
+        kinds: dict[frozenset[str], int] = {}
+        of_member = [kinds.setdefault(member.topics, len(kinds)) for member in self.members]
+        by_kind = np.zeros((len(kinds), len(place)), np.bool_)
+        for row, topics in zip(by_kind, kinds, strict=True):
+            row[[place[topic] for topic in topics if topic in place]] = True
+        return np.ascontiguousarray(by_kind[of_member].T)
+
+    def at(self, partition: int) -> TopicPartition:
+        """The name of a partition, from its place in an array by partition."""
+        topic = int(self.topic_of[partition])
+        return TopicPartition(self.names[topic], partition - int(self.firsts[topic]))
+
+    def of_topic(self, by_partition: npt.NDArray[np.generic], topic: str) -> npt.NDArray[np.generic]:
+        """One topic's part of an array by partition."""
+        first = self.first[topic]
+        return by_partition[first : first + self.topics[topic]]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan.model import Assignment, Group
+import numpy as np
+
+from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.model import NOBODY, Group
 
 __all__ = ["plan_range"]
 
@@ -14,13 +17,12 @@ def plan_range(group: Group) -> Assignment:
     member and can be joined there.  Agrees with the Java client's ``RangeAssignor`` (without racks) partition
     by partition.  Linear in the partitions; ignores history.
     """
-    assignment = group.empty_assignment()
-    for topic, members in group.subscribers().items():
-        size, longer = divmod(group.topics[topic], len(members))
-        start = 0
-        for i, member in enumerate(members):
-            end = start + size + (i < longer)
-            if end > start:
-                assignment[member.member_id][topic] = list(range(start, end))
-            start = end
-    return assignment
+    owners = np.full(group.size, NOBODY, np.int32)
+    for topic, first in enumerate(group.firsts[:-1].tolist()):
+        members = np.flatnonzero(group.subscribed[topic])
+        if len(members):
+            count = int(group.counts[topic])
+            size, longer = divmod(count, len(members))
+            sizes = np.where(np.arange(len(members)) < longer, size + 1, size)
+            owners[first : first + count] = np.repeat(members, sizes)
+    return Assignment(group, owners)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import cycle
+import numpy as np
 
-from kafka_assignors.plan.model import Assignment, Group
+from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.model import NOBODY, Group
 
 __all__ = ["plan_roundrobin"]
 
@@ -13,13 +14,16 @@ def plan_roundrobin(group: Group) -> Assignment:
     """Deal the partitions, by topic and number, to the members by seniority, each in its turn.
 
     A member that does not subscribe to the topic is passed over and its turn is spent.  Agrees with the Java
-    client's ``RoundRobinAssignor`` partition by partition.  Linear in the partitions for equal
-    subscriptions, at most partitions x members otherwise; ignores history.
+    client's ``RoundRobinAssignor`` partition by partition.  Linear in the partitions, and in topics x
+    members; ignores history.
     """
-    assignment = group.empty_assignment()
-    turn = cycle(group.members)
-    for topic in group.subscribers():
-        for partition in range(group.topics[topic]):
-            member = next(m for m in turn if topic in m.topics)
-            assignment[member.member_id].setdefault(topic, []).append(partition)
-    return assignment
+    owners = np.full(group.size, NOBODY, np.int32)
+    turn = 0
+    for topic, first in enumerate(group.firsts[:-1].tolist()):
+        members = np.flatnonzero(group.subscribed[topic])
+        count = int(group.counts[topic])
+        if len(members) and count:
+            at = int(np.searchsorted(members, turn)) + np.arange(count)
+            owners[first : first + count] = members[at % len(members)]
+            turn = int(owners[first + count - 1]) + 1
+    return Assignment(group, owners)

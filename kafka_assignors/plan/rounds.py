@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from kafka_assignors.plan.claims import CONTESTED, NOBODY, Claims
-from kafka_assignors.plan.model import Assignment, Group
+import numpy as np
+
+from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.claims import CONTESTED, Claims
+from kafka_assignors.plan.model import NOBODY, Group
 
 __all__ = ["Hold", "this_round"]
 
@@ -45,25 +48,22 @@ def this_round(
     Returns:
         The assignment of this round, and what is not at its target yet: another round is needed for it.
     """
-    given = group.empty_assignment()
+    held = (claims.holder != NOBODY) & (claims.holder != target.owners) & (target.owners != NOBODY)
+    given = np.where(held, np.int32(NOBODY), target.owners)
     holds: list[Hold] = []
-    for index, member in enumerate(group.members):
-        for topic, partitions in target[member.member_id].items():
-            holder = claims.holder[topic]
-            for partition in partitions:
-                by = int(holder[partition])
-                hands = claims.holders[topic, partition] if by == CONTESTED else {by}
-                if by == NOBODY or index in hands:
-                    given[member.member_id].setdefault(topic, []).append(partition)
-                    continue
-                keepers = [i for i in sorted(hands) if topic in group.members[i].topics]
-                hold = Hold(topic, partition, group.members[min(keepers, default=min(hands))].member_id)
-                holds.append(hold)
-                if keepers and (by == CONTESTED or hold in overdue):
-                    given[hold.member_id].setdefault(topic, []).append(partition)
-                elif hold in overdue:  # it could not even keep it: who does not subscribe has let go
-                    given[member.member_id].setdefault(topic, []).append(partition)
-    for topics in given.values():
-        for numbers in topics.values():
-            numbers.sort()
-    return given, sorted(holds)
+    for partition in np.flatnonzero(held).tolist():
+        by, goes_to = int(claims.holder[partition]), int(target.owners[partition])
+        hands = claims.holders[partition] if by == CONTESTED else {by}
+        if goes_to in hands:
+            given[partition] = goes_to
+            continue
+        topic, number = group.at(partition)
+        keepers = [i for i in sorted(hands) if topic in group.members[i].topics]
+        keeper = min(keepers, default=min(hands))
+        hold = Hold(topic, number, group.members[keeper].member_id)
+        holds.append(hold)
+        if keepers and (by == CONTESTED or hold in overdue):
+            given[partition] = keeper
+        elif hold in overdue:  # it could not even keep it: who does not subscribe has let go
+            given[partition] = goes_to
+    return Assignment(group, given), sorted(holds)

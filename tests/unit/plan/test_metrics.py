@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from kafka_assignors.plan import Group, Metrics, measure, resolve
+from kafka_assignors.plan import Assignment, Group, Metrics, measure, resolve
 from kafka_assignors.plan.metrics import balance_score
 from tests.builders import member
 
@@ -24,6 +24,6 @@ def test_measure() -> None:
         (member("a", ["t0", "t1"], {"t0": [0]}), member("b", ["t0", "t1"], {"t0": [1]})), group.topics
     )
     plan = {"a": {"t0": [0, 1]}, "b": {"t1": [0]}}
-    assert measure(group, resolve(group), plan) == Metrics(
+    assert measure(group, resolve(group), Assignment.of(group, plan)) == Metrics(
         members=2, partitions=3, kept=1, moved=1, spread=2, balance_score=1
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import Group, Member, seniority
+from kafka_assignors.plan import Group, seniority
 from tests.builders import member
 
 
@@ -33,9 +34,15 @@ def test_fewer_than_no_partitions_is_a_problem() -> None:
         Group((), {"t": -1})
 
 
-def test_subscribers_are_of_topics_that_exist() -> None:
-    """A topic without partitions, or without subscribers, has nothing to plan."""
-    group = Group((Member("a", frozenset({"t", "empty", "gone"})),), {"t": 1, "empty": 0, "unwanted": 3})
-    assert {topic: [m.member_id for m in members] for topic, members in group.subscribers().items()} == {
-        "t": ["a"]
-    }
+def test_partitions_are_counted_through_topic_by_topic() -> None:
+    """By name, then number; an empty topic takes no place."""
+    group = Group((), {"b": 2, "a": 1, "c": 0})
+    assert [group.at(place) for place in range(group.size)] == [("a", 0), ("b", 0), ("b", 1)]
+    assert group.first == {"a": 0, "b": 1, "c": 3}
+    assert group.of_topic(np.arange(3), "b").tolist() == [1, 2]
+
+
+def test_who_subscribes_to_what() -> None:
+    """A topic that does not exist is nowhere."""
+    group = Group((member("a", ["t", "gone"]), member("b", ["u"]), member("c", ["t", "u"])), {"t": 1, "u": 0})
+    assert group.subscribed.tolist() == [[True, False, True], [False, True, True]]

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan import Group, Hold, resolve, this_round
+from collections.abc import Collection
+
+from kafka_assignors.plan import Assignment, Group, Hold, resolve
+from kafka_assignors.plan import this_round as round_of
 from tests.builders import member
+
+Plan = dict[str, dict[str, list[int]]]
+
+
+def this_round(group: Group, target: Plan, overdue: Collection[Hold] = ()) -> tuple[Plan, list[Hold]]:
+    """In plain dictionaries."""
+    given, holds = round_of(group, resolve(group), Assignment.of(group, target), overdue)
+    return dict(given), holds
 
 
 def test_a_partition_waits_until_its_holder_let_go() -> None:
     """It is missing from both assignments: the holder revokes it and joins again."""
     group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
-    given, held = this_round(group, resolve(group), {"a": {"t0": [0]}, "b": {"t0": [1]}})
+    given, held = this_round(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
     assert given == {"a": {"t0": [0]}, "b": {}}
     assert held == [Hold("t0", 1, "a")]
 
@@ -17,19 +28,18 @@ def test_a_partition_waits_until_its_holder_let_go() -> None:
 def test_what_an_eager_member_had_is_free_at_once() -> None:
     """It revoked everything before it joined; to wait for it would be to wait for ever."""
     group = Group((member("a", owned={"t0": [0, 1]}), member("b")), {"t0": 2})
-    target = {"a": {"t0": [0]}, "b": {"t0": [1]}}
-    assert this_round(group, resolve(group), target) == (target, [])
+    target: Plan = {"a": {"t0": [0]}, "b": {"t0": [1]}}
+    assert this_round(group, target) == (target, [])
 
 
 def test_a_contested_partition_stays_with_one_who_has_it() -> None:
     """The others see it missing and let go.  A third member waits, and is never given it meanwhile."""
     group = Group((*(member(m, owned={"t0": [0]}, holds=True) for m in "ab"), member("c")), {"t0": 1})
-    claims = resolve(group)
-    assert this_round(group, claims, {"a": {}, "b": {"t0": [0]}, "c": {}}) == (
+    assert this_round(group, {"a": {}, "b": {"t0": [0]}, "c": {}}) == (
         {"a": {}, "b": {"t0": [0]}, "c": {}},
         [],
     )
-    assert this_round(group, claims, {"a": {}, "b": {}, "c": {"t0": [0]}}) == (
+    assert this_round(group, {"a": {}, "b": {}, "c": {"t0": [0]}}) == (
         {"a": {"t0": [0]}, "b": {}, "c": {}},
         [Hold("t0", 0, "a")],
     )
@@ -38,14 +48,15 @@ def test_a_contested_partition_stays_with_one_who_has_it() -> None:
 def test_who_goes_on_holding_is_given_what_it_holds() -> None:
     """It has nothing to revoke; now its claim is true, and the next round can move it."""
     group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
-    target = {"a": {"t0": [0]}, "b": {"t0": [1]}}
+    target: Plan = {"a": {"t0": [0]}, "b": {"t0": [1]}}
     hold = Hold("t0", 1, "a")
-    assert this_round(group, resolve(group), target, {hold}) == ({"a": {"t0": [0, 1]}, "b": {}}, [hold])
+    assert this_round(group, target, {hold}) == ({"a": {"t0": [0, 1]}, "b": {}}, [hold])
 
 
 def test_who_does_not_even_subscribe_is_waited_for_once() -> None:
     """A cooperative consumer revokes what it unsubscribed from before it joins, so the claim is stale."""
     group = Group((member("a", ["t1"], {"t0": [0]}, holds=True), member("b")), {"t0": 1})
-    claims, target, hold = resolve(group), {"a": {}, "b": {"t0": [0]}}, Hold("t0", 0, "a")
-    assert this_round(group, claims, target) == ({"a": {}, "b": {}}, [hold])
-    assert this_round(group, claims, target, {hold}) == (target, [hold])
+    hold = Hold("t0", 0, "a")
+    target: Plan = {"a": {}, "b": {"t0": [0]}}
+    assert this_round(group, target) == ({"a": {}, "b": {}}, [hold])
+    assert this_round(group, target, {hold}) == (target, [hold])

@@ -1,0 +1,149 @@
+"""What makes a matrix of shares good: convex costs of single cells and single loads.
+
+``shares[topic, member]`` counts the partitions of a topic that a member gets.  Every goal is a sum of convex
+costs of the cells or of the members' loads, so for each there are prices (potentials) of topics and members
+that prove an optimum: see ``network``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Away", "Goal", "Load", "Mask", "Matrix", "Moved", "Potentials", "Problem", "Spread", "Vector"]
+
+Matrix = npt.NDArray[np.int64]
+Vector = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+ALL = (slice(None), slice(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """How many of each topic there are, and for whom.
+
+    A row is a topic, or with racks a part of one: partitions that nobody can tell apart but by their owner.
+
+    Attributes:
+        supply: partitions of each row, shape (rows,).
+        subscribed: who may have what, shape (rows, members); each row has a subscriber.
+        owned: what each member owned of each row, same shape; 0 where not subscribed.
+        floor: what may not be taken away, same shape.
+        away: 1 where the member is in no rack of the row's replicas, same shape; None without racks.
+    """
+
+    supply: Vector
+    subscribed: Mask
+    owned: Matrix
+    floor: Matrix
+    away: Matrix | None = None
+
+
+class Potentials(NamedTuple):
+    """A price of every node; optimal means ``a + c >= b`` for every arc ``a`` -> ``b`` that costs ``c``."""
+
+    topic: Vector
+    member: Vector
+    hub: int
+
+
+class Goal(ABC):
+    """A sum of convex costs that shall be least."""
+
+    curved = False
+    """Whether the cost of a cell's next unit grows with each unit (by 2)."""
+    of_loads = False
+    """Whether it is the loads that cost; else it is the cells."""
+
+    @abstractmethod
+    def cell(self, shares: Any, at: Any) -> Any:
+        """Cost of one unit more than ``shares`` in the cells ``at``; never falls with ``shares``."""
+
+    @abstractmethod
+    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+        """Potentials that prove ``shares`` optimal when nothing stands in the goal's way."""
+
+    @abstractmethod
+    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+        """Whether ``guess`` is a proof."""
+
+
+class Load(Goal):
+    """Fair: the sum of the squares of the loads.
+
+    One more on a load of n costs n + 1, and one less gains n: half of what it does to the square, and a bit.
+    """
+
+    of_loads = True
+
+    def cell(self, shares: Any, at: Any) -> Any:
+        return shares * 0
+
+    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+        rows, members = shares.shape
+        return Potentials(
+            np.zeros(rows, np.int64), np.zeros(members, np.int64), int(loads.sum()) // max(members, 1) + 1
+        )
+
+    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+        return int(loads.max(initial=0)) - int(loads.min(initial=2**62)) <= 1
+
+
+class Away(Goal):
+    """Near: units given to members that are in no rack of the row (KIP-881)."""
+
+    def __init__(self, away: Matrix) -> None:
+        self._away = away
+
+    def cell(self, shares: Any, at: Any) -> Any:
+        return self._away[at]
+
+    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+        rows, members = shares.shape
+        return Potentials(np.zeros(rows, np.int64), np.zeros(members, np.int64), 0)
+
+    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+        return not (shares * self._away).any()
+
+
+class Moved(Goal):
+    """Sticky: units given beyond what the member owned."""
+
+    def __init__(self, owned: Matrix) -> None:
+        self._owned = owned
+
+    def cell(self, shares: Any, at: Any) -> Any:
+        return (shares >= self._owned[at]) + 0
+
+    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+        rows, members = shares.shape
+        return Potentials(np.zeros(rows, np.int64), np.ones(members, np.int64), 1)
+
+    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+        return bool((shares >= self._owned).all())
+
+
+class Spread(Goal):
+    """Even: the sum of the squares of the shares."""
+
+    curved = True
+
+    def cell(self, shares: Any, at: Any) -> Any:
+        return 2 * shares + 1
+
+    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+        return Potentials(-(2 * self._level(problem) + 1), np.zeros(shares.shape[1], np.int64), 0)
+
+    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+        level = self._level(problem)[:, None]
+        even = ((shares == level) | (shares == level + 1)) | ~problem.subscribed
+        return bool(even.all())
+
+    def _level(self, problem: Problem) -> Vector:
+        level: Vector = problem.supply // problem.subscribed.sum(axis=1)
+        return level
