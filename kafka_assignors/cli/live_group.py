@@ -100,8 +100,8 @@ def _member(group_id: str, member: Mapping[str, Any]) -> Member:
     entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
     return Member(
         member_id=member["member_id"],
-        topics=frozenset(subscription["topics"]),
-        owned=ownership((entry["topic"], p) for entry in entries for p in entry["partitions"]),
+        topics=frozenset(subscription["topics"] or ()),
+        owned=ownership((entry["topic"], p) for entry in entries for p in entry["partitions"] or ()),
         generation=_LAST,
         instance_id=member["group_instance_id"] or None,
         rack=subscription.get("rack_id") or None,

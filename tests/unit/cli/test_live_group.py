@@ -51,10 +51,21 @@ def test_static_members_and_racks() -> None:
     assert (one.instance_id, one.rack) == ("s-1", "zone-a")
 
 
-@pytest.mark.parametrize("assignment", [None, b"", {"assigned_partitions": []}])
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        *(None, b"", {"assigned_partitions": []}, {"assigned_partitions": None}),
+        {"assigned_partitions": [{"topic": "t0", "partitions": None}]},
+    ],
+)
 def test_who_was_given_nothing_owns_nothing(assignment: object) -> None:
     (one,) = members_of("g", described(a_member(member_assignment=assignment)))
     assert one.owned == {}
+
+
+def test_who_subscribes_to_nothing_is_a_member_all_the_same() -> None:
+    (one,) = members_of("g", described(a_member(member_metadata={"topics": None})))
+    assert one.topics == frozenset()
 
 
 NOBODY: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
