@@ -117,14 +117,11 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
 def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
     table = _table("partition", "from", "to", "why")
     for why in changed:
-        wait = "" if why.waits_for is None else ", waits"
-        if why.waits_for is not None and why.waits_for not in why.others:
-            wait += f" for {names[why.waits_for]}"
         table.add_row(
             Text(f"{_printable(why.topic)}-{why.partition}"),
             Text(", ".join(names.get(name) or _printable(name) for name in why.others) or "-"),
             Text("-" if why.member_id is None else names[why.member_id]),
-            Text(f"{why.reason.value}{wait}"),
+            Text(why.reason.value if why.waits_for is None else f"{why.reason.value}, waits"),
         )
     return table
 
@@ -133,10 +130,11 @@ def _table(*columns: str) -> Table:
     """Plain columns; those with ``>`` are numbers.  Names that do not fit are folded, never cut."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in columns:
-        right = column.startswith(">")
-        table.add_column(
-            column.lstrip(">"), justify="right" if right else "left", overflow="fold", no_wrap=column == "why"
-        )
+        name = column.lstrip(">")
+        if name != column:
+            table.add_column(name, justify="right", min_width=max(map(len, name.split())))
+        else:
+            table.add_column(name, overflow="fold")
     return table
 
 

@@ -212,6 +212,7 @@ def test_a_large_plan_is_cut_and_says_so() -> None:
     assert "… and 2 more; --all shows them" in cut
     assert "… and 5 more; --all shows them" in cut
     assert cut.count("no owner before") == CHANGES + 1  # and the line that counts them
+    assert sum(line.startswith("worker-") for line in cut.splitlines()) == MEMBERS
     assert whole.count("no owner before") == CHANGES + 5 + 1
     assert "…" not in whole
 
@@ -242,17 +243,15 @@ def test_a_name_cannot_command_the_terminal() -> None:
     assert "[31mred[bold]" in result.stdout
 
 
-def test_a_claim_on_another_waits_for_who_has_it() -> None:
-    """Where the one to wait for is not the one it comes from, it is named."""
-    problem = {
-        "topics": {"t": 1},
-        "members": [
-            {"id": "a", "owned": [["t", 0]], "generation": 2, "topics": []},
-            {"id": "b", "owned": [["t", 0]], "generation": 2, "topics": []},
-            {"id": "c"},
-        ],
-    }
-    assert "claim contested, waits" in call(problem=problem).stdout
+def test_two_that_claim_the_same_are_both_named() -> None:
+    """And who no longer subscribes has lost what it owned."""
+    members = [{"id": m, "owned": [["t", 0]], "generation": 2} for m in "ab"]
+    left = {"id": "c", "owned": [["t", 1]], "generation": 2, "topics": []}
+    table = call(problem={"topics": {"t": 2}, "members": [*members, left, {"id": "d"}]}).stdout
+    rows = [line.split() for line in table.splitlines()]
+    assert ["t-0", "a,", "b", "a", "claim", "contested"] in rows
+    assert ["t-1", "c", "b", "owner", "no", "longer", "subscribes,", "waits"] in rows
+    assert ["c", "0", "0", "0", "1", "0"] in rows
 
 
 # --- what is said beside it --------------------------------------------------------------------------------
