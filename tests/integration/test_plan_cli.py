@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,6 +157,34 @@ def test_a_broker_that_is_not_there() -> None:
     said = refused(address, "g")
     assert said.startswith(f"no Kafka broker answers at {address}: ")
     assert "ECONNREFUSED" in said
+
+
+def test_why_a_broker_does_not_let_us_in(fresh: FreshNames, tmp_path: Path) -> None:
+    """It says so on the connection; kafka-python raises only that it took too long."""
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=al\nsasl.password=s3cret\n"
+    )
+    said = refused(fresh.bootstrap, "g", "--config", str(config))
+    assert said == f"no Kafka broker answers at {fresh.bootstrap}: [Error 34] IllegalSaslStateError"
+
+
+def test_a_group_that_lets_the_broker_assign(fresh: FreshNames) -> None:
+    """kafka-python cannot be a member of one (KIP-848), so its first heartbeat is written by hand."""
+    name, topic = fresh.group(), fresh.topic()
+
+    def text(value: str) -> bytes:
+        return bytes([len(value) + 1]) + value.encode()
+
+    head = struct.pack(">hhih", 68, 0, 1, -1) + b"\0"  # ConsumerGroupHeartbeat v0, nobody's client
+    body = text(name) + text("") + struct.pack(">iBBi", 0, 0, 0, 30_000)
+    body += bytes([2]) + text(topic) + bytes([0, 1, 0])  # one topic, any assignor, nothing owned
+    host, _, port = fresh.bootstrap.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as member:
+        member.sendall(struct.pack(">i", len(head + body)) + head + body)
+        assert member.recv(4)
+        said = refused(fresh.bootstrap, name)
+    assert said == f"group {name!r} lets the broker assign (KIP-848): it runs no strategy"
 
 
 @contextmanager
