@@ -7,7 +7,8 @@ last; what members said when they joined is older.  So what a strategy sends as 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from kafka_assignors.plan import Group, Member
 __all__ = ["LiveGroup", "read_live_group"]
 
 ANSWER_MS = 5_000  # a broker that says nothing for so long is not there
+_PAUSE_S = 0.2
+_REBALANCING = ("PreparingRebalance", "CompletingRebalance")
 
 _LAST = 0
 """Stands for the group's generation, which the broker does not tell: it is the same for all members."""
@@ -53,12 +56,7 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
     """
     admin = _connect(settings)
     try:
-        try:
-            described = admin.describe_groups([group_id])[group_id]
-        except KafkaError as error:
-            raise BrokerError(f"the broker does not describe group {group_id!r}: {error}") from error
-        except Exception as error:  # kafka-python decodes what members sent, which may be anything
-            raise GroupError(f"a member of {group_id!r} sent a subscription that cannot be read") from error
+        described = describe(admin, group_id)
         members = members_of(group_id, described)
         try:
             topics = admin.describe_topics(sorted({t for m in members for t in (*m.topics, *m.owned)}))
@@ -68,6 +66,33 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
         with suppress(KafkaError):
             admin.close()
     return LiveGroup(Group(members, partition_counts(topics)), described["protocol_data"])
+
+
+def describe(
+    admin: Any,
+    group_id: str,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
+) -> Mapping[str, Any]:
+    """kafka-python's description of a group, after waiting a little for the broker and the group to settle.
+
+    Raises:
+        BrokerError: the broker does not say.
+        GroupError: a member sent what kafka-python cannot decode.
+    """
+    deadline = clock() + ANSWER_MS / 1000
+    while True:
+        try:
+            described: Mapping[str, Any] = admin.describe_groups([group_id])[group_id]
+        except KafkaError as error:  # a coordinator may just be moving, or its topic be in the making
+            if not error.retriable or clock() >= deadline:
+                raise BrokerError(f"the broker does not describe group {group_id!r}: {error}") from error
+        except Exception as error:  # what members sent may be anything
+            raise GroupError(f"a member of {group_id!r} sent a subscription that cannot be read") from error
+        else:
+            if described["group_state"] not in _REBALANCING or clock() >= deadline:
+                return described
+        wait(_PAUSE_S)
 
 
 def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...]:
@@ -87,7 +112,7 @@ def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...
         raise GroupError(f"group {group_id!r} has no members: there is nobody to plan for")
     if described["protocol_type"] != "consumer":
         raise GroupError(f"group {group_id!r} is not one of consumers but of {described['protocol_type']!r}")
-    if state != "Stable":  # then the broker does not tell who subscribes to what
+    if state in _REBALANCING:  # then the broker does not tell who subscribes to what
         raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it has settled")
     return tuple(_member(group_id, member) for member in described["members"])
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from kafka.errors import CoordinatorNotAvailableError, GroupAuthorizationFailedError
 
-from kafka_assignors.cli.live_group import members_of, partition_counts
-from kafka_assignors.errors import GroupError
+from kafka_assignors.cli.live_group import describe, members_of, partition_counts
+from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Member
 
 
@@ -107,6 +109,59 @@ def test_what_cannot_be_planned_for_is_one_line(group: dict[str, Any], says: str
     with pytest.raises(GroupError) as error:
         members_of("g", group)
     assert str(error.value) == says
+
+
+class Admin:
+    """Answers one thing after another, the last one for ever; every look at its clock takes a second."""
+
+    def __init__(self, *answers: dict[str, Any] | Exception) -> None:
+        self.answers = list(answers)
+        self.now = 0.0
+        self.waited = 0
+
+    def describe_groups(self, groups: list[str]) -> dict[str, dict[str, Any]]:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return {groups[0]: answer}
+
+    def clock(self) -> float:
+        self.now += 1
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.waited += 1
+
+    def described(self) -> Mapping[str, Any]:
+        return describe(self, "g", self.clock, self.wait)
+
+
+SETTLED, RESTLESS = described(a_member()), described(group_state="PreparingRebalance")
+
+
+def test_a_coordinator_that_moves_and_a_group_that_rebalances_are_waited_for() -> None:
+    admin = Admin(CoordinatorNotAvailableError(), RESTLESS, SETTLED)
+    assert admin.described() is SETTLED
+    assert admin.waited == 2
+
+
+def test_a_group_that_goes_on_rebalancing_is_not_waited_for_for_ever() -> None:
+    assert Admin(RESTLESS).described() is RESTLESS
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "says", "waits"),
+    [
+        (CoordinatorNotAvailableError("g"), BrokerError, "does not describe group 'g': .*Coordinator", 4),
+        (GroupAuthorizationFailedError("g"), BrokerError, "does not describe group 'g': .*Authorization", 0),
+        (UnicodeDecodeError("utf-8", b"", 0, 1, "?"), GroupError, "sent a subscription that cannot", 0),
+    ],
+)
+def test_what_waiting_does_not_help(error: Exception, kind: type[Exception], says: str, waits: int) -> None:
+    admin = Admin(error)
+    with pytest.raises(kind, match=says):
+        admin.described()
+    assert admin.waited == waits
 
 
 def test_topics_that_do_not_exist_have_no_partitions() -> None:
