@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "BrokerError",
     "CodecError",
+    "GroupError",
     "KafkaAssignorsError",
     "MissingExtraError",
     "OptionError",
@@ -30,12 +31,13 @@ class OptionError(KafkaAssignorsError, ValueError):
 
     Args:
         option: the option's name, also kept as ``.option``.
-        reason: what is wrong with it.
+        reason: what is wrong with it, also kept as ``.reason``.
     """
 
     def __init__(self, option: str, reason: str) -> None:
         super().__init__(f"option {option!r}: {reason}")
         self.option = option
+        self.reason = reason
 
 
 class MissingExtraError(KafkaAssignorsError, ImportError):
@@ -52,3 +54,7 @@ class ToolMissingError(KafkaAssignorsError):
 
 class BrokerError(KafkaAssignorsError):
     """The development broker could not be started, reached or stopped."""
+
+
+class GroupError(KafkaAssignorsError):
+    """A live group that cannot be planned for: unknown, without members, or not of consumers."""

@@ -66,6 +66,8 @@ class Assignor(AbstractPartitionAssignor):
     name: ClassVar[str]
     protocols: ClassVar[Sequence[RebalanceProtocol]] = (RebalanceProtocol.EAGER,)
     options_type: ClassVar[type[Options]] = Options
+    in_order: ClassVar[bool] = False
+    """It deals in an order of its own, whoever had what."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **options: Any) -> None:

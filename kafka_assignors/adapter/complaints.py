@@ -48,9 +48,14 @@ class Complaints:
         for member_id, (other, count) in claims.disputed.items():
             self.add(member_id, f"claims {count} partitions that {other} claims in the same generation")
 
+    def lines(self) -> list[str]:
+        """One line for each member there is a complaint about."""
+        return [
+            f"member {member_id} {', '.join(complaints)}; that part is ignored"
+            for member_id, complaints in sorted(self._by_member.items())
+        ]
+
     def log(self, logger: logging.Logger, strategy: str) -> None:
-        """One warning for each member there is a complaint about."""
-        for member_id, complaints in sorted(self._by_member.items()):
-            logger.warning(
-                "%s: member %s %s; that part is ignored", strategy, member_id, ", ".join(complaints)
-            )
+        """One warning for each line."""
+        for line in self.lines():
+            logger.warning("%s: %s", strategy, line)

@@ -12,6 +12,7 @@ class FairAssignor(Assignor):
     """As fair as can be, from scratch each time (KIP-54 with stickiness switched off).  See ``plan_fair``."""
 
     name = "fair"
+    in_order = True
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_fair(group)

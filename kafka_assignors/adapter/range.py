@@ -12,6 +12,7 @@ class RangeAssignor(Assignor):
     """Contiguous ranges, topic by topic; equal topics are co-located.  See ``plan_range``."""
 
     name = "range"
+    in_order = True
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_range(group)

@@ -12,6 +12,7 @@ class RoundRobinAssignor(Assignor):
     """All partitions dealt in turn.  See ``plan_roundrobin``."""
 
     name = "roundrobin"
+    in_order = True
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_roundrobin(group)

@@ -10,11 +10,14 @@ import click
 from kafka_assignors import __version__
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 
-#: Each needs the extra of its own name.
 COMMANDS = {
     "broker": "Start, stop and look at the development broker.",
     "demo": "Replay real data through a real group, once per strategy, and compare.",
+    "plan": "Show what a strategy would do with a group, live or from a file, and why.",
 }
+
+#: Each other command needs the extra of its own name.
+NEEDS_ONLY_CLI = {"plan"}
 
 
 class _OneFileACommand(click.Group):
@@ -31,7 +34,8 @@ class _OneFileACommand(click.Group):
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("kafka_assignors"):
                 raise
-            raise MissingExtraError(cmd_name, str(error.name)) from error
+            extra = "cli" if cmd_name in NEEDS_ONLY_CLI else cmd_name
+            raise MissingExtraError(extra, str(error.name)) from error
         if not isinstance(command, click.Command):
             raise TypeError(f"kafka_assignors.cli.{cmd_name}.command is no click command")
         return command

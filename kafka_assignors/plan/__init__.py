@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.bound import load_lower_bound
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
@@ -18,6 +19,7 @@ from kafka_assignors.plan.ranges import plan_range
 from kafka_assignors.plan.roundrobin import plan_roundrobin
 from kafka_assignors.plan.rounds import Hold, this_round
 from kafka_assignors.plan.sticky import plan_fair, plan_fairest_sticky, plan_sticky
+from kafka_assignors.plan.why import Reason, Why, explain
 
 __all__ = [
     "CONTESTED",
@@ -30,7 +32,11 @@ __all__ = [
     "Member",
     "Metrics",
     "Ownership",
+    "Reason",
     "TopicPartition",
+    "Why",
+    "explain",
+    "load_lower_bound",
     "measure",
     "plan_fair",
     "plan_fairest_sticky",

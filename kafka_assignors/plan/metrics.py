@@ -43,7 +43,7 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     loads = np.sort(assignment.loads).tolist()
     given = owners != NOBODY
     cells = group.topic_of[given].astype(np.int64) * members + owners[given]
-    shares = np.bincount(cells, minlength=len(group.names) * members).reshape(-1, members)
+    shares = np.bincount(cells, minlength=len(group.names) * members).reshape(len(group.names), members)
     least = np.where(group.subscribed, shares, group.size).min(axis=1, initial=group.size)
     return Metrics(
         members=members,

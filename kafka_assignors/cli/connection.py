@@ -1,0 +1,154 @@
+"""How a command reaches a cluster: settings from ``--bootstrap``, the environment and a properties file.
+
+A password on a command line can be read by everybody on the machine, so it comes from one of the other two.
+What ``--bootstrap`` says wins over the environment, and that over the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka_assignors.errors import OptionError
+
+__all__ = ["ENVIRONMENT", "connection_settings", "read_properties"]
+
+ENVIRONMENT = "KAFKA_ASSIGNORS_"
+"""Before a setting's name in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
+
+_FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
+_SETTINGS = (
+    *("bootstrap_servers", "client_id", "proxy_url", "security_protocol"),
+    *("sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
+    *("sasl_kerberos_service_name", "sasl_kerberos_domain_name"),
+    *("ssl_check_hostname", "ssl_password", *_FILES),
+)
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_MECHANISMS = (*_WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
+
+# What librdkafka's clients call them.
+_OTHER_NAMES = {
+    "sasl_mechanisms": "sasl_mechanism",
+    "sasl_username": "sasl_plain_username",
+    "sasl_password": "sasl_plain_password",
+    "ssl_ca_location": "ssl_cafile",
+    "ssl_certificate_location": "ssl_certfile",
+    "ssl_key_location": "ssl_keyfile",
+    "ssl_key_password": "ssl_password",
+    "ssl_crl_location": "ssl_crlfile",
+}
+_JAAS = {
+    "sasl_plain_username": re.compile(r'\busername\s*=\s*"((?:[^"\\]|\\.)*)"'),
+    "sasl_plain_password": re.compile(r'\bpassword\s*=\s*"((?:[^"\\]|\\.)*)"'),
+}
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def connection_settings(
+    bootstrap: str | None, properties: Mapping[str, str], environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Keyword arguments for kafka-python's clients.
+
+    Args:
+        bootstrap: ``host:port``, several with commas between them.
+        properties: of a file, under kafka-python's names, Java's or librdkafka's, with dots or underscores.
+            Those that have nothing to do with the connection are passed over.
+        environment: the process's.
+
+    Raises:
+        OptionError: a setting that is wrong, missing, or about security and unknown; it tells no secret.
+    """
+    settings: dict[str, Any] = {}
+    for key, value in properties.items():
+        settings |= _setting(key.replace(".", "_"), value)
+    settings |= {n: v for n in _SETTINGS if (v := environment.get(ENVIRONMENT + n.upper())) is not None}
+    if bootstrap is not None:
+        settings["bootstrap_servers"] = bootstrap
+    settings["bootstrap_servers"] = _addresses(settings.get("bootstrap_servers"))
+    if isinstance(check := settings.get("ssl_check_hostname"), str):
+        settings["ssl_check_hostname"] = (
+            _one_of("ssl_check_hostname", check.lower(), ("true", "false")) == "true"
+        )
+    _check_security(settings)
+    return settings
+
+
+def _setting(name: str, value: str) -> dict[str, Any]:
+    """One line of a file as settings; none if it is about something else."""
+    name = _OTHER_NAMES.get(name, name)
+    if name in _SETTINGS:
+        return {name: value}
+    if name == "sasl_jaas_config":  # Java's way to name a user
+        found = {setting: pattern.search(value) for setting, pattern in _JAAS.items()}
+        return {setting: re.sub(r"\\(.)", r"\1", match[1]) for setting, match in found.items() if match}
+    if name == "ssl_endpoint_identification_algorithm":  # Java's way to say whether the name must match
+        return {"ssl_check_hostname": bool(value)}
+    if name.startswith(("ssl_", "sasl_", "security_")):
+        # To pass over a misspelt one would be to connect with less security than was asked for.
+        known = ", ".join(s for s in _SETTINGS if s.startswith(("ssl_", "sasl_", "security_")))
+        raise OptionError(name, f"unknown, there is {known}")
+    return {}
+
+
+def _addresses(value: str | None) -> list[str]:
+    if value is None:
+        raise OptionError(
+            "bootstrap_servers", "missing: give --bootstrap HOST:PORT, or --config FILE with it"
+        )
+    addresses = [address.strip() for address in value.split(",")]
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not (host and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+            raise OptionError("bootstrap_servers", f"{address!r} is not HOST:PORT")
+    return addresses
+
+
+def _check_security(settings: Mapping[str, Any]) -> None:
+    """What kafka-python finds out only by not connecting, or (an unknown protocol) not at all."""
+    protocol = _one_of("security_protocol", settings.get("security_protocol", "PLAINTEXT"), _PROTOCOLS)
+    for name in _FILES:
+        if name in settings and not Path(settings[name]).is_file():
+            raise OptionError(name, f"there is no file {settings[name]!r}")
+    if protocol.startswith("SASL"):
+        if "sasl_mechanism" not in settings:
+            raise OptionError("sasl_mechanism", f"missing, security_protocol {protocol} needs it")
+        mechanism = _one_of("sasl_mechanism", settings["sasl_mechanism"], _MECHANISMS)
+        for name in ("sasl_plain_username", "sasl_plain_password"):
+            if mechanism in _WITH_PASSWORD and not settings.get(name):
+                raise OptionError(name, f"missing, sasl_mechanism {mechanism} needs it")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise OptionError(name, f"{value!r} is none of {', '.join(known)}")
+    return value
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """The entries of a properties file, as Java reads them: comments, continued lines and escapes."""
+    found: dict[str, str] = {}
+    logical = ""
+    for line in (*text.splitlines(), ""):
+        rest = line.lstrip()
+        if not logical and rest.startswith(("#", "!")):
+            continue
+        logical += rest
+        if (len(logical) - len(logical.rstrip("\\"))) % 2:  # an odd one at the end continues the line
+            logical = logical[:-1]
+            continue
+        if match := re.match(r"((?:[^\s=:\\]|\\.)+)\s*[=:]?\s*(.*)", logical, re.DOTALL):
+            found[_unescaped(match[1])] = _unescaped(match[2])
+        logical = ""
+    return found
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(
+        r"\\(u([0-9a-fA-F]{4})|.)",
+        lambda m: chr(int(m[2], 16)) if m[2] else _ESCAPES.get(m[1], m[1]),
+        text,
+        flags=re.DOTALL,
+    )

@@ -1,0 +1,151 @@
+"""A plan, and several side by side, as tables for a terminal of any width."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Group as Lines
+from rich.table import Table
+from rich.text import Text
+
+from kafka_assignors.cli.outcome import Outcome
+from kafka_assignors.plan import Reason, Why
+
+__all__ = ["comparison", "one_plan"]
+
+MEMBERS = 30  # shown of a large group, unless all are asked for
+CHANGES = 20  # and of a large plan
+
+_UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
+
+def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
+    """What a strategy would do: figures, members, and what does not stay where it is."""
+    names = short_names(outcome.assignment)
+    metrics, why = outcome.metrics, outcome.why
+    changed = [one for one in why if one.reason is not Reason.KEPT]
+    found = Counter(one.reason for one in why)
+    parts: list[Text | Table] = [
+        Text.assemble(
+            (outcome.strategy, "bold"),
+            f": {_count(metrics.members, 'member')}, {_count(len(why), 'partition')} "
+            f"of {_count(len(outcome.group.topics), 'topic')}",
+        ),
+        Text(
+            f"largest load {outcome.max_load}, no plan has less than {outcome.load_lower_bound}\n"
+            f"kept {metrics.kept}, moved {metrics.moved}, spread {metrics.spread}, "
+            f"balance score {metrics.balance_score}\n"
+        ),
+        _members(outcome, names, everything=everything),
+    ]
+    if not everything and (more := len(outcome.assignment) - MEMBERS) > 0:
+        parts.append(Text(f"… and {more} more; --all shows them", style="dim"))
+    parts.append(Text("\n" + ", ".join(f"{count:,} {reason.value}" for reason, count in found.most_common())))
+    if changed:
+        parts.append(Text())
+        parts.append(_changes(changed if everything else changed[:CHANGES], names))
+        if not everything and (more := len(changed) - CHANGES) > 0:
+            parts.append(Text(f"… and {more} more; --all shows them", style="dim"))
+    return Lines(*parts)
+
+
+def comparison(outcomes: Sequence[Outcome]) -> Lines:
+    """All strategies side by side, a row each."""
+    table = _table("strategy", ">kept", ">moved", ">wait", ">max load", ">spread", ">balance score")
+    for one in outcomes:
+        waiting = sum(why.waits_for is not None for why in one.why)
+        table.add_row(
+            Text(one.strategy, style="bold"),
+            str(one.metrics.kept),
+            str(one.metrics.moved),
+            "-" if one.first_round is None else str(waiting),
+            str(one.max_load),
+            str(one.metrics.spread),
+            str(one.metrics.balance_score),
+        )
+    first = outcomes[0]
+    return Lines(
+        Text(
+            f"{_count(first.metrics.members, 'member')}, {_count(len(first.why), 'partition')} "
+            f"of {_count(len(first.group.topics), 'topic')}; "
+            f"no plan has a max load of less than {first.load_lower_bound}"
+        ),
+        Text(),
+        table,
+        Text("\nwait: held back in the first round; -: eager, everybody revokes everything", style="dim"),
+    )
+
+
+def short_names(member_ids: Iterable[str]) -> dict[str, str]:
+    """Names for tables: of the UUID a broker puts behind a client's name 8 digits do, if they are enough."""
+    ids = list(member_ids)
+    short = [_UUID.sub(r"-\1", member_id) for member_id in ids]
+    shown = short if len(set(short)) == len(short) else ids
+    return {member_id: _printable(name) for member_id, name in zip(ids, shown, strict=True)}
+
+
+def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Table:
+    had, kept = _owned_and_kept(outcome)
+    cooperative = outcome.first_round is not None
+    table = _table("member", ">partitions", ">kept", ">gained", ">lost", *[">first round"] * cooperative)
+    shown = list(outcome.assignment)
+    for member_id in shown if everything else shown[:MEMBERS]:
+        load, stay = _load(outcome.assignment[member_id]), kept[member_id]
+        row = [str(load), str(stay), str(load - stay), str(had[member_id] - stay)]
+        if outcome.first_round is not None:
+            row.append(str(_load(outcome.first_round[member_id])))
+        table.add_row(Text(names[member_id]), *row)
+    return table
+
+
+def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
+    """How many partitions each member owned, and keeps, as the reasons have it."""
+    had: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
+    for why in outcome.why:
+        if why.reason is Reason.KEPT and why.member_id is not None:
+            kept[why.member_id] += 1
+            had[why.member_id] += 1
+        elif why.reason in {Reason.MOVED, Reason.DEALT, Reason.OWNER_UNSUBSCRIBED}:
+            had[why.others[0]] += 1
+    return had, kept
+
+
+def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
+    table = _table("partition", "from", "to", "why")
+    for why in changed:
+        table.add_row(
+            Text(f"{_printable(why.topic)}-{why.partition}"),
+            Text(", ".join(names.get(name) or _printable(name) for name in why.others) or "-"),
+            Text("-" if why.member_id is None else names[why.member_id]),
+            Text(why.reason.value if why.waits_for is None else f"{why.reason.value}, waits"),
+        )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    """Plain columns; those with ``>`` are numbers.  Names that do not fit are folded, never cut."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        name = column.lstrip(">")
+        if name != column:
+            table.add_column(name, justify="right", min_width=max(map(len, name.split())))
+        else:
+            table.add_column(name, overflow="fold")
+    return table
+
+
+def _load(topics: Mapping[str, Sequence[int]]) -> int:
+    return sum(map(len, topics.values()))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def _printable(name: str) -> str:
+    """A member may call itself anything, and the terminal would obey."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)

@@ -1,0 +1,145 @@
+"""Why each partition goes where a plan puts it, as a value a person and a program can read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from kafka_assignors.plan.claims import Claims
+from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership
+from kafka_assignors.plan.rounds import Hold
+
+__all__ = ["Reason", "Why", "explain"]
+
+_MOST_NAMES = 3  # a thousand members may claim the same partition; a line need not name them
+
+Plan = Mapping[str, Mapping[str, list[int]]]
+"""An assignment that is only read."""
+
+
+class Reason(str, Enum):
+    """Why a partition has the owner it has in a plan; the value starts its line."""
+
+    KEPT = "kept"
+    MOVED = "moved for balance"
+    DEALT = "dealt in order"
+    OWNER_GONE = "owner gone"
+    OWNER_UNSUBSCRIBED = "owner no longer subscribes"
+    CONTESTED = "claim contested"
+    NO_OWNER = "no owner before"
+    NOBODY_SUBSCRIBES = "nobody subscribes"
+
+
+class Why(NamedTuple):
+    """Where one partition shall be, and why.
+
+    Attributes:
+        topic: the partition's topic.
+        partition: its number.
+        member_id: who shall have it; None when nobody subscribes to the topic.
+        reason: why it is that member.
+        others: whom the reason is about: the owner it is taken from, the one that is gone, those whose claims
+            contradict each other.  Empty where the reason needs nobody.
+        waits_for: the member that must give it back first (cooperative protocol), None when it is free.
+    """
+
+    topic: str
+    partition: int
+    member_id: str | None
+    reason: Reason
+    others: tuple[str, ...] = ()
+    waits_for: str | None = None
+
+    def __str__(self) -> str:
+        """One line: the reason, whom it is about, and what it waits for."""
+        text = self.reason.value
+        if self.others:
+            more = len(self.others) - _MOST_NAMES
+            text += f": {', '.join(self.others[:_MOST_NAMES])}" + (f" and {more} more" if more > 0 else "")
+        return text if self.waits_for is None else f"{text}; waits for revocation by {self.waits_for}"
+
+
+def explain(
+    group: Group,
+    claims: Claims,
+    target: Plan,
+    given: Plan,
+    holds: Iterable[Hold],
+    *,
+    departed: Collection[Member] = (),
+    in_order: bool = False,
+) -> list[Why]:
+    """Say for every partition of the group's topics why the plan puts it where it does.
+
+    Args:
+        group: who plans.
+        claims: what they own and hold.
+        target: where everything shall be.
+        given: what is given out in this round.
+        holds: what is not at its target yet, as ``this_round`` says.
+        departed: members known to have left, with what they owned; without them a partition nobody claims
+            counts as one that had no owner.
+        in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
+            has balance as a reason.
+
+    Returns:
+        One entry a partition, by topic and number.  Linear in the partitions and the claims.
+    """
+    to = {at: member_id for member_id, at in _entries(target)}
+    now = {at: member_id for member_id, at in _entries(given)}
+    blocked = {(hold.topic, hold.partition): hold.member_id for hold in holds}
+    partitions = [(topic, p) for topic, count in group.topics.items() for p in range(count)]
+    owner = {
+        at: group.members[i].member_id
+        for at, i in zip(partitions, claims.owner.tolist(), strict=True)
+        if i != NOBODY
+    }
+    unowned = frozenset(partitions) - owner.keys()
+    claimed = _newest_claims(group.members, unowned)
+    had = _newest_claims(departed, unowned)
+
+    def reason(at: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
+        if member_id is None:
+            return Reason.NOBODY_SUBSCRIBES, ()
+        if at in owner:
+            if owner[at] == member_id:
+                return Reason.KEPT, ()
+            return Reason.DEALT if in_order else Reason.MOVED, (owner[at],)
+        if claimants := claimed.get(at):
+            # An only claim that does not make an owner is that of a member which may not have it any more.
+            return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
+        return (Reason.OWNER_GONE, had[at]) if at in had else (Reason.NO_OWNER, ())
+
+    return [
+        Why(*at, to.get(at), *reason(at, to.get(at)), blocked.get(at) if now.get(at) != to.get(at) else None)
+        for at in partitions
+    ]
+
+
+def _newest_claims(
+    members: Iterable[Member], wanted: Collection[tuple[str, int]]
+) -> dict[tuple[str, int], tuple[str, ...]]:
+    """Who claims these partitions in the highest generation anybody claims them in."""
+    newest: dict[tuple[str, int], tuple[int, tuple[str, ...]]] = {}
+    for member in members:
+        for at in dict.fromkeys(_numbered(member.owned)):  # a member may name a partition twice
+            if at not in wanted:
+                continue
+            generation, names = newest.get(at, (member.generation, ()))
+            if member.generation >= generation:
+                same = member.generation == generation
+                newest[at] = member.generation, (*names, member.member_id) if same else (member.member_id,)
+    return {at: names for at, (_generation, names) in newest.items()}
+
+
+def _entries(plan: Plan) -> Iterator[tuple[str, tuple[str, int]]]:
+    for member_id, topics in plan.items():
+        for at in _numbered(topics):
+            yield member_id, at
+
+
+def _numbered(topics: Ownership) -> Iterator[tuple[str, int]]:
+    for topic, numbers in topics.items():
+        for number in numbers:
+            yield topic, number

@@ -1,0 +1,255 @@
+"""``kafka-assignors plan --group`` on live groups: what it tells comes true, and nobody notices."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
+
+from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors.adapter import STRATEGIES
+from kafka_assignors.broker.ports import free_ports
+from kafka_assignors.plan import Ownership
+from tests.integration.conftest import FreshNames
+from tests.integration.members import Group, Member, Owned
+
+PARTITIONS = (16, 8)
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``kafka-assignors plan WORDS``."""
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_assignors", "plan", *words],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def plan(group: Group, *words: str) -> Any:
+    """The JSON it prints for a live group; it has nothing to say beside it."""
+    done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def refused(bootstrap: str, group_id: str, *words: str) -> str:
+    """The one line it fails with."""
+    done = run("--group", group_id, "--bootstrap", bootstrap, *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("kafka-assignors: ").strip()
+
+
+def about(member: Member, fact: str) -> Any:
+    """What a member said last about itself."""
+    state = member.state()
+    assert state is not None
+    return state.facts[fact]
+
+
+def as_planned(owned: Owned, members: Mapping[str, Member]) -> dict[str, list[list[object]]]:
+    """What members own, in the form of a plan."""
+    return {
+        about(members[name], "member_id"): [list(tp) for tp in sorted(tps)] for name, tps in owned.items()
+    }
+
+
+@pytest.mark.parametrize("strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda s: s.name)
+def test_it_says_what_will_happen_and_changes_nothing(fresh: FreshNames, strategy: type[Assignor]) -> None:
+    with Group(fresh, *PARTITIONS) as group:
+        group.join_all(3, strategy)
+        before = group.settled()
+        members = {member.name: member for member in group.members}
+        generations = [about(member, "generation") for member in group.members]
+        events = [len(member.events) for member in group.members]
+
+        now = plan(group)
+        assert now["strategy"] == strategy.name
+        assert now["assignment"] == as_planned(before, members)
+        assert {why["reason"] for why in now["why"]} == {"kept"}
+        # A rebalance after the question would be one that the question caused.
+        assert group.settled() == before
+        assert [about(member, "generation") for member in group.members] == generations
+        assert [len(member.events) for member in group.members] == events
+
+        leaver = members["m1"]
+        gone = about(leaver, "member_id")
+        foreseen = plan(group, "--without", gone)
+        leaver.close()
+        assert foreseen["assignment"] == as_planned(group.settled(), members)
+        reasons = {(why["topic"], why["partition"]): why["reason"] for why in foreseen["why"]}
+        assert {tp for tp, reason in reasons.items() if reason == f"owner gone: {gone}"} == before["m1"]
+
+
+def test_what_if_one_joined_and_what_waits_for_it(fresh: FreshNames) -> None:
+    with Group(fresh, *PARTITIONS) as group:
+        group.join_all(2, CooperativeStickyAssignor)
+        group.settled()
+        foreseen = plan(group, "--join", "1")
+        assert foreseen["first_round"]["new-1"] == []
+        waiting = [why for why in foreseen["why"] if "waits for revocation by" in why["reason"]]
+        assert len(waiting) == len(foreseen["assignment"]["new-1"]) == foreseen["metrics"]["moved"] == 8
+
+
+def test_a_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
+    """Any strategy may be asked about; all of them side by side are a list, or a table."""
+    with Group(fresh, 5, 4) as group:
+        group.join_all(2, RangeAssignor)
+        group.settled()
+        assert plan(group)["strategy"] == "range"
+        assert plan(group, "--strategy", "cooperative-sticky")["metrics"]["moved"] == 0
+        compared = {one["strategy"]: one["metrics"] for one in plan(group, "--compare")}
+        assert list(compared) == list(STRATEGIES)
+        assert [compared[name]["moved"] for name in ("range", "sticky", "roundrobin")] == [0, 0, 4]
+        table = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--compare")
+        assert all(name in table.stdout for name in STRATEGIES)
+
+
+class Theirs(RangeAssignor):
+    """A strategy nobody here knows, whose members send what nobody here can read."""
+
+    name = "theirs"
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return b"\x99\xff secret handshake"
+
+
+def test_a_strategy_we_do_not_know(fresh: FreshNames) -> None:
+    """The broker's own record says who has what, so another one may be tried."""
+    with Group(fresh, 4) as group:
+        group.join(Theirs)
+        owned = group.settled()
+        done = run("--group", group.group_id, "--bootstrap", group.bootstrap)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"group {group.group_id!r} runs 'theirs', which is not ours: give --strategy" in done.stderr
+        found = plan(group, "--strategy", "sticky")
+        assert found["assignment"] == as_planned(owned, {"m0": group.members[0]})
+        assert found["metrics"]["kept"] == 4
+
+
+def test_groups_that_are_not_there(fresh: FreshNames) -> None:
+    name = fresh.group()
+    assert refused(fresh.bootstrap, name) == f"there is no group {name!r}"
+    with Group(fresh, 2) as group:
+        group.join(RangeAssignor)
+        group.settled()
+        group.members[0].close()
+        said = refused(fresh.bootstrap, group.group_id)
+    assert said == f"group {group.group_id!r} has no members: there is nobody to plan for"
+
+
+def test_a_broker_that_is_not_there() -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    said = refused(address, "g")
+    assert said.startswith(f"no Kafka broker answers at {address}: ")
+    assert "ECONNREFUSED" in said
+
+
+def test_why_a_broker_does_not_let_us_in(fresh: FreshNames, tmp_path: Path) -> None:
+    """It says so on the connection; kafka-python raises only that it took too long."""
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=al\nsasl.password=s3cret\n"
+    )
+    said = refused(fresh.bootstrap, "g", "--config", str(config))
+    assert said == f"no Kafka broker answers at {fresh.bootstrap}: [Error 34] IllegalSaslStateError"
+
+
+def test_a_group_that_lets_the_broker_assign(fresh: FreshNames) -> None:
+    """kafka-python cannot be a member of one (KIP-848), so its first heartbeat is written by hand."""
+    name, topic = fresh.group(), fresh.topic()
+
+    def text(value: str) -> bytes:
+        return bytes([len(value) + 1]) + value.encode()
+
+    head = struct.pack(">hhih", 68, 0, 1, -1) + b"\0"  # ConsumerGroupHeartbeat v0, nobody's client
+    body = text(name) + text("") + struct.pack(">iBBi", 0, 0, 0, 30_000)
+    body += bytes([2]) + text(topic) + bytes([0, 1, 0])  # one topic, any assignor, nothing owned
+    host, _, port = fresh.bootstrap.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as member:
+        member.sendall(struct.pack(">i", len(head + body)) + head + body)
+        assert member.recv(4)
+        said = refused(fresh.bootstrap, name)
+    assert said == f"group {name!r} lets the broker assign (KIP-848): it runs no strategy"
+
+
+@contextmanager
+def raw_member(bootstrap: str, group_id: str, kind: str, said: bytes, given: bytes | None) -> Iterator[None]:
+    """A member that joins by hand.
+
+    Args:
+        bootstrap: the broker.
+        group_id: the group.
+        kind: the group's protocol type.
+        said: its metadata.
+        given: the assignment it makes for itself; None: it never does.
+    """
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="theirs", metadata=said)
+        joined = admin._manager.run(
+            admin._manager.send,
+            JoinGroupRequest(
+                group_id=group_id,
+                session_timeout_ms=30_000,
+                rebalance_timeout_ms=30_000,
+                member_id="",
+                group_instance_id=None,
+                protocol_type=kind,
+                protocols=[protocol],
+                max_version=3,
+            ),
+        )
+        assert joined.error_code == 0
+        if given is not None:
+            mine = SyncGroupRequest.SyncGroupRequestAssignment(member_id=joined.member_id, assignment=given)
+            synced = admin._manager.run(
+                admin._manager.send,
+                SyncGroupRequest(
+                    group_id=group_id,
+                    generation_id=joined.generation_id,
+                    member_id=joined.member_id,
+                    assignments=[mine],
+                    max_version=2,
+                ),
+            )
+            assert synced.error_code == 0
+        yield
+    finally:
+        admin.close()
+
+
+SOUND = b"\x00\x00" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "given", "why"),
+    [
+        ("connect", b"x", b"", "group {group!r} is not one of consumers but of 'connect'"),
+        ("consumer", SOUND, None, "group {group!r} is rebalancing (CompletingRebalance): try again"),
+        ("consumer", b"\x00", b"", "the subscription of member 'kafka-python"),
+        ("consumer", SOUND.replace(b"t", b"\xff"), b"", "a member of {group!r} sent a subscription that"),
+        ("consumer", SOUND, b"\x00\x00\x7f\xff\xff\xff", "the assignment of member 'kafka-python"),
+    ],
+    ids=["no consumers", "rebalancing", "no subscription", "no text", "no assignment"],
+)
+def test_groups_that_cannot_be_planned_for(
+    fresh: FreshNames, kind: str, said: bytes, given: bytes | None, why: str
+) -> None:
+    name = fresh.group()
+    with raw_member(fresh.bootstrap, name, kind, said, given):
+        assert refused(fresh.bootstrap, name, "--strategy", "range").startswith(why.format(group=name))

@@ -1,0 +1,147 @@
+"""Where the settings of a connection come from, and what is refused before anything connects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.cli.connection import connection_settings, read_properties
+from kafka_assignors.errors import OptionError
+
+HOST = {"bootstrap_servers": ["h:1"]}
+
+
+def refused(**properties: str) -> tuple[str, str]:
+    """The setting that is wrong, and why."""
+    with pytest.raises(OptionError) as error:
+        connection_settings("h:1", properties, {})
+    return error.value.option, error.value.reason
+
+
+def test_bootstrap_alone_is_enough() -> None:
+    assert connection_settings("a:1, b:2", {}, {}) == {"bootstrap_servers": ["a:1", "b:2"]}
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file() -> None:
+    properties = {"bootstrap.servers": "file:1", "client.id": "file"}
+    environment = {"KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS": "env:1", "KAFKA_ASSIGNORS_CLIENT_ID": "env"}
+    assert connection_settings("line:1", properties, environment) == {
+        "bootstrap_servers": ["line:1"],
+        "client_id": "env",
+    }
+    assert connection_settings(None, properties, environment)["bootstrap_servers"] == ["env:1"]
+    assert connection_settings(None, properties, {})["bootstrap_servers"] == ["file:1"]
+
+
+def test_nowhere_to_connect_to_says_how_to_say_it() -> None:
+    with pytest.raises(OptionError, match="give --bootstrap HOST:PORT, or --config FILE"):
+        connection_settings(None, {}, {})
+
+
+@pytest.mark.parametrize("address", ["h", "h:", ":1", "h:x", "h:0", "h:65536", "h:1,", "h:²", ""])
+def test_an_address_that_is_none(address: str) -> None:
+    with pytest.raises(OptionError, match="is not HOST:PORT"):
+        connection_settings(address, {}, {})
+
+
+def test_a_consumers_own_file_will_do() -> None:
+    """What has nothing to do with the connection is passed over."""
+    assert connection_settings("h:1", {"group.id": "g", "auto.offset.reset": "latest"}, {}) == HOST
+
+
+def test_javas_names() -> None:
+    jaas = (
+        'org.apache.kafka.common.security.plain.PlainLoginModule required username="al" password="s\\"3=;";'
+    )
+    properties = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": jaas,
+        "ssl.endpoint.identification.algorithm": "",
+    }
+    assert connection_settings("h:1", properties, {}) == HOST | {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "al",
+        "sasl_plain_password": 's"3=;',
+        "ssl_check_hostname": False,
+    }
+
+
+def test_librdkafkas_names(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.touch()
+    properties = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.username": "al",
+        "sasl.password": "s3cret",
+        "ssl.ca.location": str(ca),
+    }
+    assert connection_settings("h:1", properties, {}) == HOST | {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "al",
+        "sasl_plain_password": "s3cret",
+        "ssl_cafile": str(ca),
+    }
+
+
+@pytest.mark.parametrize(("text", "means"), [("true", True), ("False", False)])
+def test_whether_the_name_is_checked_is_yes_or_no(text: str, means: bool) -> None:
+    assert connection_settings("h:1", {"ssl.check.hostname": text}, {})["ssl_check_hostname"] is means
+
+
+@pytest.mark.parametrize(
+    ("properties", "option", "reason"),
+    [
+        ({"security_protocol": "TLS"}, "security_protocol", "'TLS' is none of PLAINTEXT, SSL, "),
+        ({"security_protocol": "SASL_SSL"}, "sasl_mechanism", "missing, security_protocol SASL_SSL needs it"),
+        (
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"},
+            "sasl_mechanism",
+            "'OAUTHBEARER' is none of PLAIN, ",
+        ),
+        (
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "al"},
+            "sasl_plain_password",
+            "missing, sasl_mechanism PLAIN needs it",
+        ),
+        ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "there is no file '/no/such/file'"),
+        ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown, there is security_protocol, sasl_mechanism, "),
+        ({"ssl_check_hostname": "perhaps"}, "ssl_check_hostname", "'perhaps' is none of true, false"),
+    ],
+)
+def test_wrong_security_is_refused_by_name(properties: dict[str, str], option: str, reason: str) -> None:
+    """kafka-python would not connect and not say why, or (an unknown protocol) connect without any."""
+    name, why = refused(**properties)
+    assert name == option
+    assert why.startswith(reason)
+
+
+def test_no_secret_is_in_an_error() -> None:
+    name, why = refused(**{"sasl.password": "s3cret", "security.protocol": "s"})
+    assert "s3cret" not in name + why
+
+
+def test_a_properties_file() -> None:
+    text = (
+        "# comment\n! another\n\n"
+        "a=1\nb: 2\nc 3\n  d  =  4 = four\n"
+        "long = one, \\\n       two\n"
+        "path=C\\:\\\\x\\u0041\\t.\n"
+        "a\\=b=c\nempty=\nend=\\\\\nlast=x"
+    )
+    assert read_properties(text) == {
+        "a": "1",
+        "b": "2",
+        "c": "3",
+        "d": "4 = four",
+        "long": "one, two",
+        "path": "C:\\xA\t.",
+        "a=b": "c",
+        "empty": "",
+        "end": "\\",
+        "last": "x",
+    }

@@ -1,0 +1,179 @@
+"""What a broker says of a group, made into members; what cannot be planned for is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from kafka.errors import CoordinatorNotAvailableError, GroupAuthorizationFailedError
+
+from kafka_assignors.cli.live_group import describe, members_of, partition_counts
+from kafka_assignors.errors import BrokerError, GroupError
+from kafka_assignors.plan import Member
+
+
+def a_member(**fields: Any) -> dict[str, Any]:
+    """One member, as kafka-python describes it."""
+    return {
+        "member_id": "m-1",
+        "group_instance_id": None,
+        "member_metadata": {
+            "topics": ["t1", "t0"],
+            "user_data": b"\x99 not ours",
+            "owned_partitions": [{"topic": "t0", "partitions": [7]}],
+            "generation_id": 3,
+            "rack_id": None,
+        },
+        "member_assignment": {"assigned_partitions": [{"topic": "t0", "partitions": [1, 0]}]},
+    } | fields
+
+
+def described(*members: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A settled group, as kafka-python describes it."""
+    return {
+        "group_state": "Stable",
+        "protocol_type": "consumer",
+        "protocol_data": "sticky",
+        "members": list(members),
+        "error": None,
+    } | fields
+
+
+def test_a_member_owns_what_it_was_given_last() -> None:
+    """Not what it said when it joined; and its user data need not be read."""
+    assert members_of("g", described(a_member())) == (
+        Member("m-1", frozenset({"t0", "t1"}), {"t0": [0, 1]}, generation=0),
+    )
+
+
+def test_static_members_and_racks() -> None:
+    metadata = a_member()["member_metadata"] | {"rack_id": "zone-a"}
+    (one,) = members_of("g", described(a_member(group_instance_id="s-1", member_metadata=metadata)))
+    assert (one.instance_id, one.rack) == ("s-1", "zone-a")
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        *(None, b"", {"assigned_partitions": []}, {"assigned_partitions": None}),
+        {"assigned_partitions": [{"topic": "t0", "partitions": None}]},
+    ],
+)
+def test_who_was_given_nothing_owns_nothing(assignment: object) -> None:
+    (one,) = members_of("g", described(a_member(member_assignment=assignment)))
+    assert one.owned == {}
+
+
+def test_who_subscribes_to_nothing_is_a_member_all_the_same() -> None:
+    (one,) = members_of("g", described(a_member(member_metadata={"topics": None})))
+    assert one.topics == frozenset()
+
+
+NOBODY: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
+
+
+@pytest.mark.parametrize(
+    ("group", "says"),
+    [
+        (described(group_state="Dead", error="[Error 69] Group g not found."), "there is no group 'g'"),
+        (described(group_state="Dead"), "there is no group 'g'"),
+        (
+            described(group_state="Dead", error="Group g is not a classic group."),
+            "group 'g' lets the broker assign (KIP-848): it runs no strategy",
+        ),
+        (
+            described(group_state="", error="[Error 30] GroupAuthorizationFailedError"),
+            "the broker does not describe group 'g': [Error 30] GroupAuthorizationFailedError",
+        ),
+        (described(**NOBODY), "group 'g' has no members: there is nobody to plan for"),
+        (
+            described(a_member(), protocol_type="connect"),
+            "group 'g' is not one of consumers but of 'connect'",
+        ),
+        (
+            described(a_member(member_metadata=b""), group_state="PreparingRebalance"),
+            "group 'g' is rebalancing (PreparingRebalance): try again when it has settled",
+        ),
+        (
+            described(a_member(member_metadata=b"\x00")),
+            "the subscription of member 'm-1' of 'g' cannot be read",
+        ),
+        (
+            described(a_member(member_assignment=b"\x00")),
+            "the assignment of member 'm-1' of 'g' cannot be read",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_for_is_one_line(group: dict[str, Any], says: str) -> None:
+    with pytest.raises(GroupError) as error:
+        members_of("g", group)
+    assert str(error.value) == says
+
+
+class Admin:
+    """Answers one thing after another, the last one for ever; every look at its clock takes a second."""
+
+    def __init__(self, *answers: dict[str, Any] | Exception) -> None:
+        self.answers = list(answers)
+        self.now = 0.0
+        self.waited = 0
+
+    def describe_groups(self, groups: list[str]) -> dict[str, dict[str, Any]]:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return {groups[0]: answer}
+
+    def clock(self) -> float:
+        self.now += 1
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.waited += 1
+
+    def described(self) -> Mapping[str, Any]:
+        return describe(self, "g", self.clock, self.wait)
+
+
+SETTLED, RESTLESS = described(a_member()), described(group_state="PreparingRebalance")
+
+
+def test_a_coordinator_that_moves_and_a_group_that_rebalances_are_waited_for() -> None:
+    admin = Admin(CoordinatorNotAvailableError(), RESTLESS, SETTLED)
+    assert admin.described() is SETTLED
+    assert admin.waited == 2
+
+
+def test_a_group_that_goes_on_rebalancing_is_not_waited_for_for_ever() -> None:
+    assert Admin(RESTLESS).described() is RESTLESS
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "says", "waits"),
+    [
+        (CoordinatorNotAvailableError("g"), BrokerError, "does not describe group 'g': .*Coordinator", 4),
+        (GroupAuthorizationFailedError("g"), BrokerError, "does not describe group 'g': .*Authorization", 0),
+        (UnicodeDecodeError("utf-8", b"", 0, 1, "?"), GroupError, "sent a subscription that cannot", 0),
+    ],
+)
+def test_what_waiting_does_not_help(error: Exception, kind: type[Exception], says: str, waits: int) -> None:
+    admin = Admin(error)
+    with pytest.raises(kind, match=says):
+        admin.described()
+    assert admin.waited == waits
+
+
+def test_topics_that_do_not_exist_have_no_partitions() -> None:
+    topics = [
+        {"name": "t0", "error_code": 0, "partitions": [{}, {}]},
+        {"name": "gone", "error_code": 3, "partitions": []},
+        {"name": "not a name", "error_code": 17, "partitions": []},
+    ]
+    assert partition_counts(topics) == {"t0": 2}
+
+
+def test_a_topic_one_may_not_see_is_said() -> None:
+    """Left out, the plan would look fine and be wrong."""
+    with pytest.raises(GroupError, match="topic 'secret': TopicAuthorizationFailedError"):
+        partition_counts([{"name": "secret", "error_code": 29, "partitions": []}])

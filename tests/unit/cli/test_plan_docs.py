@@ -1,0 +1,73 @@
+"""docs/plan.md is true: its examples print what it shows, its tables leave nothing out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kafka_assignors.cli import plan as cli_plan
+from kafka_assignors.cli.connection import connection_settings, read_properties
+from kafka_assignors.cli.problem import parse
+from kafka_assignors.errors import OptionError, ProblemError
+from kafka_assignors.plan import Reason
+from tests.examples import ROOT
+
+PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    """The fenced blocks of a kind."""
+    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def known(error: pytest.ExceptionInfo[Exception]) -> list[str]:
+    """What there is, as an error about something unknown lists it."""
+    return str(error.value).partition("there is ")[2].split(", ")
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
+def test_a_command_prints_what_the_page_shows(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = blocks("json")
+    Path("problem.json").write_text(problem, encoding="utf-8")
+    command, *shown = block.splitlines()
+    words = shlex.split(command.removeprefix("$ kafka-assignors plan"))
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(cli_plan.command, words)
+    assert done.exit_code == 0
+    assert [line.rstrip() for line in done.output.splitlines()] == shown
+
+
+def test_every_field_is_on_the_page() -> None:
+    with pytest.raises(ProblemError) as top:
+        parse({"?": 0})
+    with pytest.raises(ProblemError) as members:
+        parse({"members": [{"?": 0}]})
+    for name in [n for n in known(top) if n != "members"] + [f"members[].{n}" for n in known(members)]:
+        assert f"| `{name}` |" in PAGE, name
+
+
+def test_every_reason_is_on_the_page() -> None:
+    for reason in Reason:
+        assert re.search(rf"^\| `{reason.value}[:`]", PAGE, re.MULTILINE), reason
+
+
+def test_every_security_setting_is_on_the_page() -> None:
+    with pytest.raises(OptionError) as error:
+        connection_settings("h:1", {"ssl.x": ""}, {})
+    assert len(known(error)) > 10
+    for name in known(error):
+        assert f"`{name}`" in PAGE, name
+
+
+def test_the_properties_are_good_but_for_the_file_of_somebody_else() -> None:
+    (text,) = blocks("properties")
+    secret = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": "x"}
+    with pytest.raises(OptionError, match=r"no file '/etc/ssl/kafka-ca\.pem'"):
+        connection_settings(None, read_properties(text), secret)
+    assert connection_settings(None, read_properties(text.replace("ssl.cafile", "x")), secret)

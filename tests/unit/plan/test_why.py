@@ -1,0 +1,155 @@
+"""A reason for every partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.plan import (
+    Assignment,
+    Group,
+    Hold,
+    Member,
+    Ownership,
+    Reason,
+    TopicPartition,
+    Why,
+    explain,
+    plan_fair,
+    plan_sticky,
+    resolve,
+    this_round,
+)
+from tests.builders import groups, member
+from tests.oracle import by_partition, owners
+
+
+def why(
+    group: Group, plan: Mapping[str, Ownership], *, departed: tuple[Member, ...] = (), in_order: bool = False
+) -> list[Why]:
+    """Explain a target as a leader that holds back what others have in their hands."""
+    claims, target = resolve(group), Assignment.of(group, plan)
+    now, holds = this_round(group, claims, target)
+    return explain(group, claims, target, now, holds, departed=departed, in_order=in_order)
+
+
+def only(group: Group, target: Mapping[str, Ownership]) -> Why:
+    """The reason for the only partition there is."""
+    (one,) = why(group, target)
+    return one
+
+
+def test_kept() -> None:
+    group = Group((member("a", owned={"t0": [0]}),), {"t0": 1})
+    assert only(group, {"a": {"t0": [0]}}) == Why("t0", 0, "a", Reason.KEPT)
+
+
+def test_moved_names_who_had_it() -> None:
+    group = Group((member("a", owned={"t0": [0]}), member("b")), {"t0": 1})
+    assert only(group, {"a": {}, "b": {"t0": [0]}}) == Why("t0", 0, "b", Reason.MOVED, ("a",))
+
+
+def test_a_strategy_that_looks_at_no_history_moves_nothing_for_balance() -> None:
+    """What it deals to a new owner it deals in order; what comes back to the old one is kept all the same."""
+    group = Group((member("a", owned={"t0": [0, 1]}), member("b")), {"t0": 2})
+    target = {"a": {"t0": [0]}, "b": {"t0": [1]}}
+    assert [(w.reason, w.others) for w in why(group, target, in_order=True)] == [
+        (Reason.KEPT, ()),
+        (Reason.DEALT, ("a",)),
+    ]
+
+
+def test_what_nobody_claims_had_no_owner() -> None:
+    group = Group((member("a"),), {"t0": 1})
+    assert only(group, {"a": {"t0": [0]}}) == Why("t0", 0, "a", Reason.NO_OWNER)
+
+
+def test_who_is_known_to_have_left_is_named() -> None:
+    """Its newest claim counts, and only on what no member of the group claims."""
+    gone = member("x", owned={"t0": [0, 1]}, generation=3), member("y", owned={"t0": [0]}, generation=2)
+    group = Group((member("a", owned={"t0": [1]}),), {"t0": 3})
+    assert [(w.reason, w.others) for w in why(group, {"a": {"t0": [0, 1, 2]}}, departed=gone)] == [
+        (Reason.OWNER_GONE, ("x",)),
+        (Reason.KEPT, ()),
+        (Reason.NO_OWNER, ()),
+    ]
+
+
+def test_an_owner_that_no_longer_subscribes() -> None:
+    group = Group((member("a", ["t1"], {"t0": [0]}), member("b")), {"t0": 1})
+    assert only(group, {"a": {}, "b": {"t0": [0]}}) == Why("t0", 0, "b", Reason.OWNER_UNSUBSCRIBED, ("a",))
+
+
+def test_claims_of_one_generation_contest_each_other() -> None:
+    """An older claim has no part in it, and a partition named twice by one member is one claim."""
+    claimants = (
+        member("old", owned={"t0": [0]}, generation=1),
+        member("a", owned={"t0": [0, 0]}, generation=2),
+        member("b", owned={"t0": [0]}, generation=2),
+    )
+    one = only(Group(claimants, {"t0": 1}), {"old": {"t0": [0]}, "a": {}, "b": {}})
+    assert one == Why("t0", 0, "old", Reason.CONTESTED, ("a", "b"))
+
+
+def test_nobody_subscribes() -> None:
+    group = Group((member("a", ["t1"], {"t0": [0]}),), {"t0": 1})
+    assert only(group, {"a": {}}) == Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES)
+
+
+def test_what_is_held_back_says_for_whom_it_waits() -> None:
+    group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
+    kept, moved = why(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
+    assert (kept.waits_for, moved.waits_for) == (None, "a")
+
+
+def test_a_hold_that_ended_is_not_waited_for() -> None:
+    """It is among the holds, as it is not settled; but the partition is given to its new owner."""
+    group = Group((member("a", ["t1"], {"t0": [0]}, holds=True), member("b")), {"t0": 1})
+    target = {"a": {}, "b": {"t0": [0]}}
+    (one,) = explain(group, resolve(group), target, target, [Hold("t0", 0, "a")])
+    assert one.waits_for is None
+
+
+@pytest.mark.parametrize(
+    ("one", "says"),
+    [
+        (Why("t", 0, "a", Reason.KEPT), "kept"),
+        (Why("t", 0, "b", Reason.MOVED, ("a",)), "moved for balance: a"),
+        (
+            Why("t", 0, "b", Reason.MOVED, ("a",), waits_for="a"),
+            "moved for balance: a; waits for revocation by a",
+        ),
+        (Why("t", 0, "a", Reason.CONTESTED, tuple("abcde")), "claim contested: a, b, c and 2 more"),
+    ],
+)
+def test_in_words(one: Why, says: str) -> None:
+    assert str(one) == says
+
+
+@given(group=groups())
+def test_reasons_agree_with_an_independent_reading_of_the_claims(group: Group) -> None:
+    """The oracle's owners, found in another way: kept exactly when its owner is the plan's."""
+    target = plan_sticky(group, resolve(group))
+    had, to = owners(group), by_partition(target)
+    found = why(group, target)
+    assert [(w.topic, w.partition) for w in found] == [
+        (t, p) for t in group.topics for p in range(group.topics[t])
+    ]
+    for one in found:
+        at = TopicPartition(one.topic, one.partition)
+        assert one.member_id == to.get(at)
+        assert (one.reason is Reason.KEPT) == (at in had and had[at] == to.get(at))
+        assert (one.reason is Reason.MOVED) == (at in had and at in to and had[at] != to[at])
+        assert (one.reason is Reason.NOBODY_SUBSCRIBES) == (at not in to)
+
+
+@given(group=groups(), data=st.data())
+def test_who_waits_is_who_is_not_given_its_share(group: Group, data: st.DataObject) -> None:
+    plan = data.draw(st.sampled_from((plan_sticky(group, resolve(group)), plan_fair(group))))
+    now = by_partition(this_round(group, resolve(group), plan)[0])
+    for one in why(group, plan):
+        late = now.get(TopicPartition(one.topic, one.partition)) != one.member_id
+        assert (one.waits_for is not None) == late
