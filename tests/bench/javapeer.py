@@ -31,7 +31,7 @@ class JavaPeer:
     def measure(self, assignor: str, group: Path, plan: Path, patience: float) -> Facts:
         """Run one assignor on a group, in a JVM of its own, with that patience for each thing it says."""
         command: list[str | Path] = [self.java, "-cp", self.class_path, SOURCE.stem, assignor, group, plan]
-        return listen([*command, str(min(RUNS_S, patience / 4)), str(patience / 2)], patience)
+        return listen([*command, str(min(RUNS_S, patience / 4)), str(0.75 * patience)], patience)
 
 
 def java_peer(folder: Path) -> JavaPeer:

@@ -18,6 +18,11 @@ OURS = ("sticky", "cooperative")
 KAFKA_PYTHON = "kafka-python"
 JAVA = {"java sticky": "sticky", "java cooperative": "cooperative"}  # reads what these of ours send
 PEERS = (KAFKA_PYTHON, *JAVA)
+JUDGED = (
+    "sticky",
+    KAFKA_PYTHON,
+    "java sticky",
+)  # a cooperative plan is not complete: it holds back what moves
 
 OUR_RUNS_S, THEIR_RUNS_S = 5.0, 2.5  # no further run of a median begins after these
 GROWTH_PHASES = ("fresh", "one joins")
@@ -78,9 +83,9 @@ class Bench:
     versions: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._outlook = {
-            peer: Outlook(self._patience_with(peer), in_proportion=peer == KAFKA_PYTHON) for peer in PEERS
-        }
+        java = Outlook(self._patience_with("java"), in_proportion=False)  # one engine, so one outlook
+        kafka_python = Outlook(self._patience_with(KAFKA_PYTHON), in_proportion=True)
+        self._outlook = {KAFKA_PYTHON: kafka_python} | dict.fromkeys(JAVA, java)
 
     def rows(self, problem: Problem, phases: Sequence[str], who: Iterable[str]) -> Iterator[Row]:
         """Measure a problem in those phases: one row each, with the facts of everybody in ``who``."""
@@ -106,7 +111,7 @@ class Bench:
             if one not in known:
                 facts[one] = self._ours(stage, one) if one in OURS else self._theirs(stage, one)
         self.now(f"{stage}: whose plan is how good")
-        plans = {one: str(stage.plan(one)) for one in who if "first" in facts[one]}
+        plans = {one: str(stage.plan(one)) for one in JUDGED if "first" in facts.get(one, {})}
         for one, quality in child("judge", **stage.order(), plans=plans).items():
             facts[one]["quality"] = quality
         return {"problem": stage.problem.name, **asdict(stage.problem), "phase": stage.phase, **facts}

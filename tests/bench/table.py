@@ -28,9 +28,9 @@ LEGEND = (
     "Milliseconds: `assign()` / with the encoding of all assignments, medians; in brackets the first call in "
     "its process. **Bold** is ours. `decode` (kafka-python decodes the members) and `memory` (MB, peak above "
     "what was there before the call) are for our sticky / cooperative members. `> 10 s` was ended, "
-    "`(> 10 s)` not begun, going by a smaller problem; `-` not measured. *Faster*: how many times, with the "
-    "encoding on both sides; sticky / cooperative. `moved`: partitions that members still there lost, by our "
-    "sticky / kafka-python's / Java's; `†` is less fair than ours, `‡` fairer."
+    "`(> 10 s)` not begun, going by one that was no larger; `-` not measured. *Faster*: how many times, with "
+    "the encoding on both sides; sticky / cooperative. `moved`: partitions that members still there lost, by "
+    "our sticky / kafka-python's / Java's; `†` is less fair than ours, `‡` fairer."
 )
 
 
