@@ -25,7 +25,7 @@ class Outlook:
 
     Args:
         patience: seconds a call may take.
-        in_proportion: whether time goes with the work well enough to go by it.  kafka-python's does; Java's
+        in_proportion: whether time goes with the work, within a factor of two.  kafka-python's does; Java's
             jumps up and down with the shape of the problem, so it is left out only where less was too much.
     """
 
@@ -39,7 +39,7 @@ class Outlook:
         if (seen := self._seen.get((kind, phase))) is None:
             return False
         seconds = expected(seen, work)
-        return seconds is None or (self._in_proportion and seconds > self._patience)
+        return seconds is None or (self._in_proportion and seconds > 2 * self._patience)
 
     def saw(self, kind: str, phase: str, work: int, seconds: float | None) -> None:
         """Remember how long it took; None: it was ended."""
