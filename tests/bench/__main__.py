@@ -1,136 +1,150 @@
-"""``make bench``: how long ``assign()`` takes, beside kafka-python's own sticky assignor in the same run.
+"""``make bench``: how long ``assign()`` takes, beside kafka-python's and Java's own strategies in one run.
 
-Every figure is the median of several runs of the whole ``assign()``: from the members' decoded subscriptions
-to the assignment that is sent.  kafka-python is left out (-) where it would need more than ``--patience``
-seconds, going by its last, smaller problem of that kind.
+docs/benchmarks.md says what is measured and how.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import resource
-import statistics
-import time
-from collections.abc import Callable
-from functools import partial
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from kafka_assignors import StickyAssignor
-from tests.bench.problems import PHASES, Plan, Problem, Subscriptions
-from tests.joining import cluster, joined, plan_of
-
-PROBLEMS = [
-    Problem("uniform", 10, 10, 10),
-    Problem("half", 10, 10, 10),
-    Problem("uniform", 50, 20, 100),
-    Problem("half", 50, 20, 100),
-    Problem("uniform", 50, 100, 500),
-    Problem("uniform", 100, 100, 100),
-    Problem("half", 100, 100, 100),
-    Problem("tiers", 100, 100, 100),
-    Problem("uniform", 500, 200, 1000),
-    Problem("half", 500, 200, 1000),
-]
+from tests.bench import table
+from tests.bench.javapeer import JavaPeer, NoJavaError, java_peer
+from tests.bench.machine import machine
+from tests.bench.problems import PHASES, SIZES, Problem, select
+from tests.bench.report import Report
+from tests.bench.run import GROWTH_PHASES, OURS, PEERS, Bench, Row
 
 
-def time_of(assign: Callable[[], Any], *, budget: float = 2.0) -> float:
-    """Median seconds of up to seven runs, fewer when they are long."""
-    seconds: list[float] = []
-    while len(seconds) < 7 and (not seconds or sum(seconds) < budget):
-        started = time.perf_counter()
-        assign()
-        seconds.append(time.perf_counter() - started)
-    return statistics.median(seconds)
-
-
-def members_of(kind: type[Any], subscriptions: Subscriptions, owned: Plan) -> list[Any]:
-    """What a leader of that kind sees: every member of its own kind, with its history."""
-    members = []
-    for member_id, topics in subscriptions.items():
-        assignor = kind()
-        if member_id in owned:
-            assignor.on_assignment(ConsumerProtocolAssignment(0, sorted(owned[member_id].items()), b""), 5)
-        members.append(joined(member_id, assignor.metadata(set(topics))))
-    return members
-
-
-def measure(problem: Problem, patience: float, slow: dict[str, float]) -> dict[str, Any]:
-    """One row: seconds by phase, ours and kafka-python's."""
-    topics = cluster(problem.counts())
-    base: Plan = {}
-    row: dict[str, Any] = {"problem": problem.name, "ours": {}, "kafka-python": {}}
-    for phase in PHASES:
-        subscriptions, owned = problem.after(phase, base)
-        members = members_of(StickyAssignor, subscriptions, owned)
-        row["ours"][phase] = time_of(partial(StickyAssignor().assign, topics, members))
-        if phase == "fresh":
-            base = plan_of(StickyAssignor().assign(topics, members))
-        size = problem.topics * problem.partitions * problem.members
-        expected = slow.get(f"{problem.kind} {phase}", 0.0) * size
-        if expected <= patience:
-            theirs = members_of(StickyPartitionAssignor, subscriptions, owned)
-            taken = time_of(partial(StickyPartitionAssignor().assign, topics, theirs))
-            row["kafka-python"][phase] = taken
-            slow[f"{problem.kind} {phase}"] = taken / size
-    return row
-
-
-def cell_of(row: dict[str, Any], phase: str) -> str:
-    """Our milliseconds / kafka-python's."""
-    return " / ".join(
-        "-" if seconds is None else f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}"
-        for seconds in (row["ours"][phase], row["kafka-python"].get(phase))
-    )
-
-
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    """For the terminal."""
-    table = Table("partitions x members", *PHASES, title="assign(), ms: ours / kafka-python's sticky")
-    for row in rows:
-        table.add_row(row["problem"], *(cell_of(row, phase) for phase in PHASES))
-    return table
-
-
-def markdown_of(rows: list[dict[str, Any]]) -> str:
-    """For ``docs/benchmarks.md``."""
-    head = ["partitions x members", *PHASES]
-    lines = [head, ["---"] * len(head)]
-    lines += [[row["problem"], *(cell_of(row, phase) for phase in PHASES)] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def main() -> None:
-    """Measure, print, and write the figures to a file."""
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    """What was asked for, checked."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds kafka-python may take a run")
-    parser.add_argument("--out", type=Path, default=Path("out/bench.json"), help="where the figures go")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--patience", type=float, default=10.0, metavar="S",
+        help="seconds a call of kafka-python's may take, and half of what Java's first may (default 10)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--problems", nargs="+", default=[*SIZES, "growth"], metavar="WHICH",
+        help=f"{', '.join(SIZES)}, growth, or part of a problem's name; by default all",
+    )  # fmt: skip
+    parser.add_argument("--phases", nargs="+", default=list(PHASES), choices=PHASES, metavar="PHASE",
+                        help=f"some of: {', '.join(PHASES)}")  # fmt: skip
+    parser.add_argument("--no-java", action="store_true", help="leave Java out")
+    parser.add_argument("--out", type=Path, default=Path("out/bench.json"), metavar="FILE",
+                        help="where the figures go; table and pictures beside it")  # fmt: skip
+    parser.add_argument("--render", action="store_true", help="measure nothing, go by the figures in --out")
+    parser.add_argument("--docs", action="store_true", help="also put the results into docs/benchmarks.md")
+    options = parser.parse_args(arguments)
+    if not 0 < options.patience < float("inf"):
+        parser.error("--patience: a number of seconds, more than 0")
+    try:
+        options.table, options.growth = select(options.problems)
+    except ValueError as error:
+        parser.error(str(error))
+    return options
+
+
+def repeatable(options: argparse.Namespace) -> list[str]:
+    """The arguments that decide what is measured, where they are not the defaults."""
+    default = options_of([])
+    words = [] if options.patience == default.patience else ["--patience", f"{options.patience:g}"]
+    words += [] if options.problems == default.problems else ["--problems", *options.problems]
+    words += [] if options.phases == default.phases else ["--phases", *options.phases]
+    return [*words, "--no-java"] if options.no_java else words
+
+
+def find_java(options: argparse.Namespace, report: Report, folder: Path) -> JavaPeer | None:
+    """Java, unless it is not wanted or not there, which the report then says."""
+    if options.no_java:
+        report.notes.append("Java was not measured: --no-java")
+        return None
+    try:
+        return java_peer(folder)
+    except NoJavaError as reason:
+        report.notes.append(f"Java was not measured: {reason}")
+        return None
+
+
+def measure(options: argparse.Namespace, console: Console) -> Report:
+    """Measure everything, saving as it goes."""
+    report = Report(machine(), repeatable(options))
+    # What the table has already is not measured again for the pictures.
+    known = options.table if set(GROWTH_PHASES) <= set(options.phases) else []
+    growth: list[Problem] = [problem for problem in options.growth if problem not in known]
+    columns = [
+        TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
+    ]  # fmt: skip
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as place,
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
+        folder = Path(place)
+        rows = len(options.table) * len(options.phases) + len(growth) * len(GROWTH_PHASES)
+        task = progress.add_task("getting ready", total=rows)
+        java = find_java(options, report, folder)
+        for note in report.notes:
+            console.print(note, markup=False)
+        bench = Bench(
+            options.patience,
+            java,
+            lambda text: progress.update(task, description=text),
+            folder,
+            report.machine,
+        )
+        plan = [
+            *((problem, options.phases, (*OURS, *PEERS), report.rows) for problem in options.table),
+            *((problem, GROWTH_PHASES, OURS[:1], report.growth) for problem in growth),
+        ]
+        for problem, phases, who, found in plan:
+            for row in bench.rows(problem, phases, who):
+                found.append(row)
+                report.save(options.out)
+                progress.advance(task)
+                console.print(
+                    f"{problem.name}, {row['phase']}:", line_of(row, who), markup=False, soft_wrap=True
+                )
+    report.save(options.out)
+    return report
+
+
+def line_of(row: Row, who: Sequence[str]) -> str:
+    """For the terminal, as soon as it is measured."""
+    return "; ".join(f"{one} {table.time_cell(row[one])}" for one in who if one in row)
+
+
+def show(report: Report, console: Console) -> None:
+    """What matters most, as wide as a terminal is."""
+    shown = Table(*table.SHORT_HEAD, title="ms, assign() and encoding: sticky / cooperative")
+    for row in report.rows:
+        shown.add_row(*table.short_cells(row))
+    console.print(shown)
+    for line in table.findings(report.rows):
+        console.print(line, markup=False)
+
+
+def end(number: int, _: object) -> None:
+    """Leave in order: with the program that is being measured, and without its files."""
+    sys.exit(128 + number)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure or read the figures, and show them."""
+    options = options_of(arguments)
+    signal.signal(signal.SIGTERM, end)
     console = Console()
-    rows: list[dict[str, Any]] = []
-    slow: dict[str, float] = {}
-    with console.status("measuring") as status:
-        for problem in PROBLEMS:
-            status.update(f"measuring {problem.name}")
-            rows.append(measure(problem, options.patience, slow))
-    console.print(table_of(rows))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # kB on Linux
-    today = time.strftime("%Y-%m-%d")
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {today}, peak {peak} MB"
-    console.print(machine)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1))
-    options.out.with_suffix(".md").write_text(f"{markdown_of(rows)}\n{machine}\n")
-    console.print(f"figures: {options.out} and {options.out.with_suffix('.md')}")
+    report = Report.load(options.out) if options.render else measure(options, console)
+    show(report, console)
+    written = [options.out, *report.render(options.out), *(report.publish() if options.docs else [])]
+    console.print("written:", ", ".join(map(str, written)), markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+Counts = dict[str, int]
 Subscriptions = dict[str, list[str]]
 Plan = dict[str, dict[str, list[int]]]
 
-PHASES = ("fresh", "stable", "one joins", "one leaves", "10 % leave")
+PHASES = (
+    "fresh",
+    "stable",
+    "one joins",
+    "one leaves",
+    "10 % leave",
+    "partitions added",
+    "10 % re-subscribe",
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A group as its leader finds it: the cluster, who is there, and what each of them owned."""
+
+    counts: Counts
+    subscriptions: Subscriptions
+    owned: Plan
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A group: ``topics`` of ``partitions`` each, and ``members`` that subscribe by ``kind``.
 
@@ -25,36 +44,109 @@ class Problem:
     members: int
 
     @property
+    def total(self) -> int:
+        """Partitions in all."""
+        return self.topics * self.partitions
+
+    @property
+    def work(self) -> int:
+        """What the time of the slow ones goes with: partitions times members."""
+        return self.total * self.members
+
+    @property
     def name(self) -> str:
         """For people: partitions in all, by members."""
-        return f"{self.kind} {self.topics * self.partitions:,} x {self.members:,}"
+        return f"{self.kind} {self.total:,} x {self.members:,}"
 
-    def counts(self) -> dict[str, int]:
-        """Topic -> partitions."""
-        return {f"t{i:05d}": self.partitions for i in range(self.topics)}
-
-    def subscriptions(self) -> Subscriptions:
-        """Member -> its topics."""
+    def at(self, phase: str, base: Plan) -> Moment:
+        """The group in that phase; ``base`` is what everybody had before (``fresh`` does not look at it)."""
+        names = [f"t{i:05d}" for i in range(self.topics)]
+        counts = dict.fromkeys(names, self.partitions)
         rng = random.Random(self.name)
-        return {f"c{i:05d}": self._topics(i, rng) for i in range(self.members)}
+        subscriptions = {f"c{i:05d}": self._choice(i, names, rng) for i in range(self.members)}
+        if phase == "fresh":
+            return Moment(counts, subscriptions, {})
+        rng = random.Random(f"{phase} {self.name}")
+        if phase == "one joins":
+            subscriptions["n00000"] = self._choice(0, names, rng)
+        elif phase == "one leaves":
+            _leave(subscriptions, 1, rng)
+        elif phase == "10 % leave":
+            _leave(subscriptions, _tenth(self.members), rng)
+        elif phase == "partitions added":
+            for name in rng.sample(sorted(counts), _tenth(self.topics)):
+                counts[name] += _tenth(self.partitions)
+        elif phase == "10 % re-subscribe":
+            for i in sorted(rng.sample(range(self.members), _tenth(self.members))):
+                subscriptions[f"c{i:05d}"] = self._other_choice(i, names, rng)
+        elif phase != "stable":
+            raise ValueError(f"no phase {phase!r}, only {', '.join(PHASES)}")
+        return Moment(counts, subscriptions, {m: base[m] for m in subscriptions if m in base})
 
-    def _topics(self, i: int, rng: random.Random) -> list[str]:
-        names = list(self.counts())
+    def _choice(self, i: int, names: list[str], rng: random.Random) -> list[str]:
         if self.kind == "half":
             return sorted(rng.sample(names, len(names) // 2))
         if self.kind == "tiers" and i >= self.members // 2:
             return names[: len(names) // 2]
         return names
 
-    def after(self, phase: str, base: Plan) -> tuple[Subscriptions, Plan]:
-        """Who is there in that phase, and what each of them owned in ``base``."""
-        subscriptions = self.subscriptions()
-        if phase == "fresh":
-            return subscriptions, {}
-        rng = random.Random(f"{phase} {self.name}")
-        if phase == "one joins":
-            subscriptions["n00000"] = self._topics(0, rng)
-        leaving = {"one leaves": 1, "10 % leave": max(1, self.members // 10)}.get(phase, 0)
-        for member in rng.sample(sorted(subscriptions), leaving):
-            del subscriptions[member]
-        return subscriptions, {m: base[m] for m in subscriptions if m in base}
+    def _other_choice(self, i: int, names: list[str], rng: random.Random) -> list[str]:
+        """Another random half; the other tier; half of the topics in place of all."""
+        if self.kind == "tiers":
+            return names if i >= self.members // 2 else names[: len(names) // 2]
+        return sorted(rng.sample(names, len(names) // 2))
+
+
+def _tenth(count: int) -> int:
+    return max(1, count // 10)
+
+
+def _leave(subscriptions: Subscriptions, leaving: int, rng: random.Random) -> None:
+    for member in rng.sample(sorted(subscriptions), leaving):
+        del subscriptions[member]
+
+
+SIZES: dict[str, tuple[Problem, ...]] = {
+    "small": tuple(Problem(kind, 10, 10, 10) for kind in ("uniform", "half", "tiers")),
+    "standard": (
+        *(Problem(kind, 100, 100, 100) for kind in ("uniform", "half", "tiers")),
+        Problem("uniform", 50, 100, 500),
+    ),
+    "large": (
+        *(Problem(kind, 500, 200, 1000) for kind in ("uniform", "half", "tiers")),
+        *(Problem(kind, 1000, 1000, 2000) for kind in ("uniform", "half")),
+    ),
+}
+
+# One of the two stays as it is while the other grows; 100,000 x 1,000 is in both, and in the table.
+GROWTH: dict[str, tuple[Problem, ...]] = {
+    kind: (
+        *(Problem(kind, 500, partitions, 1000) for partitions in (2, 20, 200, 2000)),
+        *(Problem(kind, 500, 200, members) for members in (10, 100, 4000)),
+    )
+    for kind in ("uniform", "half")
+}
+
+
+def select(wanted: Iterable[str]) -> tuple[list[Problem], list[Problem]]:
+    """The problems of the table, and those of the growth plots.
+
+    Args:
+        wanted: sizes (``small``), ``growth``, or parts of names.
+
+    Raises:
+        ValueError: nothing is called that.
+    """
+    table = [problem for size in SIZES.values() for problem in size]
+    chosen: list[Problem] = []
+    growth: list[Problem] = []
+    for word in wanted:
+        if word == "growth":
+            growth = [problem for problems in GROWTH.values() for problem in problems]
+        elif found := SIZES.get(word) or [problem for problem in table if word in problem.name]:
+            chosen += found
+        else:
+            raise ValueError(
+                f"no problem {word!r}: {', '.join(SIZES)}, growth, or part of a name in the table"
+            )
+    return [problem for problem in table if problem in chosen], growth

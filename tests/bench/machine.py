@@ -1,0 +1,37 @@
+"""Where and with what the figures were measured; nothing that names the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+
+def machine() -> dict[str, str]:
+    """Facts by name, for people."""
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "cores": str(os.cpu_count()),
+        "memory": _memory(),
+        "processor": _processor(),
+        "load before": f"{os.getloadavg()[0]:.1f}",
+        "Python": platform.python_version(),
+        "kafka-python": version("kafka-python"),
+        "numpy": version("numpy"),
+    }
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+
+
+def _processor() -> str:
+    """The model; only Linux says it without a program of its own."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    models = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
+    return models[0] if models else platform.machine()

@@ -1,0 +1,63 @@
+"""The benchmark, on its smallest problem: everybody is measured, and what it leaves behind is whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.bench.javapeer import NoJavaError, java_peer
+from tests.bench.plots import draw
+from tests.bench.programs import ROOT
+from tests.bench.report import Report
+from tests.bench.run import JAVA, JUDGED, KAFKA_PYTHON, OURS
+from tests.unit.bench.test_plots import ROWS
+
+
+def bench(*arguments: str) -> str:
+    """What it prints."""
+    command = [sys.executable, "-m", "tests.bench", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def why_no_java(folder: Path) -> str | None:
+    """Where there is no JDK, the reason is to be said."""
+    try:
+        java_peer(folder)
+    except NoJavaError as reason:
+        return str(reason)
+    return None
+
+
+def test_everybody_is_measured(tmp_path: Path) -> None:
+    out = tmp_path / "bench.json"
+    bench("--problems", "half 100 x", "--phases", "fresh", "one joins", "--patience", "60", "--out", str(out))
+    report = Report.load(out)
+    assert [row["phase"] for row in report.rows] == ["fresh", "one joins"]
+    there = [*OURS, KAFKA_PYTHON, *(JAVA if why_no_java(tmp_path) is None else ())]
+    assert report.notes == [
+        f"Java was not measured: {reason}" for reason in [why_no_java(tmp_path)] if reason
+    ]
+    for row in report.rows:
+        for one in there:
+            assert 0 < row[one]["assign"] < row[one]["total"]
+        for one in filter(there.__contains__, JUDGED):
+            assert row[one]["quality"]["valid"]
+            assert row[one]["quality"]["unassigned"] == 0
+            assert row[one]["quality"]["squares"] >= row["sticky"]["quality"]["squares"]
+    text = out.with_suffix(".md").read_text(encoding="utf-8")
+    assert text.count("| half 100 x 10 |") == 2
+    out.with_suffix(".md").unlink()
+    assert "written: " in bench("--render", "--out", str(out))
+    assert out.with_suffix(".md").read_text(encoding="utf-8") == text
+
+
+def test_without_java_the_reason_is_said(tmp_path: Path) -> None:
+    arguments = ["--problems", "uniform 100 x", "--phases", "fresh", "--no-java"]
+    assert "Java was not measured: --no-java" in bench(*arguments, "--out", str(tmp_path / "bench.json"))
+
+
+def test_pictures_are_the_same_every_time(tmp_path: Path) -> None:
+    first, second = (draw(ROWS, tmp_path / name) for name in ("a", "b"))
+    assert [path.name for path in first] == ["bench-growth-half.svg"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
