@@ -57,6 +57,8 @@ class Goal(ABC):
 
     curved = False
     """Whether the cost of a cell's next unit grows with each unit (by 2)."""
+    fixed = False
+    """Whether the cost of a cell's next unit is always the same."""
     of_loads = False
     """Whether it is the loads that cost; else it is the cells."""
 
@@ -79,7 +81,7 @@ class Load(Goal):
     One more on a load of n costs n + 1, and one less gains n: half of what it does to the square, and a bit.
     """
 
-    of_loads = True
+    fixed = of_loads = True
 
     def cell(self, shares: Any, at: Any) -> Any:
         return shares * 0
@@ -96,6 +98,8 @@ class Load(Goal):
 
 class Away(Goal):
     """Near: units given to members that are in no rack of the row (KIP-881)."""
+
+    fixed = True
 
     def __init__(self, away: Matrix) -> None:
         self._away = away

@@ -15,20 +15,39 @@ _PATIENCE = 8
 def first_shares(problem: Problem) -> Matrix:
     """Everybody keeps a fair part of what they own; the rest is dealt out evenly; then loads are levelled."""
     shares: Matrix = problem.owned.copy()
-    keep_all = problem.floor.any()
-    if not keep_all and bool(problem.subscribed.all()):
-        _give_up(shares, _quotas(int(problem.supply.sum()), shares.sum(axis=0)), problem.supply)
-    left: Vector = problem.supply - shares.sum(axis=1)
+    if problem.away is not None:
+        # Near goes before kept: what is far from its owner is free, if somebody is near.
+        somebody = (problem.subscribed & (problem.away == 0)).any(axis=1)
+        shares = np.where((problem.away > 0) & somebody[:, None], problem.floor, shares)
     loads: Vector = shares.sum(axis=0)
+    if bool(problem.subscribed.all()):
+        quotas = _quotas(int(problem.supply.sum()), loads)
+        crowded = quotas
+    else:
+        quotas = np.zeros_like(loads)
+        _fill(problem, np.zeros_like(shares), quotas, None)
+        # These are estimates: only who has far too much gives up a lot at once.
+        crowded = np.where(loads > quotas + np.maximum(quotas // 4, 8), quotas, loads)
+    if not problem.floor.any():
+        _give_up(shares, crowded, problem.supply)
+    loads = shares.sum(axis=0)
+    _fill(problem, shares, loads, quotas)
+    _level(problem, shares, loads, quotas)
+    return shares
+
+
+def _fill(problem: Problem, shares: Matrix, loads: Vector, quotas: Vector | None) -> None:
+    """Deal out what nobody has, to the lowest loads; first to those that are near, up to their quotas."""
+    left: Vector = problem.supply - shares.sum(axis=1)
     # The least subscribed topics first: they have the least choice.
     by_choice = np.argsort(problem.subscribed.sum(axis=1), kind="stable")
     for topic in by_choice[left[by_choice] > 0].tolist():
         units = int(left[topic])
-        if problem.away is not None:
-            units = _pour(units, problem.subscribed[topic] & (problem.away[topic] == 0), shares[topic], loads)
-        _pour(units, problem.subscribed[topic], shares[topic], loads)
-    _level(problem, shares, loads)
-    return shares
+        who = problem.subscribed[topic]
+        if problem.away is not None and quotas is not None:
+            near = who & (problem.away[topic] == 0)
+            units = _pour(units, near, shares[topic], loads, np.maximum(quotas - loads, 0))
+        _pour(units, who, shares[topic], loads)
 
 
 def _quotas(partitions: int, had: Vector) -> Vector:
@@ -61,13 +80,15 @@ def _give_up(shares: Matrix, quotas: Vector, supply: Vector) -> None:
         shares[:, member] = mine
 
 
-def _pour(units: int, who: Vector, row: Vector, loads: Vector) -> int:
+def _pour(units: int, who: Vector, row: Vector, loads: Vector, limits: Vector | None = None) -> int:
     """Raise the lowest loads of ``who``, but no share beyond an even one; return what is left over."""
     members = np.flatnonzero(who)
     if not units or not len(members):
         return units
     had, load = row[members], loads[members]
     room = np.maximum(-(-(int(had.sum()) + units) // len(members)) - had, 0)
+    if limits is not None:
+        room = np.minimum(room, limits[members])
     low, high = int(load.min()), int((load + room).max())
     while low < high:  # the highest level all can be raised to
         level = (low + high + 1) // 2
@@ -84,7 +105,7 @@ def _pour(units: int, who: Vector, row: Vector, loads: Vector) -> int:
     return units - int(more.sum())
 
 
-def _level(problem: Problem, shares: Matrix, loads: Vector) -> None:
+def _level(problem: Problem, shares: Matrix, loads: Vector, quotas: Vector) -> None:
     """Let members with little take from those with most, where that is direct."""
     for low in np.argsort(loads, kind="stable").tolist():
         if loads[low] + 2 > loads.max():
@@ -96,34 +117,32 @@ def _level(problem: Problem, shares: Matrix, loads: Vector) -> None:
             high = int(rivals.argmax())
             if rivals[high] < loads[low] + 2:
                 break
-            spare = shares[wanted, high] - problem.floor[wanted, high]
-            offered = wanted[spare > 0]
-            if not len(offered):
+            offered = wanted[shares[wanted, high] > problem.floor[wanted, high]]
+            if len(offered):
+                topic, units = _offer(problem, shares, offered, (high, low))
+                # Nobody goes far beyond where it should end.
+                off = max(1, min(int(loads[high] - quotas[high]), int(quotas[low] - loads[low])))
+                units = min(units, off, int(loads[high] - loads[low]) // 2)
+                shares[topic, high] -= units
+                shares[topic, low] += units
+                loads[high] -= units
+                loads[low] += units
+                rivals[high] = loads[high]
+            else:
                 rivals[high] = -1
                 patience -= 1
-                continue
-            _transfer(problem, shares, loads, offered, (high, low))
-            rivals[high] = loads[high]
 
 
-def _transfer(
-    problem: Problem, shares: Matrix, loads: Vector, offered: Vector, pair: tuple[int, int]
-) -> None:
-    """Move some of the topic that hurts least from one member to another."""
+def _offer(problem: Problem, shares: Matrix, offered: Vector, pair: tuple[int, int]) -> tuple[int, int]:
+    """The topic of which a unit hurts least in going from the first to the second, and how many may go."""
     high, low = pair
     gain, give = shares[offered, low], shares[offered, high]
     owns, owned = problem.owned[offered, low], problem.owned[offered, high]
-    harm = (gain >= owns) + 0 - (give > owned)
-    keys = [gain - give, harm]
+    keys = [gain - give, (gain >= owns) + 0 - (give > owned)]
     if problem.away is not None:
         keys.append(problem.away[offered, low] - problem.away[offered, high])
     at = int(np.lexsort(keys)[0])
-    units = min(int(loads[high] - loads[low]) // 2, max(int(give[at] - gain[at]) // 2, 1))
-    units = min(units, int(give[at] - problem.floor[offered[at], high]))
-    if give[at] > owned[at]:
-        units = min(units, int(give[at] - owned[at]))
     topic = int(offered[at])
-    shares[topic, high] -= units
-    shares[topic, low] += units
-    loads[high] -= units
-    loads[low] += units
+    units = max(int(give[at] - gain[at]) // 2, 1)
+    spare = give[at] - owned[at] if give[at] > owned[at] else give[at] - problem.floor[topic, high]
+    return topic, min(units, int(spare))
