@@ -8,8 +8,9 @@ has a negative reduced cost.  So:
    but some nodes have too much and others too little.
 3. Send it back on shortest paths: label all nodes with their distance from those that have too much, which
    makes the new potentials, and push a blocking flow through the layers of arcs that cost nothing under
-   them (the primal-dual method, Ford and Fulkerson 1962; its layers are Dinic's).  A few phases are enough,
-   each a handful of passes over the matrix.
+   them (the primal-dual method, Ford and Fulkerson 1962; its layers are Dinic's).  A phase is a handful of
+   passes over the matrix.  A few are enough where shares are small numbers; where few members share topics of
+   thousands of partitions there may be one for every unit or two that is off (docs/planner.md).
 """
 
 from __future__ import annotations
