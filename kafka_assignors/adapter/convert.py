@@ -94,7 +94,7 @@ def encode_assignment(plan: Assignment) -> dict[str, ConsumerProtocolAssignment]
     return {member_id: PlannedAssignment(plan, headers, i) for member_id, i in plan.group.index.items()}
 
 
-# The stubs do not know the metaclass; without init=False kafka-python would decode into this class.
+# The stubs do not know the metaclass; without init=False it takes this for a message with its own schema.
 class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore[call-arg]
     """One member's part of a plan: the bytes come straight out of the plan, the objects if somebody looks.
 

@@ -27,8 +27,10 @@ __all__ = ["best_shares"]
 def best_shares(problem: Problem) -> Matrix:
     """The best matrix of shares, shape (rows, members).
 
-    Equal inputs give equal results, and ties go to the member and the topic that come first.  Members that
-    share no topic, not even through others, do not touch each other: each such part is a problem of its own.
+    Equal inputs give equal results: on a tie each step takes the member and the topic that come first.  (The
+    whole need not be what seniority would choose among all best matrices; docs/planner.md has an example.)
+    Members that share no topic, not even through others, do not touch each other: each such part is a problem
+    of its own.
 
     Cost: a few passes over the matrix for each goal, and some tens of microseconds for each unit that the
     first matrix had wrong (docs/benchmarks.md).  Memory: a dozen matrices, of 4 or 8 bytes a cell.

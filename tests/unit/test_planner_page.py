@@ -1,0 +1,81 @@
+"""docs/planner.md is true: its session prints what it shows, its picture shows what the planner does."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from kafka_assignors.plan import plan_sticky, resolve
+from kafka_assignors.plan.deal import Lots
+from kafka_assignors.plan.shares import best_shares
+from tests.examples import ROOT
+from tools import planner_picture
+from tools.planner_trace import GROUP, Arc, Trace, watch
+
+PAGE = ROOT / "docs" / "planner.md"
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return watch(GROUP)
+
+
+def test_the_session_prints_what_the_page_shows() -> None:
+    """One session over the whole page, as a reader would type it."""
+    known: dict[str, Any] = {}
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = list(re.finditer(r"^```pycon\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    assert blocks
+    for block in blocks:
+        line = text[: block.start(1)].count("\n")
+        session = doctest.DocTestParser().get_doctest(block[1], known, PAGE.name, str(PAGE), line)
+        said: list[str] = []
+        doctest.DocTestRunner().run(session, out=said.append, clear_globs=False)
+        assert not said, "".join(said)
+        known = session.globs
+    assert known["group"] == GROUP, "the picture is of the page's group"
+
+
+def test_the_picture_is_what_its_script_draws(trace: Trace) -> None:
+    """After a change: ``python -m tools.planner_picture``, and look at it."""
+    assert planner_picture.PICTURE.read_text(encoding="utf-8") == planner_picture.draw(trace)
+
+
+def test_the_picture_is_well_formed_and_inside_its_frame() -> None:
+    drawing = ET.fromstring(planner_picture.PICTURE.read_text(encoding="utf-8"))  # noqa: S314  # our own file
+    texts = list(drawing.iter("{http://www.w3.org/2000/svg}text"))
+    assert len(texts) > 100
+    assert all(0 < float(t.attrib["x"]) < planner_picture.WIDTH for t in texts)
+    assert all(0 < float(t.attrib["y"]) < planner_picture.HEIGHT for t in texts)
+
+
+def test_watching_changes_nothing(trace: Trace) -> None:
+    """The matrix the trace ends with is the one the planner deals from."""
+    claims = resolve(GROUP)
+    shares = best_shares(Lots(GROUP, claims.owner).problem(keep_all=False))
+    assert trace.steps[-1].shares.tolist() == shares.tolist()
+    plan = plan_sticky(GROUP, claims)
+    assert [
+        [len(plan[m.member_id].get(t, ())) for m in GROUP.members] for t in GROUP.names
+    ] == shares.tolist()
+
+
+def test_path_and_used_up_arc_make_a_circle_that_gains(trace: Trace) -> None:
+    """What the page and the picture tell of goals 1 and 3."""
+    for step in (trace.steps[0], trace.steps[2]):
+        (phase,), (used,) = step.phases, step.used_up
+        (path,) = phase.paths
+        assert (path[-1].there, path[0].here) == (used.here, used.there)
+        assert phase.excess == {used.here: -1, used.there: 1}
+        assert used.cost + sum(arc.cost for arc in path) < 0
+
+        def reduced(arc: Arc, prices: dict[str, int] = phase.prices) -> int:
+            return prices[arc.here] + arc.cost - prices[arc.there]
+
+        assert reduced(used) < 0
+        assert min(map(reduced, phase.arcs)) == 0
+        assert not any(map(reduced, path))

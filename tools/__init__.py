@@ -1,0 +1,1 @@
+"""What the project uses to work on itself; no part of the package."""

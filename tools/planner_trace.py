@@ -1,0 +1,185 @@
+"""The planner at work on a small group, step by step: the numbers of docs/planner.md and of its picture.
+
+It runs the product's own code.  The only hooks are subclasses of ``Residual`` and of the network's phase that
+note what passes by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+
+from kafka_assignors.plan import Group, Member, network, resolve
+from kafka_assignors.plan.deal import Lots
+from kafka_assignors.plan.goals import Goal, Load, Matrix, Moved, Potentials, Problem, Spread
+from kafka_assignors.plan.residual import Residual
+from kafka_assignors.plan.start import first_shares
+
+__all__ = ["GROUP", "Arc", "Phase", "Step", "Trace", "watch"]
+
+GROUP = Group(
+    (
+        Member("a", frozenset({"clicks", "orders"}), {"clicks": (0,), "orders": (0, 1)}, generation=5),
+        Member("b", frozenset({"clicks", "orders"}), {"clicks": (1,), "orders": (2,)}, generation=5),
+        Member("c", frozenset({"clicks", "orders", "views"}), {"views": (0, 1, 2)}, generation=5),
+        Member("d", frozenset({"views"})),
+    ),
+    {"clicks": 2, "orders": 3, "views": 3},
+)
+"""Three members have settled; ``d`` joins, and wants ``views`` only, which ``c`` has."""
+
+
+class Arc(NamedTuple):
+    """An arc of the residual network and what it cost, by the names of its ends."""
+
+    here: str
+    there: str
+    cost: int
+
+    def __str__(self) -> str:
+        return f"{self.here} -({self.cost})-> {self.there}"
+
+
+@dataclass
+class Phase:
+    """One phase: what it started from, and the paths it found.
+
+    Attributes:
+        prices: potential of each node.
+        excess: what nodes have too much, or (negative) too little; those that have neither are left out.
+        arcs: all arcs that were open.
+        paths: what was sent, one unit each.
+    """
+
+    prices: dict[str, int]
+    excess: dict[str, int]
+    arcs: list[Arc]
+    paths: list[list[Arc]] = field(default_factory=list)
+
+
+@dataclass
+class Step:
+    """One goal on its way.
+
+    Attributes:
+        goal: its name.
+        how: what settled it: ``at sight``, ``by labels`` or ``by phases``.
+        open: how many arcs the goals before left open; 0 where nobody had to look.
+        used_up: arcs that were negative under the guess.
+        phases: what it took to bring them back.
+        prices: the proof.
+        shares, loads: what came out.
+    """
+
+    goal: str
+    how: str = "at sight"
+    open: int = 0
+    used_up: list[Arc] = field(default_factory=list)
+    phases: list[Phase] = field(default_factory=list)
+    prices: dict[str, int] = field(default_factory=dict)
+    shares: Matrix = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    loads: list[int] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"{self.goal}: settled {self.how}, {self.open} arcs open"]
+        lines += [f"  used up   {arc}" for arc in self.used_up]
+        for phase in self.phases:
+            lines.append(f"  excess    {_shown(phase.excess)}")
+            lines += [f"  path      {_chain(path)}" for path in phase.paths]
+        lines.append(f"  prices    {_shown(self.prices)}")
+        return "\n".join(lines)
+
+
+@dataclass
+class Trace:
+    """All of it: the problem, the first matrix, and a step for each goal."""
+
+    problem: Problem
+    first: Matrix
+    steps: list[Step]
+
+
+def watch(group: Group) -> Trace:
+    """Plan for a group, taking nothing for granted and everything down."""
+    lots = Lots(group, resolve(group).owner)
+    problem = lots.problem(keep_all=False)
+    names = [group.names[topic] for topic in lots.rows]
+    names += [group.members[player].member_id for player in lots.players]
+    first = first_shares(problem)
+    residual = _Watched(problem, first.copy(), [*names, "hub"])
+    goals: list[Goal] = [Load(), Moved(problem.owned), Spread()]
+    with mock.patch.object(network, "_Phase", _WatchedPhase):
+        for goal in goals:
+            residual.step = Step(type(goal).__name__)
+            residual.steps.append(residual.step)
+            network.settle(residual, goal)
+    return Trace(problem, first, residual.steps)
+
+
+class _Watched(Residual):
+    """Notes arcs that are used up, and proofs."""
+
+    def __init__(self, problem: Problem, shares: Matrix, names: list[str]) -> None:
+        super().__init__(problem, shares)
+        self.names = names
+        self.steps: list[Step] = []
+        self.step = Step("")
+
+    def price(self, goal: Goal) -> None:
+        super().price(goal)
+        self.step.how, self.step.open = "by labels", len(self.arcs())
+
+    def push(self, here: int, there: int, units: int) -> None:
+        if not self.step.phases:
+            self.step.used_up += [self.arc(here, there)] * units
+        super().push(here, there, units)
+
+    def settled(self, goal: Goal, proof: Potentials) -> None:
+        super().settled(goal, proof)
+        self.step.prices = self.by_name(proof)
+        self.step.shares, self.step.loads = self.shares.copy(), self.loads.tolist()
+
+    def arc(self, here: int, there: int) -> Arc:
+        return Arc(self.names[here], self.names[there], self.cost(here, there))
+
+    def arcs(self) -> list[Arc]:
+        """Every arc there is."""
+        topics, members = range(self.topics), range(self.topics, self.hub)
+        pairs = [(t, m) for t in topics for m in members] + [(m, t) for t in topics for m in members]
+        pairs += [(m, self.hub) for m in members] + [(self.hub, m) for m in members]
+        arcs = [self.arc(here, there) for here, there in pairs]
+        return [arc for arc in arcs if arc.cost < self.forbidden]
+
+    def by_name(self, prices: Potentials) -> dict[str, int]:
+        numbers = [*prices.topic.tolist(), *prices.member.tolist(), prices.hub]
+        return dict(zip(self.names, numbers, strict=True))
+
+
+class _WatchedPhase(network._Phase):
+    """Notes where a phase starts, and its paths."""
+
+    _net: _Watched
+
+    def run(self) -> None:
+        net = self._net
+        excess = {name: int(n) for name, n in zip(net.names, self._excess, strict=True) if n}
+        net.step.phases.append(Phase(net.by_name(self._before), excess, net.arcs()))
+        net.step.how = "by phases"
+        super().run()
+
+    def _send(self, path: list[int]) -> None:
+        net = self._net
+        net.step.phases[-1].paths.append([net.arc(here, there) for here, there in pairwise(path)])
+        super()._send(path)
+
+
+def _shown(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in numbers.items())
+
+
+def _chain(path: list[Arc]) -> str:
+    return path[0].here + "".join(f" -({arc.cost})-> {arc.there}" for arc in path)
