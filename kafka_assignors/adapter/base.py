@@ -268,6 +268,7 @@ class Assignor(AbstractPartitionAssignor):
             "kept": metrics.kept,
             "moved": metrics.moved,
             "spread": metrics.spread,
+            **({} if metrics.near is None else {"near": metrics.near}),
             "milliseconds": round(1000 * seconds, 3),
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
