@@ -78,7 +78,7 @@ def test_calm(planner: Planner, group: Group) -> None:
     )
 )
 def test_sticky_is_the_best_of_all_plans(group: Group) -> None:
-    """Fair, then sticky, then spread: no assignment at all scores better (every one is tried)."""
+    """Fair, then near, then sticky, then spread: no assignment at all scores better (every one is tried)."""
     plan = PLANNERS["sticky"](group)
     assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_trying(group)
 
@@ -96,6 +96,7 @@ def test_fair_is_as_fair_and_spread(group: Group) -> None:
     fresh = Group(
         tuple(m for m in next_generation(group, {m.member_id: {} for m in group.members}, 0).members),
         group.topics,
+        group.racks,
     )
     plan = plan_fair(group)
     assert oracle.score(fresh, oracle.by_partition(plan)) == oracle.best_by_flow(fresh)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -116,3 +117,4 @@ class CooperativeGroup(RuleBasedStateMachine):
 
 
 TestCooperativeGroup = CooperativeGroup.TestCase
+TestCooperativeGroup.settings = settings(max_examples=100)  # each is a life of fifty changes
