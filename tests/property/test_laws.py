@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.plan import (
@@ -37,6 +37,7 @@ any_group = st.one_of(groups(), groups(equal=True), settled_groups(), settled_gr
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group)
 def test_valid(planner: Planner, group: Group) -> None:
     """Every partition somebody subscribes to has exactly one owner, who subscribes to it; nothing else."""
@@ -49,6 +50,7 @@ def test_valid(planner: Planner, group: Group) -> None:
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group, seed=st.integers(0, 2**32))
 def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
     """Any order of members, topics, dicts and sets gives the same plan."""
@@ -56,6 +58,7 @@ def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group)
 def test_ascending(planner: Planner, group: Group) -> None:
     """A member's partitions of a topic are in order, and no topic is there without partitions."""
@@ -64,6 +67,7 @@ def test_ascending(planner: Planner, group: Group) -> None:
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group)
 def test_calm(planner: Planner, group: Group) -> None:
     """Planning again with nothing changed changes nothing."""
