@@ -181,7 +181,7 @@ def test_a_topic_one_may_not_see_is_said() -> None:
 
 def test_racks_of_replicas_are_those_of_their_brokers() -> None:
     """By number, whatever order the broker tells them in; racks in which no member is do not matter."""
-    topics = [
+    topics: list[dict[str, Any]] = [
         {
             "name": "t",
             "partitions": [
@@ -191,7 +191,11 @@ def test_racks_of_replicas_are_those_of_their_brokers() -> None:
         },
         {"name": "gone", "partitions": []},
     ]
-    brokers = [{"broker_id": 1, "rack": "a"}, {"broker_id": 2, "rack": "b"}, {"broker_id": 3, "rack": None}]
+    brokers: list[dict[str, Any]] = [
+        {"broker_id": 1, "rack": "a"},
+        {"broker_id": 2, "rack": "b"},
+        {"broker_id": 3, "rack": None},
+    ]
     assert replica_racks(topics, brokers, {"a", "b"})["t"] == [frozenset("ab"), frozenset("b")]
     assert replica_racks(topics, brokers, {"a"})["t"] == [frozenset("a"), frozenset()]
     assert replica_racks(topics, brokers, {"c"}) == {}
