@@ -91,8 +91,8 @@ def contradictory(rng: Random, group: Group) -> Group:
     one, other = skewed(rng, group), skewed(rng, group)
     owned: list[Owned] = []
     for m, n in zip(one.members, other.members, strict=True):
-        both = {t: [*m.owned.get(t, ()), *n.owned.get(t, ())] for t in {*m.owned, *n.owned}}
-        owned.append({t: both[t] for t in sorted(both)} if rng.random() < 0.5 else dict(m.owned))  # type: ignore[arg-type]
+        both = {t: [*m.owned.get(t, ()), *n.owned.get(t, ())] for t in sorted({*m.owned, *n.owned})}
+        owned.append(both if rng.random() < 0.5 else {t: list(ps) for t, ps in m.owned.items()})
     return with_claims(group, owned, [rng.randint(0, 2) for _ in owned])
 
 
