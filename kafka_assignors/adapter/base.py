@@ -68,6 +68,8 @@ class Assignor(AbstractPartitionAssignor):
     options_type: ClassVar[type[Options]] = Options
     in_order: ClassVar[bool] = False
     """It deals in an order of its own, whoever had what."""
+    by_rack: ClassVar[bool] = True
+    """It plans by racks, where they are known."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **options: Any) -> None:

@@ -15,8 +15,9 @@ __all__ = ["Lots", "deal"]
 class Lots:
     """The rows of the matrix: lots of partitions that nobody can tell apart but by their owner.
 
-    A lot is a topic, or with racks those of its partitions that are near the same subscribers.  Who
-    subscribes to nothing takes no part: it must not change what the others get, not even in a tie.
+    A lot is a topic, or with racks those of its partitions that are near the same subscribers: up to seven
+    lots with three racks, nearly one a partition with thirty.  Who subscribes to nothing takes no part: it
+    must not change what the others get, not even in a tie.
 
     Args:
         group: who plans.

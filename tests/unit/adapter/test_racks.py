@@ -15,7 +15,7 @@ from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, 
 TOPICS = {"t": 6, "u": 2}
 BROKERS = ("zone-a", "zone-b", None)
 REPLICAS = {"t": [[0], [1], [0], [1], [0, 2], [1, 2]], "u": [[2], [0, 1]]}
-BY_RACK = [kind for name, kind in STRATEGIES.items() if name not in {"range", "roundrobin"}]
+BY_RACK = [kind for kind in STRATEGIES.values() if kind.by_rack]
 
 by_rack = pytest.mark.parametrize("kind", BY_RACK, ids=lambda kind: str(kind.name))
 every_strategy = pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
@@ -103,6 +103,10 @@ def test_where_no_rack_helps_the_plan_is_that_without(
     plan, report = planned(kind, racks, owned, cluster(TOPICS, brokers, REPLICAS))
     assert plan == planned(kind, {"m": None, "n": None}, owned, cluster(TOPICS))[0]
     assert report.metrics.near is None
+
+
+def test_who_does_not_plan_by_racks() -> None:
+    assert STRATEGIES.keys() - {kind.name for kind in BY_RACK} == {"range", "roundrobin"}
 
 
 @pytest.mark.parametrize("name", ["range", "roundrobin"])

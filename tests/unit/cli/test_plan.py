@@ -123,6 +123,13 @@ def test_with_racks_the_table_says_who_is_near() -> None:
     assert "replica" not in call().stdout
 
 
+@pytest.mark.parametrize("words", [("--strategy", "range"), ("--strategy", "sticky"), ("--compare",)])
+def test_a_strategy_that_does_not_plan_by_racks_says_so(words: tuple[str, ...]) -> None:
+    unused = words[1:] == ("range",)
+    assert ("note: strategy 'range' does not use racks" in call(*words, problem=IN_RACKS).stderr) == unused
+    assert "racks" not in call(*words).stderr
+
+
 def test_who_joins_is_in_no_rack() -> None:
     found = planned("--strategy", "sticky", "--without", "c2", "--join", "1", problem=IN_RACKS)
     assert found["metrics"]["near"] == 2
