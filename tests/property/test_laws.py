@@ -75,6 +75,7 @@ def test_calm(planner: Planner, group: Group) -> None:
     assert planner(next_generation(group, assignment, 9)) == assignment
 
 
+@settings(max_examples=500)
 @given(
     group=st.one_of(
         groups(max_members=3, max_topics=3, max_partitions=2),
@@ -87,6 +88,7 @@ def test_sticky_is_the_best_of_all_plans(group: Group) -> None:
     assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_trying(group)
 
 
+@settings(max_examples=500)
 @given(group=any_group)
 def test_sticky_is_the_best_by_flow(group: Group) -> None:
     """The same against an exact network simplex, on larger groups."""

@@ -131,4 +131,4 @@ class CooperativeGroup(RuleBasedStateMachine):
 
 
 TestCooperativeGroup = CooperativeGroup.TestCase
-TestCooperativeGroup.settings = settings(max_examples=100)  # each is a life of fifty changes
+TestCooperativeGroup.settings = settings(max_examples=60)  # each is a life of fifty changes
