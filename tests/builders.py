@@ -19,13 +19,14 @@ def member(  # a test reads best with everything but the id optional
     *,
     generation: int | None = None,
     instance_id: str | None = None,
+    rack: str | None = None,
     holds: bool = False,
 ) -> Member:
     """A member; one that owns something does so in generation 1 unless told otherwise."""
     partitions = {topic: tuple(numbers) for topic, numbers in (owned or {}).items()}
     if generation is None:
         generation = 1 if partitions else NO_GENERATION
-    return Member(member_id, frozenset(topics), partitions, generation, instance_id, None, holds)
+    return Member(member_id, frozenset(topics), partitions, generation, instance_id, rack, holds)
 
 
 def next_generation(
@@ -36,7 +37,7 @@ def next_generation(
         Member(m.member_id, m.topics, assignment[m.member_id], generation, m.instance_id, m.rack, holds)
         for m in group.members
     )
-    return Group(members, group.topics)
+    return Group(members, group.topics, group.racks)
 
 
 def shuffled(group: Group, seed: int) -> Group:
@@ -62,7 +63,23 @@ def shuffled(group: Group, seed: int) -> Group:
         for m in group.members
     ]
     topics = dict(rng.sample(list(group.topics.items()), len(group.topics)))
-    return Group(tuple(rng.sample(members, len(members))), topics)
+    racks = {
+        topic: [frozenset(rng.sample(sorted(of), len(of))) for of in by_partition]
+        for topic, by_partition in rng.sample(list(group.racks.items()), len(group.racks))
+    }
+    return Group(tuple(rng.sample(members, len(members))), topics, racks)
+
+
+def replica_racks(
+    names: Iterable[str], max_partitions: int
+) -> st.SearchStrategy[dict[str, list[frozenset[str]]]]:
+    """Racks of replicas: of nothing, or of some topics, of too few or too many partitions; d is nobody's."""
+    of = st.sampled_from([frozenset(some) for some in ("", "a", "b", "ab", "ac", "abc", "d", "bd")])
+    some = st.dictionaries(st.sampled_from((*names, "gone")), st.lists(of, max_size=max_partitions))
+    return st.one_of(st.just({}), some)
+
+
+member_racks = st.sampled_from(("a", "a", "b", "c", None))
 
 
 @st.composite
@@ -74,7 +91,7 @@ def groups(
     max_partitions: int = 6,
     equal: bool = False,
 ) -> Group:
-    """Any group: static members, unequal subscriptions, and claims that are stale, doubled or impossible."""
+    """Any group: static members, unequal subscriptions, racks, and claims stale, doubled or impossible."""
     names = TOPICS[: draw(st.integers(0, max_topics))]
     topics = {name: draw(st.integers(0, max_partitions)) for name in names}
     subscribed = st.just(frozenset(names)) if equal else st.frozensets(st.sampled_from((*names, "gone")))
@@ -91,11 +108,13 @@ def groups(
                 owned=draw(claim),
                 generation=draw(st.integers(NO_GENERATION, 2)),
                 instance_id=draw(st.sampled_from((None, f"s{9 - i}"))),
+                rack=draw(member_racks),
                 holds=draw(st.booleans()),
             )
             for i in range(draw(st.integers(1, max_members)))
         ),
         topics,
+        draw(replica_racks(names, max_partitions + 1)),
     )
 
 
@@ -117,6 +136,7 @@ def settled_groups(draw: st.DrawFn, *, equal: bool = False, max_members: int = 6
                 mine.setdefault(t, []).append(p)
         if mine and draw(st.integers(0, 4)) == 0:
             continue  # this one left
-        members.append(member(f"m{i}", draw(some), mine, holds=draw(st.booleans())))
+        members.append(member(f"m{i}", draw(some), mine, rack=draw(member_racks), holds=draw(st.booleans())))
     grown = {t: count + draw(st.integers(0, 2)) for t, count in topics.items()}
-    return Group(tuple(members) or (member("m0", everything),), grown)
+    racks = draw(replica_racks(names, 10))
+    return Group(tuple(members) or (member("m0", everything),), grown, racks)

@@ -14,13 +14,26 @@ from kafka_assignors import Assignor
 Plan = dict[str, dict[str, list[int]]]
 
 
-def cluster(topics: Mapping[str, int]) -> ClusterMetadata:
-    """Cluster metadata of one broker that leads every partition."""
+def cluster(
+    topics: Mapping[str, int],
+    racks: Sequence[str | None] = (None,),
+    replicas: Mapping[str, Sequence[Sequence[int]]] | None = None,
+) -> ClusterMetadata:
+    """Cluster metadata: broker 0 leads every partition and has all replicas, unless told otherwise.
+
+    Args:
+        topics: topic -> number of partitions.
+        racks: of the brokers, which are numbered in that order.
+        replicas: topic -> for each partition the brokers that have one.
+    """
     topic = MetadataResponse.MetadataResponseTopic
     metadata = ClusterMetadata()
     response = MetadataResponse(
         version=1,
-        brokers=[MetadataResponse.MetadataResponseBroker(0, "localhost", 9092, None)],
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node, "localhost", 9092 + node, rack)
+            for node, rack in enumerate(racks)
+        ],
         controller_id=0,
         topics=[
             topic(
@@ -29,9 +42,9 @@ def cluster(topics: Mapping[str, int]) -> ClusterMetadata:
                 is_internal=False,
                 partitions=[
                     topic.MetadataResponsePartition(
-                        error_code=0, partition_index=p, leader_id=0, replica_nodes=[0], isr_nodes=[0]
+                        error_code=0, partition_index=p, leader_id=0, replica_nodes=list(nodes), isr_nodes=[0]
                     )
-                    for p in range(count)
+                    for p, nodes in enumerate((replicas or {}).get(name, [[0]] * count))
                 ],
             )
             for name, count in topics.items()
@@ -58,6 +71,8 @@ def raw(
     owned: Mapping[str, Sequence[int]] | None = None,
     generation: int = -1,
     version: int = 3,
+    *,
+    rack: str | None = None,
 ) -> ConsumerProtocolSubscription:
     """A subscription as some other, possibly hostile, client would send it."""
     entry = ConsumerProtocolSubscription.TopicPartition
@@ -67,7 +82,7 @@ def raw(
         user_data=user_data,
         owned_partitions=[entry(topic=t, partitions=list(p)) for t, p in (owned or {}).items()],
         generation_id=generation,
-        rack_id=None,
+        rack_id=rack,
     )
 
 

@@ -1,7 +1,8 @@
 """What the best plan is, found without a line of the product's own algorithms.
 
 Claims are settled one by one in dictionaries, small groups are solved by trying every assignment, larger ones
-by an exact network simplex (networkx) on integers.
+by an exact network simplex (networkx) on integers.  Of still larger ones a plan is shown to be the best: no
+chain of moves betters it.  (test_optimum.py holds that against the network simplex, too.)
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from itertools import product
 from typing import NamedTuple
 
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 
 from kafka_assignors.plan import Group, Ownership, TopicPartition
 
@@ -20,8 +23,20 @@ class Score(NamedTuple):
     """How bad a plan is; lower is better, the first field first."""
 
     unfairness: int  # sum of the squares of the members' loads
+    away: int  # partitions with nobody in a rack of a replica, where a subscriber is in one
     moved: int  # partitions not with the owner they had
-    unevenness: int  # sum of the squares of the members' shares of the topics
+    unevenness: int  # sum of the squares of the members' shares of the lots
+
+
+class Lot(NamedTuple):
+    """Partitions of a topic that are as near to one as to the other."""
+
+    topic: str
+    near: frozenset[str]  # the subscribers in a rack of a replica; all of them where that is nobody
+
+
+scored: Counter[str] = Counter()
+"""How many groups' plans were compared with the best there is, by the way that was found."""
 
 
 def owners(group: Group) -> dict[TopicPartition, str]:
@@ -45,21 +60,36 @@ def owners(group: Group) -> dict[TopicPartition, str]:
 
 def wanted(group: Group) -> dict[TopicPartition, list[str]]:
     """Every partition somebody subscribes to, and who does."""
-    return {
-        TopicPartition(topic, p): sorted(m.member_id for m in group.members if topic in m.topics)
-        for topic, count in group.topics.items()
-        for p in range(count)
-        if any(topic in m.topics for m in group.members)
-    }
+    found: dict[TopicPartition, list[str]] = {}
+    for topic, count in group.topics.items():
+        if subscribers := sorted(m.member_id for m in group.members if topic in m.topics):
+            found |= {TopicPartition(topic, p): subscribers for p in range(count)}
+    return found
+
+
+def lots(group: Group) -> dict[TopicPartition, Lot]:
+    """Of every partition somebody subscribes to."""
+    found = {}
+    rack_of = {m.member_id: m.rack for m in group.members}
+    same: dict[tuple[str, frozenset[str]], Lot] = {}
+    for tp, members in wanted(group).items():
+        known = group.racks.get(tp.topic, ())
+        racks = known[tp.partition] if tp.partition < len(known) else frozenset[str]()
+        if (tp.topic, racks) not in same:
+            near = [m for m in members if rack_of[m] in racks]
+            same[tp.topic, racks] = Lot(tp.topic, frozenset(near or members))
+        found[tp] = same[tp.topic, racks]
+    return found
 
 
 def score(group: Group, owner_of: dict[TopicPartition, str]) -> Score:
     """Of an assignment given as partition -> member."""
-    before = owners(group)
+    before, lot = owners(group), lots(group)
     loads = Counter(owner_of.values())
-    shares = Counter((tp.topic, m) for tp, m in owner_of.items())
+    shares = Counter((lot[tp], m) for tp, m in owner_of.items())
     return Score(
         sum(n * n for n in loads.values()),
+        sum(m not in lot[tp].near for tp, m in owner_of.items()),
         sum(before.get(tp) != m for tp, m in owner_of.items()),
         sum(n * n for n in shares.values()),
     )
@@ -87,20 +117,22 @@ def best_by_trying(
     group: Group, *, allowed: Callable[[dict[TopicPartition, str]], bool] = lambda _: True
 ) -> Score:
     """The best score of all plans (of those allowed).  Exponential in the partitions."""
+    scored["trying every plan"] += 1
     return min(score(group, plan) for plan in all_plans(group) if allowed(plan))
 
 
 def best_by_flow(group: Group, *, keep_all: bool = False) -> Score:
     """The best score, by minimum-cost flow over single partitions and single units of load and share.
 
-    Partition -> (topic, member) -> member -> sink; parallel unit edges with growing cost make the squares.
+    Partition -> (lot, member) -> member -> sink; parallel unit edges with growing cost make the squares.
     """
-    choices = wanted(group)
-    before = owners(group)
+    scored["network simplex"] += 1
+    choices, lot, before = wanted(group), lots(group), owners(group)
     partitions = len(choices)
-    small = 1
-    middle = 2 * sum(n * n for n in Counter(tp.topic for tp in choices).values()) + 1
-    large = middle * (partitions + 1)
+    sizes = Counter(lot.values())
+    moved = 2 * sum(n * n for n in sizes.values()) + 1
+    away = moved * (partitions + 1)
+    unfair = away * (partitions + 1)
     graph: nx.MultiDiGraph[object] = nx.MultiDiGraph()
     graph.add_node("sink", demand=partitions)
     for tp, members in choices.items():
@@ -108,14 +140,61 @@ def best_by_flow(group: Group, *, keep_all: bool = False) -> Score:
         for m in members:
             if keep_all and before.get(tp, m) != m:
                 continue
-            graph.add_edge(tp, (tp.topic, m), capacity=1, weight=0 if before.get(tp) == m else middle)
-    for topic, count in Counter(tp.topic for tp in choices).items():
-        for m in {m for tp, members in choices.items() if tp.topic == topic for m in members}:
-            for k in range(count):
-                graph.add_edge((topic, m), ("member", m), capacity=1, weight=small * (2 * k + 1))
+            cost = moved * (before.get(tp) != m) + away * (m not in lot[tp].near)
+            graph.add_edge(tp, (lot[tp], m), capacity=1, weight=cost)
+    for one, m in {(lot[tp], m) for tp, members in choices.items() for m in members}:
+        for k in range(sizes[one]):
+            graph.add_edge((one, m), ("member", m), capacity=1, weight=2 * k + 1)
     for m in {m for members in choices.values() for m in members}:
         for k in range(partitions):
-            graph.add_edge(("member", m), "sink", capacity=1, weight=large * (2 * k + 1))
+            graph.add_edge(("member", m), "sink", capacity=1, weight=unfair * (2 * k + 1))
     cost, _flow = nx.network_simplex(graph)
-    unfairness, rest = divmod(int(cost), large)
-    return Score(unfairness, *divmod(rest, middle))
+    unfairness, rest = divmod(int(cost), unfair)
+    far, rest = divmod(rest, away)
+    return Score(unfairness, far, *divmod(rest, moved))
+
+
+def is_best(group: Group, owner_of: dict[TopicPartition, str], *, keep_all: bool = False) -> bool:
+    """Whether no plan scores better: for groups that are too large to be solved thousands of times.
+
+    Costs are convex, so a plan that is not the best can be bettered along a cycle (Klein 1967): members hand
+    on one partition each, of a lot of their choice, until one of them gets as many as it gave; or until the
+    last one has one more, and the first one less.  All such chains are compared, by Floyd and Warshall.
+    """
+    scored["chains of moves"] += 1
+    lot, before = lots(group), owners(group)
+    choices = {lot[tp]: members for tp, members in wanted(group).items()}
+    row = {one: i for i, one in enumerate(choices)}
+    column = {m.member_id: i for i, m in enumerate(group.members)}
+    if not row:
+        return True
+    share, owned = np.zeros((2, len(row), len(column)), np.int64)
+    for tp, m in owner_of.items():
+        share[row[lot[tp]], column[m]] += 1
+    for tp, m in before.items():
+        owned[row[lot[tp]], column[m]] += 1
+    kept = sum(before.get(tp) == m for tp, m in owner_of.items())
+    if kept < np.minimum(share, owned).sum():
+        return False  # the same shares with other partitions would keep more
+    may = np.array([[m in members for m in column] for members in choices.values()])
+    far = np.array([[m not in one.near for m in column] for one in choices]).astype(np.int64)
+    # No chain is longer than all members, so these rank the goals.
+    longest = 2 * len(column) + 2
+    moved = longest * (2 * len(owner_of) + 1)
+    away = longest * 2 * moved
+    unfair = longest * 2 * away
+
+    def unit(n: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """What one more than ``n`` costs."""
+        return far * away + (n >= owned) * moved + 2 * n + 1
+
+    never = np.int64(2**59)
+    add = np.where(may, unit(share), never)
+    take = np.where(share > (owned if keep_all else 0), -unit(share - 1), never)
+    chain = (take[:, :, None] + add[:, None, :]).min(axis=0)
+    for via in range(len(column)):
+        chain = np.minimum(chain, chain[:, via, None] + chain[None, via, :])
+    if (np.diagonal(chain) < 0).any():
+        return False
+    load = share.sum(axis=0)
+    return not (chain + unfair * ((2 * load + 1)[None, :] - (2 * load - 1)[:, None]) < 0).any()

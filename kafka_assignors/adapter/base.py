@@ -68,6 +68,8 @@ class Assignor(AbstractPartitionAssignor):
     options_type: ClassVar[type[Options]] = Options
     in_order: ClassVar[bool] = False
     """It deals in an order of its own, whoever had what."""
+    by_rack: ClassVar[bool] = True
+    """It plans by racks, where they are known."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **options: Any) -> None:
@@ -268,6 +270,7 @@ class Assignor(AbstractPartitionAssignor):
             "kept": metrics.kept,
             "moved": metrics.moved,
             "spread": metrics.spread,
+            **({} if metrics.near is None else {"near": metrics.near}),
             "milliseconds": round(1000 * seconds, 3),
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})

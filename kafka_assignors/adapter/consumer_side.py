@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from types import FrameType
 
 from kafka import KafkaConsumer
+from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "runs_cooperative"]
+__all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "replicas", "runs_cooperative"]
 
 _PRIVATE = ("_assignors", "_generation", "_net", "_rebalance_protocol", "_subscription", "request_rejoin")
 _NEAR = 8  # frames; the coordinator calls its assignors directly, or through somebody's wrapper
@@ -37,6 +38,25 @@ def is_closing(consumer: KafkaConsumer) -> bool:
 def generation_of(consumer: KafkaConsumer) -> int:
     """The generation a consumer is in, or is joining; -1 when it is in none."""
     return int(consumer._coordinator._generation.generation_id)
+
+
+def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int, ...]]:
+    """The brokers that have a replica of each of a topic's partitions.
+
+    In public kafka-python says so of one partition and one broker at a time: with 100,000 partitions and 60
+    brokers a rebalance would wait 10 s for it.  So it is only asked where its parts are not those we know.
+    """
+    topics = getattr(cluster, "_partitions", None)
+    if topics is None:
+        nodes = [broker.node_id for broker in cluster.brokers()]
+        return [
+            tuple(node for node in nodes if cluster.is_replica_node(TopicPartition(topic, number), node))
+            for number in range(count)
+        ]
+    partitions = topics.get(topic, {})
+    return [
+        tuple(partitions[number].replica_nodes) if number in partitions else () for number in range(count)
+    ]
 
 
 async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from kafka.structs import TopicPartition
 
+from kafka_assignors.adapter.consumer_side import replicas
 from kafka_assignors.plan import NO_GENERATION, Assignment, Ownership
 from kafka_assignors.wire import assignment
 
@@ -18,6 +18,7 @@ __all__ = [
     "owned_in",
     "ownership",
     "partition_counts",
+    "racks_of_nodes",
     "replica_racks",
 ]
 
@@ -57,20 +58,29 @@ def replica_racks(
 ) -> dict[str, list[frozenset[str]]]:
     """The racks, out of ``racks``, that have a replica of each partition (KIP-881), by topic.
 
-    Linear in partitions x brokers in those racks.
+    None at all where no broker is in one of them.  Linear in the replicas.
     """
-    brokers = [(broker.node_id, broker.rack) for broker in cluster.brokers() if broker.rack in racks]
-    if not brokers:
+    return racks_of_nodes(
+        {broker.node_id: broker.rack for broker in cluster.brokers() if broker.rack in racks},
+        {topic: replicas(cluster, topic, count) for topic, count in counts.items()},
+    )
+
+
+def racks_of_nodes(
+    rack_of: Mapping[int, str], nodes: Mapping[str, Iterable[tuple[int, ...]]]
+) -> dict[str, list[frozenset[str]]]:
+    """From brokers to their racks, partition by partition; brokers not in ``rack_of`` are in none."""
+    if not rack_of:
         return {}
-    return {
-        topic: [
-            frozenset(
-                rack for node, rack in brokers if cluster.is_replica_node(TopicPartition(topic, number), node)
-            )
-            for number in range(count)
-        ]
-        for topic, count in counts.items()
-    }
+    # The same brokers have many partitions in common: one set for all of those.
+    known: dict[tuple[int, ...], frozenset[str]] = {}
+
+    def racks(some: tuple[int, ...]) -> frozenset[str]:
+        if some not in known:
+            known[some] = frozenset(rack_of[node] for node in some if node in rack_of)
+        return known[some]
+
+    return {topic: [racks(some) for some in by_partition] for topic, by_partition in nodes.items()}
 
 
 def encode_subscription(

@@ -45,7 +45,8 @@ class Options:
     """Options of every strategy.
 
     Attributes:
-        rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881).
+        rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881);
+            ``sticky`` and its relatives plan by it.
         on_plan: called on the leader with a ``PlanReport`` after each plan; what it raises is logged.
         clock: seconds, for measuring how long a plan took.
     """

@@ -13,6 +13,7 @@ class RangeAssignor(Assignor):
 
     name = "range"
     in_order = True
+    by_rack = False
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_range(group)

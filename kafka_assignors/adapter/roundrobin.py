@@ -13,6 +13,7 @@ class RoundRobinAssignor(Assignor):
 
     name = "roundrobin"
     in_order = True
+    by_rack = False
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_roundrobin(group)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import kafka
 from kafka.errors import InvalidTopicError, KafkaError, UnknownTopicOrPartitionError, for_code
 
-from kafka_assignors.adapter.convert import ownership
+from kafka_assignors.adapter.convert import ownership, racks_of_nodes
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Group, Member
 
@@ -62,10 +63,11 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
             topics = admin.describe_topics(sorted({t for m in members for t in (*m.topics, *m.owned)}))
         except KafkaError as error:
             raise BrokerError(f"the broker does not describe the group's topics: {error}") from error
+        racks = _replica_racks(admin, topics, {m.rack for m in members if m.rack})
     finally:
         with suppress(KafkaError):
             admin.close()
-    return LiveGroup(Group(members, partition_counts(topics)), described["protocol_data"])
+    return LiveGroup(Group(members, partition_counts(topics), racks), described["protocol_data"])
 
 
 def describe(
@@ -148,6 +150,39 @@ def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:
             raise GroupError(f"the broker does not describe topic {topic['name']!r}: {error.__name__}")
         counts[topic["name"]] = len(topic["partitions"])
     return counts
+
+
+def _replica_racks(
+    admin: Any, topics: Sequence[Mapping[str, Any]], racks: Collection[str]
+) -> dict[str, list[frozenset[str]]]:
+    """The racks, out of ``racks``, of each partition's replicas; without any, the brokers' are not asked for.
+
+    Raises:
+        BrokerError: the broker does not say.
+    """
+    if not racks:
+        return {}
+    try:
+        brokers = admin.describe_cluster()["brokers"]
+    except KafkaError as error:
+        raise BrokerError(f"the broker does not describe the cluster: {error}") from error
+    return replica_racks(topics, brokers, racks)
+
+
+def replica_racks(
+    topics: Iterable[Mapping[str, Any]], brokers: Iterable[Mapping[str, Any]], racks: Container[str]
+) -> dict[str, list[frozenset[str]]]:
+    """The same from kafka-python's descriptions of topics and brokers."""
+    return racks_of_nodes(
+        {broker["broker_id"]: broker["rack"] for broker in brokers if broker["rack"] in racks},
+        {
+            topic["name"]: [
+                tuple(partition["replica_nodes"])
+                for partition in sorted(topic["partitions"], key=itemgetter("partition_index"))
+            ]
+            for topic in topics
+        },
+    )
 
 
 class _LastWords(logging.Handler):

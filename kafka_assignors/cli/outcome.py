@@ -64,6 +64,7 @@ class Outcome:
                 "moved": self.metrics.moved,
                 "max_load": self.max_load,
                 "load_lower_bound": self.load_lower_bound,
+                **({} if self.metrics.near is None else {"near": self.metrics.near}),
             },
             "why": [
                 {

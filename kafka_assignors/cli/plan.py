@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, BinaryIO
 
@@ -101,7 +101,7 @@ def command(
         raise click.UsageError(f"--without: {error}") from error
     group = joined(group, joiners)
 
-    _notes(problem, group, "the strategies do" if compare else f"strategy {assignors[0].name!r} does")
+    _notes(problem, group, assignors)
     bound = load_lower_bound(group)
     outcomes = [solve(assignor, group, departed, bound) for assignor in assignors]
     if output == "json":
@@ -139,13 +139,16 @@ def _from_cluster(group_id: str, bootstrap: str | None, config: BinaryIO | None)
     return Problem(live.group, live.strategy)
 
 
-def _notes(problem: Problem, group: Group, who: str) -> None:
+def _notes(problem: Problem, group: Group, assignors: Sequence[Assignor]) -> None:
     """Say on stderr what of the problem counts for nothing in the plan."""
     complaints = Complaints()
     complaints.about_topics(group)
     complaints.about_claims(resolve(group))
     lines = complaints.lines()
-    if unused := [n for n, values in (("lags", problem.lags), ("priority", problem.priorities)) if values]:
+    racks = {} if any(assignor.by_rack for assignor in assignors) else group.racks
+    given = (("lags", problem.lags), ("priority", problem.priorities), ("racks", racks))
+    if unused := [name for name, values in given if values]:
+        who = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
         lines.append(f"{who} not use {' and '.join(unused)}")
     for line in lines:
         click.echo(f"note: {line}", err=True)

@@ -37,7 +37,8 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
         Text(
             f"largest load {outcome.max_load}, no plan has less than {outcome.load_lower_bound}\n"
             f"kept {metrics.kept}, moved {metrics.moved}, spread {metrics.spread}, "
-            f"balance score {metrics.balance_score}\n"
+            f"balance score {metrics.balance_score}"
+            + ("\n" if metrics.near is None else f"\nin a rack with a replica {metrics.near}\n")
         ),
         _members(outcome, names, everything=everything),
     ]
@@ -109,7 +110,7 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
         if why.reason is Reason.KEPT and why.member_id is not None:
             kept[why.member_id] += 1
             had[why.member_id] += 1
-        elif why.reason in {Reason.MOVED, Reason.DEALT, Reason.OWNER_UNSUBSCRIBED}:
+        elif why.reason in {Reason.MOVED, Reason.NEARER, Reason.DEALT, Reason.OWNER_UNSUBSCRIBED}:
             had[why.others[0]] += 1
     return had, kept
 

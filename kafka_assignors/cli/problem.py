@@ -70,7 +70,7 @@ def parse(value: object) -> Problem:
     Raises:
         ProblemError: an unknown field, a wrong type or value, a version we do not know; it names the field.
     """
-    top = _fields("", value, ("version", "strategy", "options", "topics", "members", "lags"))
+    top = _fields("", value, ("version", "strategy", "options", "topics", "members", "racks", "lags"))
     if (version := _whole("version", top.get("version", VERSION))) != VERSION:
         raise ProblemError(f"version: know only {VERSION}, got {version}")
     topics = {name: _whole(at, count, 0) for at, name, count in _entries("topics", top.get("topics", {}))}
@@ -86,8 +86,11 @@ def parse(value: object) -> Problem:
         members.append(member)
         if priority is not None:
             priorities[member.member_id] = priority
+    racks = {
+        name: _racks(at, racks, name, topics) for at, name, racks in _entries("racks", top.get("racks", {}))
+    }
     return Problem(
-        group=Group(tuple(members), topics),
+        group=Group(tuple(members), topics, racks),
         strategy=_optional(_text, "strategy", top.get("strategy")),
         options=dict(_object_at("options", top.get("options", {}))),
         lags={
@@ -132,6 +135,18 @@ def _owned(path: str, value: object) -> dict[str, list[int]]:
         partition = _whole(f"{path}[{i}][1]", pair[1])
         owned.setdefault(_text(f"{path}[{i}][0]", pair[0]), []).append(partition)
     return owned
+
+
+def _racks(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tuple[frozenset[str], ...]:
+    if topic not in topics:
+        raise ProblemError(f"{path}: there is no such topic in topics")
+    racks = _array(path, value)
+    if len(racks) > topics[topic]:
+        raise ProblemError(f"{path}: racks of {len(racks)} partitions, and there are {topics[topic]}")
+    return tuple(
+        frozenset(_text(f"{path}[{i}][{j}]", rack) for j, rack in enumerate(_array(f"{path}[{i}]", replicas)))
+        for i, replicas in enumerate(racks)
+    )
 
 
 def _lags(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.goals import Matrix, Problem, Vector
+from kafka_assignors.plan.goals import Mask, Matrix, Problem, Vector
 from kafka_assignors.plan.model import NOBODY, Group
 
 __all__ = ["Lots", "deal"]
@@ -15,8 +15,9 @@ __all__ = ["Lots", "deal"]
 class Lots:
     """The rows of the matrix: lots of partitions that nobody can tell apart but by their owner.
 
-    A lot is a topic, or with racks those of its partitions that are near the same members.  Who subscribes to
-    nothing takes no part: it must not change what the others get, not even in a tie.
+    A lot is a topic, or with racks those of its partitions that are near the same subscribers: up to seven
+    lots with three racks, nearly one a partition with thirty.  Who subscribes to nothing takes no part: it
+    must not change what the others get, not even in a tie.
 
     Args:
         group: who plans.
@@ -28,6 +29,8 @@ class Lots:
         lot: of each of those.
         owner: of each of those, as a column or ``NOBODY``.
         rows: the topic of each lot.
+        away: who is in no rack of a lot's replicas while others are, shape (lots, members); None without
+            racks.
     """
 
     def __init__(self, group: Group, owner: Owners | None = None) -> None:
@@ -40,9 +43,9 @@ class Lots:
         self.partitions = np.flatnonzero(lot != NOBODY)
         self.lot = lot[self.partitions]
         self.rows = self.topics
-        self.near: npt.NDArray[np.bool_] | None = None
-        if group.racks and any(group.members[i].rack for i in self.players.tolist()):
-            self._split_by_rack()
+        self.away: Mask | None = None
+        if group.in_racks is not None:
+            self._split_by_rack(group.in_racks)
         column = np.full(len(group.members) + 1, NOBODY)  # the last one is for NOBODY
         column[self.players] = np.arange(len(self.players))
         self.owner = column[(np.full(group.size, NOBODY) if owner is None else owner)[self.partitions]]
@@ -58,30 +61,29 @@ class Lots:
             subscribed=self.group.subscribed[np.ix_(self.rows, self.players)],
             owned=owned,
             floor=owned if keep_all else np.zeros_like(owned),
-            away=None if self.near is None else (~self.near).astype(np.int64),
+            away=None if self.away is None else self.away.astype(np.int64),
         )
 
-    def _split_by_rack(self) -> None:
-        """Cut the topics into lots by the racks of their replicas, as far as a member is there."""
-        racks = [self.group.members[i].rack for i in self.players.tolist()]
-        there = frozenset(rack for rack in racks if rack)
-        kinds: dict[tuple[int, frozenset[str]], int] = {}
-        lot = np.empty(len(self.partitions), np.int64)
-        for i, partition in enumerate(self.partitions.tolist()):
-            topic, number = self.group.at(partition)
-            known = self.group.racks.get(topic, ())
-            of = frozenset(known[number]) & there if number < len(known) else frozenset[str]()
-            lot[i] = kinds.setdefault((int(self.lot[i]), of), len(kinds))
-        order = sorted(kinds, key=lambda kind: (kind[0], sorted(kind[1])))
-        place = np.empty(len(order), np.int64)
-        for new, kind in enumerate(order):
-            place[kinds[kind]] = new
-        lot = place[lot]
-        by_lot = np.argsort(lot, kind="stable")
-        self.partitions, self.lot = self.partitions[by_lot], lot[by_lot]
-        self.rows = self.topics[[row for row, _ in order]]
+    def _split_by_rack(self, in_racks: Mask) -> None:
+        """Cut the topics into lots by who of their subscribers is near, in the order of their first ones."""
+        of, sets = self.group.rack_sets
+        keys = self.lot * len(sets) + of[self.partitions]
+        pairs, first, pair = np.unique(keys, return_index=True, return_inverse=True)
+        row, racks = np.divmod(pairs, len(sets))
+        may = self.group.subscribed[np.ix_(self.topics, self.players)][row]
+        near = in_racks[np.ix_(racks, self.players)] & may
         # Where nobody is near, everybody is as far: no reason to prefer anyone.
-        self.near = np.array([[not of or rack in of for rack in racks] for _, of in order], np.bool_)
+        away = may & ~near & near.any(axis=1, keepdims=True)
+        lots: dict[tuple[int, bytes], int] = {}
+        lot = np.empty(len(pairs), np.int64)
+        firsts: list[int] = []
+        for i in np.argsort(first).tolist():
+            lot[i] = lots.setdefault((int(row[i]), away[i].tobytes()), len(lots))
+            if lot[i] == len(firsts):
+                firsts.append(i)
+        self.rows, self.away = self.topics[row[firsts]], away[firsts]
+        by_lot = np.argsort(lot[pair], kind="stable")
+        self.partitions, self.lot = self.partitions[by_lot], lot[pair][by_lot]
 
 
 def deal(lots: Lots, shares: Matrix) -> Owners:

@@ -34,7 +34,8 @@ class Problem:
         subscribed: who may have what, shape (rows, members); each row has a subscriber.
         owned: what each member owned of each row, same shape; 0 where not subscribed.
         floor: what may not be taken away, same shape.
-        away: 1 where the member is in no rack of the row's replicas, same shape; None without racks.
+        away: 1 where the member is in no rack of the row's replicas and others are, same shape; None without
+            racks.
     """
 
     supply: Vector

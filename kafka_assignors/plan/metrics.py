@@ -25,6 +25,8 @@ class Metrics:
         spread: the largest difference, over all topics, between two subscribers' shares of one topic
             (partitions); 0 or 1 is as even as can be.
         balance_score: KIP-54's: the sum over all pairs of members of the difference of their counts.
+        near: partitions whose member is in a rack that has a replica (KIP-881); None when no rack of a
+            member, or none of a replica, is known.
     """
 
     members: int
@@ -33,6 +35,7 @@ class Metrics:
     moved: int
     spread: int
     balance_score: int
+    near: int | None = None
 
 
 def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
@@ -44,6 +47,7 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     given = owners != NOBODY
     cells = group.topic_of[given].astype(np.int64) * members + owners[given]
     shares = np.bincount(cells, minlength=len(group.names) * members).reshape(len(group.names), members)
+    near = group.near(owners)
     least = np.where(group.subscribed, shares, group.size).min(axis=1, initial=group.size)
     return Metrics(
         members=members,
@@ -52,6 +56,7 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
         moved=int(known.sum()) - kept,
         spread=int((shares.max(axis=1, initial=0) - least).max(initial=0)),
         balance_score=balance_score(loads),
+        near=None if near is None else int(near.sum()),
     )
 
 

@@ -142,6 +142,39 @@ class Group:
             row[[place[topic] for topic in topics if topic in place]] = True
         return np.ascontiguousarray(by_kind[of_member].T)
 
+    @cached_property
+    def rack_sets(self) -> tuple[npt.NDArray[np.int32], tuple[frozenset[str], ...]]:
+        """By partition: the place of its replicas' racks among all the different sets of racks; and those."""
+        places: dict[frozenset[str], int] = {frozenset(): 0}
+        by_partition = np.zeros(self.size, np.int32)
+        for topic, count in self.topics.items():
+            known = self.racks.get(topic, ())[:count]
+            first = self.first[topic]
+            by_partition[first : first + len(known)] = [places.setdefault(of, len(places)) for of in known]
+        return by_partition, tuple(places)
+
+    @cached_property
+    def in_racks(self) -> npt.NDArray[np.bool_] | None:
+        """Who is in which set of racks, shape (``rack_sets``, members).
+
+        None when no rack of a member, or none of a replica, is known: then nobody is nearer than anybody.
+        """
+        place = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
+        if not (place and self.racks):
+            return None
+        sets = self.rack_sets[1]
+        has = np.zeros((len(sets), len(place) + 1), np.bool_)  # the last one is for members without a rack
+        for row, racks in zip(has, sets, strict=True):
+            row[[place[rack] for rack in racks if rack in place]] = True
+        return has[:, [place[m.rack] if m.rack else len(place) for m in self.members]]
+
+    def near(self, owners: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_] | None:
+        """By partition: whether its owner is in a rack that has a replica; None as in ``in_racks``."""
+        if self.in_racks is None:
+            return None
+        near: npt.NDArray[np.bool_] = (owners != NOBODY) & self.in_racks[self.rack_sets[0], owners]
+        return near
+
     def at(self, partition: int) -> TopicPartition:
         """The name of a partition, from its place in an array by partition."""
         topic = int(self.topic_of[partition])

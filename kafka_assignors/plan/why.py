@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+import numpy as np
+
+from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership
 from kafka_assignors.plan.rounds import Hold
@@ -23,6 +26,7 @@ class Reason(str, Enum):
 
     KEPT = "kept"
     MOVED = "moved for balance"
+    NEARER = "moved to a rack with a replica"
     DEALT = "dealt in order"
     OWNER_GONE = "owner gone"
     OWNER_UNSUBSCRIBED = "owner no longer subscribes"
@@ -81,7 +85,7 @@ def explain(
         departed: members known to have left, with what they owned; without them a partition nobody claims
             counts as one that had no owner.
         in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
-            has balance as a reason.
+            has balance, or a rack, as a reason.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
@@ -98,6 +102,7 @@ def explain(
     unowned = frozenset(partitions) - owner.keys()
     claimed = _newest_claims(group.members, unowned)
     had = _newest_claims(departed, unowned)
+    nearer = _nearer(group, claims, target)
 
     def reason(at: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
         if member_id is None:
@@ -105,7 +110,9 @@ def explain(
         if at in owner:
             if owner[at] == member_id:
                 return Reason.KEPT, ()
-            return Reason.DEALT if in_order else Reason.MOVED, (owner[at],)
+            if in_order:
+                return Reason.DEALT, (owner[at],)
+            return Reason.NEARER if at in nearer else Reason.MOVED, (owner[at],)
         if claimants := claimed.get(at):
             # An only claim that does not make an owner is that of a member which may not have it any more.
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
@@ -115,6 +122,16 @@ def explain(
         Why(*at, to.get(at), *reason(at, to.get(at)), blocked.get(at) if now.get(at) != to.get(at) else None)
         for at in partitions
     ]
+
+
+def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
+    """What goes from an owner in no rack of a replica to one that is in such a rack."""
+    before = group.near(claims.owner)
+    if before is None:
+        return frozenset()
+    after = group.near(Assignment.of(group, target).owners)
+    moved = (claims.owner != NOBODY) & ~before & after
+    return frozenset(group.at(partition) for partition in np.flatnonzero(moved).tolist())
 
 
 def _newest_claims(

@@ -106,13 +106,17 @@ def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
 
 def consume(
     stop: threading.Event,
+    *,
     strategies: Sequence[type],
     listener_type: Callable[[KafkaConsumer], Any] | None,
     topics: Sequence[str],
     poll_ms: int = 50,
+    options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> None:
     """Poll, and report every change, until told to stop; then close."""
+    if options:  # configured here: classes made on the way cannot be sent to a process
+        strategies = [cast("type[Assignor]", strategy).configured(**options) for strategy in strategies]
     consumer = KafkaConsumer(
         partition_assignment_strategy=list(strategies), enable_auto_commit=False, **settings
     )

@@ -222,7 +222,7 @@ class Group:
             strategies: its ``partition_assignment_strategy``.
             topics: what it subscribes to; all topics of the group by default.
             listener: an ``OwnershipListener``, which the member tells what it has processed.
-            consumer: more settings of the ``KafkaConsumer``.
+            consumer: more settings of the ``KafkaConsumer``; ``options`` are those of its strategies.
         """
         settings = {
             "strategies": strategies,

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
+
+from tests import oracle
 
 # No deadline: the machines are shared, and how long a plan takes is the benchmark's business.
 settings.register_profile("laws", max_examples=200, deadline=None)
 settings.load_profile("laws")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many plans the oracle has judged, and how."""
+    if oracle.scored:
+        judged = ", ".join(f"{count:,} by {how}" for how, count in sorted(oracle.scored.items()))
+        terminalreporter.write_line(f"oracle: {sum(oracle.scored.values()):,} optima: {judged}")

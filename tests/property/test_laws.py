@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.plan import (
@@ -37,6 +37,7 @@ any_group = st.one_of(groups(), groups(equal=True), settled_groups(), settled_gr
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group)
 def test_valid(planner: Planner, group: Group) -> None:
     """Every partition somebody subscribes to has exactly one owner, who subscribes to it; nothing else."""
@@ -49,6 +50,7 @@ def test_valid(planner: Planner, group: Group) -> None:
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group, seed=st.integers(0, 2**32))
 def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
     """Any order of members, topics, dicts and sets gives the same plan."""
@@ -56,6 +58,7 @@ def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group)
 def test_ascending(planner: Planner, group: Group) -> None:
     """A member's partitions of a topic are in order, and no topic is there without partitions."""
@@ -64,6 +67,7 @@ def test_ascending(planner: Planner, group: Group) -> None:
 
 
 @every_planner
+@settings(max_examples=80)  # for each of the planners
 @given(group=any_group)
 def test_calm(planner: Planner, group: Group) -> None:
     """Planning again with nothing changed changes nothing."""
@@ -71,6 +75,7 @@ def test_calm(planner: Planner, group: Group) -> None:
     assert planner(next_generation(group, assignment, 9)) == assignment
 
 
+@settings(max_examples=500)
 @given(
     group=st.one_of(
         groups(max_members=3, max_topics=3, max_partitions=2),
@@ -78,11 +83,12 @@ def test_calm(planner: Planner, group: Group) -> None:
     )
 )
 def test_sticky_is_the_best_of_all_plans(group: Group) -> None:
-    """Fair, then sticky, then spread: no assignment at all scores better (every one is tried)."""
+    """Fair, then near, then sticky, then spread: no assignment at all scores better (every one is tried)."""
     plan = PLANNERS["sticky"](group)
     assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_trying(group)
 
 
+@settings(max_examples=500)
 @given(group=any_group)
 def test_sticky_is_the_best_by_flow(group: Group) -> None:
     """The same against an exact network simplex, on larger groups."""
@@ -96,6 +102,7 @@ def test_fair_is_as_fair_and_spread(group: Group) -> None:
     fresh = Group(
         tuple(m for m in next_generation(group, {m.member_id: {} for m in group.members}, 0).members),
         group.topics,
+        group.racks,
     )
     plan = plan_fair(group)
     assert oracle.score(fresh, oracle.by_partition(plan)) == oracle.best_by_flow(fresh)

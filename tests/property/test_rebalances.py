@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -22,16 +23,22 @@ class CooperativeGroup(RuleBasedStateMachine):
         self.subscribed: dict[str, frozenset[str]] = {}
         self.owned: dict[str, dict[str, list[int]]] = {}
         self.since: dict[str, int] = {}
+        self.rack: dict[str, str | None] = {}
+        self.racks: dict[str, list[frozenset[str]]] = {}
         self.gone: list[tuple[str, frozenset[str], dict[str, list[int]], int]] = []
         self.joined = 0
 
-    @initialize(counts=st.lists(st.integers(0, 6), min_size=3, max_size=3))
-    def create_topics(self, counts: list[int]) -> None:
+    @initialize(counts=st.lists(st.integers(0, 6), min_size=3, max_size=3), racks=st.booleans())
+    def create_topics(self, counts: list[int], racks: bool) -> None:
+        """With replicas in two of three racks, by turns; or in no rack that is known."""
         self.topics = dict(zip(TOPICS, counts, strict=True))
+        turns = [frozenset("xy"), frozenset("yz"), frozenset("zx"), frozenset("y")]
+        self.racks = dict.fromkeys(TOPICS, turns * 20) if racks else {}
 
-    @rule(topics=subscriptions)
-    def joins(self, topics: frozenset[str]) -> None:
+    @rule(topics=subscriptions, rack=st.sampled_from(("x", "y", None)))
+    def joins(self, topics: frozenset[str], rack: str | None) -> None:
         self.joined += 1
+        self.rack[f"m{self.joined}"] = rack
         self._add(f"m{self.joined}", topics, {}, -1)
 
     @precondition(lambda self: len(self.subscribed) > 1)
@@ -71,10 +78,18 @@ class CooperativeGroup(RuleBasedStateMachine):
     def _group(self) -> Group:
         return Group(
             tuple(
-                Member(name, topics, self.owned[name], self.since[name], holds=bool(self.owned[name]))
+                Member(
+                    name,
+                    topics,
+                    self.owned[name],
+                    self.since[name],
+                    rack=self.rack[name],
+                    holds=bool(self.owned[name]),
+                )
                 for name, topics in self.subscribed.items()
             ),
             self.topics,
+            self.racks,
         )
 
     def _settle(self) -> None:
@@ -116,3 +131,4 @@ class CooperativeGroup(RuleBasedStateMachine):
 
 
 TestCooperativeGroup = CooperativeGroup.TestCase
+TestCooperativeGroup.settings = settings(max_examples=60)  # each is a life of fifty changes

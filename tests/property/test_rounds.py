@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.plan import Group, Member, TopicPartition, plan_sticky, resolve, this_round
 from tests import oracle
-from tests.builders import TOPICS, groups, settled_groups
+from tests.builders import TOPICS, groups, next_generation, settled_groups
 
 joining = st.one_of(groups(), settled_groups(), settled_groups(equal=True))
 
@@ -54,13 +54,7 @@ def test_two_rounds_settle_a_group(group: Group) -> None:
     claims = resolve(group)
     target = plan_sticky(group, claims)
     first, _held = this_round(group, claims, target)
-    again = Group(
-        tuple(
-            Member(m.member_id, m.topics, first[m.member_id], 9, m.instance_id, holds=True)
-            for m in group.members
-        ),
-        group.topics,
-    )
+    again = next_generation(group, first, 9, holds=True)
     claims = resolve(again)
     second, held = this_round(again, claims, plan_sticky(again, claims))
     assert not held
@@ -79,7 +73,7 @@ def test_a_zombie_is_as_good_as_new(group: Group, topics: frozenset[str], data: 
         stale.setdefault(tp.topic, []).append(tp.partition)
 
     def first_round(newcomer: Member) -> object:
-        joined = Group((*group.members, newcomer), group.topics)
+        joined = Group((*group.members, newcomer), group.topics, group.racks)
         claims = resolve(joined)
         return this_round(joined, claims, plan_sticky(joined, claims))
 

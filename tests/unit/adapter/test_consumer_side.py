@@ -19,8 +19,8 @@ from kafka_assignors import (
     RangeAssignor,
 )
 from kafka_assignors.adapter import convert
-from kafka_assignors.adapter.consumer_side import is_closing, runs_cooperative
-from tests.joining import own
+from kafka_assignors.adapter.consumer_side import is_closing, replicas, runs_cooperative
+from tests.joining import cluster, own
 from tests.unit.adapter.conftest import MakeConsumer
 
 
@@ -193,3 +193,11 @@ def test_what_another_strategy_of_the_list_assigned_is_history_too(
 @pytest.mark.parametrize("part", ["_commit_offsets_sync_async", "_generation", "_rebalance_protocol"])
 def test_what_the_listener_relies_on_is_there(part: str, consumer: MakeConsumer) -> None:
     assert hasattr(consumer(RangeAssignor)._coordinator, part)
+
+
+def test_the_metadata_has_the_replicas_of_all_partitions_at_hand() -> None:
+    """In the broker's order; without a question for each partition and broker."""
+    known = cluster({"t": 3}, (None, None, None), {"t": [[2, 0], [1], []]})
+    known.is_replica_node = None
+    assert replicas(known, "t", 4) == [(2, 0), (1,), (), ()]
+    assert replicas(known, "gone", 1) == [()]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kafka.errors import CoordinatorNotAvailableError, GroupAuthorizationFailedError
 
-from kafka_assignors.cli.live_group import describe, members_of, partition_counts
+from kafka_assignors.cli.live_group import describe, members_of, partition_counts, replica_racks
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Member
 
@@ -177,3 +177,25 @@ def test_a_topic_one_may_not_see_is_said() -> None:
     """Left out, the plan would look fine and be wrong."""
     with pytest.raises(GroupError, match="topic 'secret': TopicAuthorizationFailedError"):
         partition_counts([{"name": "secret", "error_code": 29, "partitions": []}])
+
+
+def test_racks_of_replicas_are_those_of_their_brokers() -> None:
+    """By number, whatever order the broker tells them in; racks in which no member is do not matter."""
+    topics: list[dict[str, Any]] = [
+        {
+            "name": "t",
+            "partitions": [
+                {"partition_index": 1, "replica_nodes": [2, 3]},
+                {"partition_index": 0, "replica_nodes": [1, 2]},
+            ],
+        },
+        {"name": "gone", "partitions": []},
+    ]
+    brokers: list[dict[str, Any]] = [
+        {"broker_id": 1, "rack": "a"},
+        {"broker_id": 2, "rack": "b"},
+        {"broker_id": 3, "rack": None},
+    ]
+    assert replica_racks(topics, brokers, {"a", "b"})["t"] == [frozenset("ab"), frozenset("b")]
+    assert replica_racks(topics, brokers, {"a"})["t"] == [frozenset("a"), frozenset()]
+    assert replica_racks(topics, brokers, {"c"}) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,47 @@ def test_the_json_is_version_1_to_the_last_field() -> None:
             )
         ],
     }
+
+
+IN_RACKS: dict[str, Any] = {
+    "topics": {"orders": 4},
+    "racks": {"orders": [["b"], ["a"], ["a", "b"]]},
+    "members": [
+        {"id": "c1", "rack": "a", "owned": [["orders", p] for p in range(4)], "generation": 5},
+        {"id": "c2", "rack": "b"},
+    ],
+}
+
+
+def test_with_racks_it_says_who_is_near_and_why() -> None:
+    """orders-2 is near to both, and of orders-3 no rack is known: neither moves for a rack."""
+    found = planned("--strategy", "sticky", problem=IN_RACKS)
+    assert found["assignment"] == {"c1": [["orders", 1], ["orders", 2]], "c2": [["orders", 0], ["orders", 3]]}
+    assert found["metrics"]["near"] == 3
+    assert [why["reason"] for why in found["why"]] == [
+        *("moved to a rack with a replica: c1", "kept", "kept", "moved for balance: c1"),
+    ]
+
+
+def test_with_racks_the_table_says_who_is_near() -> None:
+    shown = call("--strategy", "sticky", problem=IN_RACKS).stdout
+    assert "\nin a rack with a replica 3\n" in shown
+    assert "1 moved to a rack with a replica" in shown
+    assert re.search(r"^c1 +2 +2 +0 +2$", shown, re.MULTILINE)
+    assert "replica" not in call().stdout
+
+
+@pytest.mark.parametrize("words", [("--strategy", "range"), ("--strategy", "sticky"), ("--compare",)])
+def test_a_strategy_that_does_not_plan_by_racks_says_so(words: tuple[str, ...]) -> None:
+    unused = words[1:] == ("range",)
+    assert ("note: strategy 'range' does not use racks" in call(*words, problem=IN_RACKS).stderr) == unused
+    assert "racks" not in call(*words).stderr
+
+
+def test_who_joins_is_in_no_rack() -> None:
+    found = planned("--strategy", "sticky", "--without", "c2", "--join", "1", problem=IN_RACKS)
+    assert found["metrics"]["near"] == 2
+    assert found["assignment"]["c1"] == [["orders", 1], ["orders", 2]]
 
 
 def test_an_eager_strategy_gives_everything_at_once() -> None:

@@ -29,6 +29,7 @@ EVERYTHING = {
             "priority": 10,
         }
     ],
+    "racks": {"orders": [["zone-a", "zone-b"], [], ["zone-b"]]},
     "lags": {"orders": [100000, 60000, 50000]},
 }
 
@@ -55,6 +56,7 @@ def test_every_field_is_read() -> None:
                 ),
             ),
             {"orders": 12, "payments": 6},
+            {"orders": (frozenset({"zone-a", "zone-b"}), frozenset(), frozenset({"zone-b"}))},
         ),
         strategy="sticky",
         options={"rack": "a"},
@@ -100,7 +102,7 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"version": None}, "version: expected a whole number, got null"),
         ({"strategy": 7}, "strategy: expected a non-empty text, got 7"),
         ({"options": []}, "options: expected an object, got []"),
-        ({"topic": {}}, "topic: unknown, there is version, strategy, options, topics, members, lags"),
+        ({"topic": {}}, "topic: unknown, there is version, strategy, options, topics, members, racks, lags"),
         ({"topics": ["orders"]}, 'topics: expected an object, got ["orders"]'),
         ({"topics": {"orders": "12"}}, 'topics.orders: expected a whole number, got "12"'),
         ({"topics": {"orders": 1.0}}, "topics.orders: expected a whole number, got 1.0"),
@@ -143,6 +145,18 @@ def a_member(**fields: object) -> dict[str, object]:
         (
             a_member(holds=True),
             "members[2].holds: unknown, there is id, instance_id, rack, topics, owned, generation, priority",
+        ),
+        ({"racks": []}, "racks: expected an object, got []"),
+        ({"racks": {"orders": [["a"]]}}, "racks.orders: there is no such topic in topics"),
+        ({"topics": {"a": 1}, "racks": {"a": "b"}}, 'racks.a: expected an array, got "b"'),
+        ({"topics": {"a": 1}, "racks": {"a": ["b"]}}, 'racks.a[0]: expected an array, got "b"'),
+        (
+            {"topics": {"a": 2}, "racks": {"a": [["b"], ["b", ""]]}},
+            'racks.a[1][1]: expected a non-empty text, got ""',
+        ),
+        (
+            {"topics": {"a": 1}, "racks": {"a": [[], []]}},
+            "racks.a: racks of 2 partitions, and there are 1",
         ),
         ({"lags": {"orders": [1]}}, "lags.orders: there is no such topic in topics"),
         ({"topics": {"a": 1}, "lags": {"a": 5}}, "lags.a: expected an array, got 5"),
@@ -203,6 +217,9 @@ def test_any_value_in_any_place_is_read_or_refused(data: st.DataObject) -> None:
                 *((problem, name) for name in problem),
                 *((problem["members"][0], name) for name in problem["members"][0]),
                 (problem["topics"], "orders"),
+                (problem["racks"], "orders"),
+                (problem["racks"]["orders"], 1),
+                (problem["racks"]["orders"][0], 0),
                 (problem["lags"], "orders"),
                 (problem["lags"]["orders"], 0),
                 (problem["members"][0]["owned"], 1),

@@ -14,10 +14,14 @@ topics = {f"topic-{i}": rng.randint(0, 9) for i in range(8)}
 def some(count):
     return rng.sample(sorted(topics), count)
 members = tuple(
-    Member(f"m{i}", frozenset(some(5)), {t: (0, 1) for t in some(3)}, i % 3) for i in range(6)
+    Member(f"m{i}", frozenset(some(5)), {t: (0, 1) for t in some(3)}, i % 3, rack=f"zone-{i % 4}")
+    for i in range(6)
 )
-group = Group(members, topics)
-print(plan_sticky(group, resolve(group)), plan_fairest_sticky(group, resolve(group)))
+def replicas():
+    return frozenset(f"zone-{rng.randint(0, 4)}" for _ in "12")
+racks = {t: [replicas() for _ in range(n)] for t, n in topics.items()}
+for group in Group(members, topics), Group(members, topics, racks):
+    print(plan_sticky(group, resolve(group)), plan_fairest_sticky(group, resolve(group)))
 """
 
 
@@ -34,4 +38,6 @@ def test_six_hash_seeds_one_plan() -> None:
         for seed in range(6)
     }
     assert len(plans) == 1
-    assert "topic-0" in plans.pop()
+    without, within = plans.pop().splitlines()
+    assert "topic-0" in without
+    assert within != without

@@ -25,5 +25,34 @@ def test_measure() -> None:
     )
     plan = {"a": {"t0": [0, 1]}, "b": {"t1": [0]}}
     assert measure(group, resolve(group), Assignment.of(group, plan)) == Metrics(
-        members=2, partitions=3, kept=1, moved=1, spread=2, balance_score=1
+        members=2, partitions=3, kept=1, moved=1, spread=2, balance_score=1, near=None
     )
+
+
+def test_near_are_those_with_a_replica_in_their_members_rack() -> None:
+    """Not those nobody has, of which no rack is known, or whose member does not say where it is."""
+    group = Group(
+        (
+            member("a", ["t0"], rack="x"),
+            member("b", ["t0"], rack="y"),
+            member("c", ["t0"]),
+        ),
+        {"t0": 6, "t1": 1},
+        {
+            "t0": [frozenset("x"), frozenset("xy"), frozenset("x"), frozenset("x"), frozenset()],
+            "t1": [frozenset("x")],
+            "gone": [frozenset("x")],
+        },
+    )
+    plan = {"a": {"t0": [0, 4, 5]}, "b": {"t0": [1, 2]}, "c": {"t0": [3]}}
+    assert measure(group, resolve(group), Assignment.of(group, plan)).near == 2
+
+
+@pytest.mark.parametrize("known", ["members", "replicas"])
+def test_without_racks_on_both_sides_nothing_is_near_or_away(known: str) -> None:
+    group = Group(
+        (member("a", rack="x" if known == "members" else None),),
+        {"t0": 1},
+        {"t0": [frozenset("x")]} if known == "replicas" else {},
+    )
+    assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0]}})).near is None

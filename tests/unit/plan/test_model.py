@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import Group, seniority
+from kafka_assignors.plan import NOBODY, Group, seniority
 from tests.builders import member
 
 
@@ -46,3 +46,23 @@ def test_who_subscribes_to_what() -> None:
     """A topic that does not exist is nowhere."""
     group = Group((member("a", ["t", "gone"]), member("b", ["u"]), member("c", ["t", "u"])), {"t": 1, "u": 0})
     assert group.subscribed.tolist() == [[True, False, True], [False, True, True]]
+
+
+def test_racks_are_told_apart_as_sets() -> None:
+    """Partitions of which nothing is known have none; what is said beyond the last one counts for nothing."""
+    group = Group(
+        (member("a", rack="x"), member("b")),
+        {"t": 3, "u": 1},
+        {"t": [frozenset("xy"), frozenset("yx")], "u": [frozenset("x"), frozenset("z")]},
+    )
+    by_partition, sets = group.rack_sets
+    assert [sets[i] for i in by_partition] == [frozenset("xy"), frozenset("xy"), frozenset(), frozenset("x")]
+    assert frozenset("z") not in sets
+    assert group.in_racks is not None
+    assert group.in_racks[by_partition].tolist() == [
+        [True, False],
+        [True, False],
+        [False, False],
+        [True, False],
+    ]
+    assert group.near(np.array([0, 1, 0, NOBODY], np.int32)) is not None

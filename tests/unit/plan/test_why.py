@@ -24,7 +24,7 @@ from kafka_assignors.plan import (
     this_round,
 )
 from tests.builders import groups, member
-from tests.oracle import by_partition, owners
+from tests.oracle import by_partition, lots, owners, wanted
 
 
 def why(
@@ -50,6 +50,40 @@ def test_kept() -> None:
 def test_moved_names_who_had_it() -> None:
     group = Group((member("a", owned={"t0": [0]}), member("b")), {"t0": 1})
     assert only(group, {"a": {}, "b": {"t0": [0]}}) == Why("t0", 0, "b", Reason.MOVED, ("a",))
+
+
+NEAR_B = {"t0": [frozenset("y")] * 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("x", "y", Reason.NEARER),
+        (None, "y", Reason.NEARER),
+        ("y", "y", Reason.MOVED),
+        ("y", "x", Reason.MOVED),
+        ("x", "x", Reason.MOVED),
+        ("x", None, Reason.MOVED),
+    ],
+)
+def test_what_comes_into_a_rack_with_a_replica_says_so(
+    old: str | None, new: str | None, reason: Reason
+) -> None:
+    """Only from a member that is in none; in order nothing moves for a rack."""
+    group = Group((member("a", owned={"t0": [0]}, rack=old), member("b", rack=new)), {"t0": 1}, NEAR_B)
+    target = {"a": {}, "b": {"t0": [0]}}
+    assert only(group, target) == Why("t0", 0, "b", reason, ("a",))
+    (in_order,) = why(group, target, in_order=True)
+    assert in_order.reason is Reason.DEALT
+
+
+def test_what_becomes_free_goes_near_for_other_reasons() -> None:
+    """It had no owner; and what stays is kept, near or not."""
+    group = Group((member("a", owned={"t0": [0]}, rack="x"), member("b", rack="y")), {"t0": 2}, NEAR_B)
+    assert [w.reason for w in why(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})] == [
+        Reason.KEPT,
+        Reason.NO_OWNER,
+    ]
 
 
 def test_a_strategy_that_looks_at_no_history_moves_nothing_for_balance() -> None:
@@ -142,7 +176,10 @@ def test_reasons_agree_with_an_independent_reading_of_the_claims(group: Group) -
         at = TopicPartition(one.topic, one.partition)
         assert one.member_id == to.get(at)
         assert (one.reason is Reason.KEPT) == (at in had and had[at] == to.get(at))
-        assert (one.reason is Reason.MOVED) == (at in had and at in to and had[at] != to[at])
+        moved = one.reason in {Reason.MOVED, Reason.NEARER}
+        assert moved == (at in had and at in to and had[at] != to[at])
+        if moved and (near := lots(group)[at].near) != set(wanted(group)[at]):
+            assert (one.reason is Reason.NEARER) == (to[at] in near and had[at] not in near)
         assert (one.reason is Reason.NOBODY_SUBSCRIBES) == (at not in to)
 
 
