@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from kafka.cluster import ClusterMetadata
@@ -29,6 +30,7 @@ from kafka_assignors.plan import (
     Hold,
     Member,
     Ownership,
+    explain,
     measure,
     plan_range,
     resolve,
@@ -277,7 +279,8 @@ class Assignor(AbstractPartitionAssignor):
         if self.options.on_plan is None:
             return
         try:
-            self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds))
+            why = partial(explain, group, claims, target, given, tuple(self._held), in_order=self.in_order)
+            self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds, why))
         except Exception:
             # The user's callback runs inside the group's rebalance, which goes on without it.
             log.exception("%s: on_plan failed", self.name)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from kafka.errors import KafkaConfigurationError
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.plan import Assignment, Metrics
+from kafka_assignors.plan import Assignment, Metrics, Why
 
 __all__ = ["ConfigurationError", "Options", "PlanReport", "parse"]
 
@@ -31,6 +31,8 @@ class PlanReport:
         assignment: what is given out in this round; less than ``target`` while members still hold something.
         metrics: of ``target``.
         milliseconds: from the members' subscriptions to the plan.
+        why: makes a reason for each partition, by topic and number; only made when called, as it takes
+            longer than the plan.
     """
 
     strategy: str
@@ -38,6 +40,7 @@ class PlanReport:
     assignment: Assignment
     metrics: Metrics
     milliseconds: float
+    why: Callable[[], list[Why]]
 
 
 @dataclass(frozen=True, slots=True)

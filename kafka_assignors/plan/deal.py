@@ -11,12 +11,16 @@ from kafka_assignors.plan.model import NOBODY, Group
 
 __all__ = ["Lots", "deal"]
 
+_MOST_CELLS = 2**24
+"""Of a matrix by racks: it takes 80 bytes a cell, and a leader must not run out of memory for locality."""
+
 
 class Lots:
     """The rows of the matrix: lots of partitions that nobody can tell apart but by their owner.
 
     A lot is a topic, or with racks those of its partitions that are near the same subscribers: up to seven
-    lots with three racks, nearly one a partition with thirty.  Who subscribes to nothing takes no part: it
+    lots with three racks, nearly one a partition with thirty (where that would be too many, racks are left
+    out).  Who subscribes to nothing takes no part: it
     must not change what the others get, not even in a tie.
 
     Args:
@@ -69,6 +73,8 @@ class Lots:
         of, sets = self.group.rack_sets
         keys = self.lot * len(sets) + of[self.partitions]
         pairs, first, pair = np.unique(keys, return_index=True, return_inverse=True)
+        if len(pairs) * len(self.players) > _MOST_CELLS:
+            return
         row, racks = np.divmod(pairs, len(sets))
         may = self.group.subscribed[np.ix_(self.topics, self.players)][row]
         near = in_racks[np.ix_(racks, self.players)] & may

@@ -174,6 +174,7 @@ def test_on_plan_gets_the_plan_and_its_metrics() -> None:
     assert report.target == {"a": {"t": [0]}, "b": {"t": [1]}}
     assert report.assignment == plan == {"a": {"t": [0]}, "b": {}}
     assert (report.metrics.kept, report.metrics.moved) == (1, 1)
+    assert [str(why) for why in report.why()] == ["kept", "moved for balance: a; waits for revocation by a"]
 
 
 def test_a_failing_on_plan_does_not_stop_the_group(caplog: pytest.LogCaptureFixture) -> None:

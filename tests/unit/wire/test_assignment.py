@@ -1,0 +1,25 @@
+"""Assignments as bytes; Java's golden ones are in tests/golden."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors.wire import assignment
+
+PLANS: list[dict[str, list[int]]] = [
+    {},
+    {"t": [0]},
+    {"t": [0, 2, 5], "übung": [7]},
+    {f"topic-{i}": list(range(i + 1)) for i in range(20)},
+]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=len)
+@pytest.mark.parametrize("user_data", [b"", b"\x00\x01"])
+def test_the_bytes_are_kafka_pythons(plan: dict[str, list[int]], user_data: bytes) -> None:
+    numbers = np.array([p for mine in plan.values() for p in mine], np.int64)
+    bounds = np.append(0, np.cumsum([len(mine) for mine in plan.values()], dtype=np.int64))
+    ours = assignment.encode([assignment.topic_header(t) for t in plan], numbers, bounds, user_data)
+    assert ours == ConsumerProtocolAssignment(0, list(plan.items()), user_data).encode()
