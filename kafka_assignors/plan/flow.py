@@ -16,6 +16,9 @@ __all__ = ["Labels", "Phase"]
 _SPARSE = 16
 """A row of which fewer than one cell in so many can be is read cell by cell."""
 
+_SMALL = 4096
+"""A matrix of which to read whole rows is faster than to look for cells."""
+
 
 class Labels:
     """A label for every node, 0 unless told otherwise, and the arcs' power to lower them."""
@@ -54,7 +57,7 @@ class Labels:
             value = _lowest(value, self._net.add, self.topic, topics, self._net.edges.of_topics)
         if hub:
             value = np.minimum(value, self._net.shrink + self._net.kind(self.hub))
-        fallen = np.flatnonzero(value < self.member)
+        fallen = (value < self.member).nonzero()[0]
         self.member = value
         return fallen
 
@@ -63,7 +66,7 @@ class Labels:
         if not len(members):
             return members
         value = _lowest(self.topic, self._net.take, self.member, members, self._net.edges.of_members)
-        fallen = np.flatnonzero(value < self.topic)
+        fallen = (value < self.topic).nonzero()[0]
         self.topic = value
         return fallen
 
@@ -97,6 +100,8 @@ def _lowest(
     """What ``value`` falls to by the arcs of some rows of a matrix of costs."""
     if len(rows) == len(costs):
         return np.minimum(value, (costs + labels[:, None]).min(axis=0))
+    if costs.size <= _SMALL:
+        return np.minimum(value, (costs[rows] + labels[rows, None]).min(axis=0))
     places, columns = edges(rows)
     if _SPARSE * len(columns) > len(rows) * costs.shape[1]:
         return np.minimum(value, (costs[rows] + labels[rows, None]).min(axis=0))
@@ -233,9 +238,9 @@ class Phase:
         if here == net.hub or here < net.topics:
             cost = net.shrink if here == net.hub else net.add[here]
             free = (cost + net.kind(label) == labels.member) & (member_layer == following)
-            return [net.topics + member for member in np.flatnonzero(free).tolist()[::-1]]
+            return [net.topics + member for member in free.nonzero()[0].tolist()[::-1]]
         free = (net.take[here - net.topics] + net.kind(label) == labels.topic) & (topic_layer == following)
-        arcs: list[int] = np.flatnonzero(free).tolist()[::-1]
+        arcs: list[int] = free.nonzero()[0].tolist()[::-1]
         if self._layer[net.hub] == following and self._is_free(here, net.hub):
             arcs.append(net.hub)
         return arcs

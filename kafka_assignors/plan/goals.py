@@ -126,11 +126,28 @@ class Moved(Goal):
         return (shares >= self._owned[at]) + 0
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
-        rows, members = shares.shape
-        return Potentials(np.zeros(rows, np.int64), np.ones(members, np.int64), 1)
+        gives, gets = self._sides(shares)
+        hub = int(self._is_dear(gives, loads))
+        # Who only gives has 0, who only gets has 1, who does neither goes with the hub.
+        member = np.where(gives & ~gets, 0, np.where(gets, 1, hub))
+        return Potentials(np.zeros(len(shares), np.int64), member, hub)
 
     def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
-        return bool((shares >= self._owned).all())
+        gives, gets = self._sides(shares)
+        if not gives.any():
+            return True
+        if (gives & gets).any() or int(loads.max()) - int(loads.min()) > 1:
+            return False
+        # With a price of 0 nobody may let its load shrink only because it gets something.
+        return self._is_dear(gives, loads) or not (gets & (loads > loads.min())).any()
+
+    def _sides(self, shares: Matrix) -> tuple[Mask, Mask]:
+        """Who has less of something than it owned, and who has more of something."""
+        return (shares < self._owned).any(axis=0), (shares > self._owned).any(axis=0)
+
+    def _is_dear(self, gives: Mask, loads: Vector) -> bool:
+        """Whether the hub may have a price of 1: nobody that gives could let its load grow instead."""
+        return not (gives & (loads == loads.min())).any()
 
 
 class Spread(Goal):

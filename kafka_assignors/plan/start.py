@@ -8,6 +8,9 @@ from kafka_assignors.plan.goals import Matrix, Problem, Vector
 
 __all__ = ["first_shares"]
 
+_FEW = 256
+"""Units times members that are looked through one by one."""
+
 _PATIENCE = 8
 """Donors without anything to give that a member asks before it gives up."""
 
@@ -85,6 +88,9 @@ def _pour(units: int, who: Vector, row: Vector, loads: Vector, limits: Vector | 
     members = np.flatnonzero(who)
     if not units or not len(members):
         return units
+    if units * len(members) <= _FEW and limits is None:
+        _deal(units, members, row, loads)
+        return 0
     had, load = row[members], loads[members]
     room = np.maximum(-(-(int(had.sum()) + units) // len(members)) - had, 0)
     if limits is not None:
@@ -92,17 +98,30 @@ def _pour(units: int, who: Vector, row: Vector, loads: Vector, limits: Vector | 
     low, high = int(load.min()), int((load + room).max())
     while low < high:  # the highest level all can be raised to
         level = (low + high + 1) // 2
-        if int(np.clip(level - load, 0, room).sum()) <= units:
+        if int(np.minimum(np.maximum(level - load, 0), room).sum()) <= units:
             low = level
         else:
             high = level - 1
-    more = np.clip(low - load, 0, room)
+    more = np.minimum(np.maximum(low - load, 0), room)
     next_up = np.flatnonzero((load + more == low) & (more < room))
     # On a tie the smaller share of the topic goes first, then seniority.
     more[next_up[np.argsort((had + more)[next_up], kind="stable")[: units - int(more.sum())]]] += 1
     row[members] += more
     loads[members] += more
     return units - int(more.sum())
+
+
+def _deal(units: int, members: Vector, row: Vector, loads: Vector) -> None:
+    """As ``_pour``, one by one: what takes numpy tens of microseconds whatever the size."""
+    had, load = row[members].tolist(), loads[members].tolist()
+    even = -(-(sum(had) + units) // len(had))
+    for _ in range(units):
+        _, _, at = min(
+            (n, share, i) for i, (n, share) in enumerate(zip(load, had, strict=True)) if share < even
+        )
+        had[at] += 1
+        load[at] += 1
+    row[members], loads[members] = had, load
 
 
 def _level(problem: Problem, shares: Matrix, loads: Vector, quotas: Vector) -> None:
