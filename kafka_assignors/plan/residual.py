@@ -11,6 +11,7 @@ there.  So the next goal may use just those arcs, which makes the whole lexicogr
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,16 +77,22 @@ class Residual:
         self.topics, self.members = shares.shape
         self.hub = self.topics + self.members
         self.step = 1
-        self.edges = Edges(problem.subscribed)
-        self._even = -(-problem.supply // np.maximum(problem.subscribed.sum(axis=1), 1))
         self._settled: list[tuple[Goal, Potentials]] = []
-        self._open = problem.subscribed.copy()
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The cells that may hold something, as lists."""
+        return Edges(self.problem.subscribed)
+
+    @cached_property
+    def _even(self) -> Vector:
+        """The larger share of each topic if it were spread evenly."""
+        even: Vector = -(-self.problem.supply // np.maximum(self.problem.subscribed.sum(axis=1), 1))
+        return even
 
     def settled(self, goal: Goal, proof: Potentials) -> None:
         """From now on nothing may cost anything in ``goal``."""
         self._settled.append((goal, proof))
-        if goal.fixed:
-            self._open &= proof.topic[:, None] - proof.member + goal.cell(self.shares, ALL) == 0
 
     def price(self, goal: Goal, step: int = 1) -> None:
         """Lay out the costs of all arcs, a unit's on average where pushes are of ``step`` units.
@@ -95,8 +102,11 @@ class Residual:
         self.goal, self.step = goal, step
         more = goal.cell(self.shares, ALL) + step - 1
         less = goal.cell(self.shares - 1, ALL) - step + 1
-        may_add = self._open.copy()
-        may_take = self._open & (self.shares > self.problem.floor)
+        may_add = self.problem.subscribed.copy()
+        for done, proof in self._settled:
+            if done.fixed:
+                may_add &= proof.topic[:, None] - proof.member + done.cell(self.shares, ALL) == 0
+        may_take = may_add & (self.shares > self.problem.floor)
         if step > 1:
             wanted, beyond = self.problem.owned - self.shares, self.shares - self.problem.owned
             may_add &= (wanted <= 0) | (wanted >= step)
