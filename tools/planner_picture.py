@@ -64,23 +64,25 @@ def draw(trace: Trace) -> str:
             fair.shares,
             trace.first,
             740,
-            ("After goal 1, fair", f"squares {after}; goal 2, sticky: {second}"),
+            ("After fair", f"squares {after}; sticky: {second}"),
         ),
         *_matrix(
             trace,
             spread.shares,
             sticky.shares,
             1090,
-            ("After goal 3, spread", f"kept {kept} of {trace.problem.owned.sum()}: the plan"),
+            ("After spread", f"kept {kept} of {trace.problem.owned.sum()}: the plan"),
         ),
         *_to_the_next(334, "start.py"),
         *_to_the_next(684, "path 1"),
         *_to_the_next(1034, "path 2"),
-        *_network(40, f"Goal 1, fair: path 1 among {fair.open} open arcs", fair),
-        *_under(40, fair, f"squares of the loads {before} {ARROW} {after}"),
+        *_network(
+            40, f"Fair, by balance: path 1 among {len(fair.phases[0].arcs)} arcs that cost nothing", fair
+        ),
+        *_under_balance(40, trace, f"squares of the loads {before} {ARROW} {after}"),
         *_network(
             725,
-            f"Goal 3, spread: path 2 among the {len(spread.phases[0].arcs)} arcs goals 1 and 2 left open",
+            f"Spread, by phases: path 2 among the {len(spread.phases[0].arcs)} arcs left open",
             spread,
         ),
         *_under(725, spread, f"squares of the shares {shares_before} {ARROW} {shares_after}"),
@@ -178,7 +180,10 @@ def _network(left: float, title: str, step: Step) -> Iterator[str]:
         yield _line(nodes, arc, look)
     for arc in path:
         yield _line(nodes, arc, f'stroke="{PATH}" stroke-width="3.6" marker-end="url(#path)"')
+    linked = {end for arc in phase.arcs for end in (arc.here, arc.there)}
     for name, node in nodes.items():
+        if name not in linked:  # balance does without the hub
+            continue
         yield from _node(node, name, phase.prices[name], phase.excess.get(name, 0))
     for arc, color in [*((arc, USED) for arc in step.used_up), *((arc, PATH) for arc in path)]:
         at = _on(nodes, arc)
@@ -251,7 +256,7 @@ def _on(nodes: dict[str, Node], arc: Arc) -> Point:
 
 
 def _under(left: float, step: Step, effect: str) -> Iterator[str]:
-    """The arithmetic of a network."""
+    """The arithmetic of a circle."""
     (phase,), (used,) = step.phases, step.used_up
     (path,) = phase.paths
     a, b = phase.prices[used.here], phase.prices[used.there]
@@ -261,6 +266,19 @@ def _under(left: float, step: Step, effect: str) -> Iterator[str]:
     total = sum(arc.cost for arc in path)
     around = total + used.cost
     words = f"The path costs {_signed(total)}, the whole circle {_signed(around)}: {effect}"
+    yield from _text(left, 882, words, size=15)
+
+
+def _under_balance(left: float, trace: Trace, effect: str) -> Iterator[str]:
+    """What a path without costs does to the loads."""
+    fair = trace.steps[0]
+    (path,) = fair.phases[0].paths
+    loads = dict(zip((m.member_id for m in GROUP.members), trace.first.sum(axis=0).tolist(), strict=True))
+    rich, poor = path[0].here, path[-1].there
+    mean = sum(loads.values()) // len(loads)
+    words = f"The mean load is {mean}: {rich} has {loads[rich]}, {poor} has {loads[poor]}"
+    yield from _text(left, 858, words, size=15)
+    words = f"Any path from one to the other will do, without costs: {effect}"
     yield from _text(left, 882, words, size=15)
 
 

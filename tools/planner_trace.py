@@ -1,7 +1,7 @@
 """The planner at work on a small group, step by step: the numbers of docs/planner.md and of its picture.
 
-It runs the product's own code.  The only hooks are subclasses of ``Residual`` and of the network's phase that
-note what passes by.
+It runs the product's own code.  The only hooks are subclasses of ``Residual`` and of ``flow.Phase`` that note
+what passes by.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 
-from kafka_assignors.plan import Group, Member, network, resolve
+from kafka_assignors.plan import Group, Member, balance, flow, network, resolve
 from kafka_assignors.plan.deal import Lots
 from kafka_assignors.plan.goals import Goal, Load, Matrix, Moved, Potentials, Problem, Spread
 from kafka_assignors.plan.residual import Residual
@@ -50,12 +50,14 @@ class Phase:
 
     Attributes:
         prices: potential of each node.
+        step: of how many units a push is, where costs are curved.
         excess: what nodes have too much, or (negative) too little; those that have neither are left out.
         arcs: all arcs that were open.
-        paths: what was sent, one unit each.
+        paths: along which something was sent; none where nobody who has too little can be reached.
     """
 
     prices: dict[str, int]
+    step: int
     excess: dict[str, int]
     arcs: list[Arc]
     paths: list[list[Arc]] = field(default_factory=list)
@@ -67,10 +69,11 @@ class Step:
 
     Attributes:
         goal: its name.
-        how: what settled it: ``at sight``, ``by labels`` or ``by phases``.
+        how: what settled it: ``at sight``, ``by labels``, ``by balance`` (and proved by labels) or
+            ``by phases``.
         open: how many arcs the goals before left open; 0 where nobody had to look.
         used_up: arcs that were negative under the guess.
-        phases: what it took to bring them back.
+        phases: what it took to send back what they brought; in balance, to level loads.
         prices: the proof.
         shares, loads: what came out.
     """
@@ -112,12 +115,12 @@ def watch(group: Group) -> Trace:
     first = first_shares(problem)
     residual = _Watched(problem, first.copy(), [*names, "hub"])
     goals: list[Goal] = [Load(), Moved(problem.owned), Spread()]
-    with mock.patch.object(network, "_Phase", _WatchedPhase):
+    with mock.patch.object(network, "Phase", _Phase), mock.patch.object(balance, "Phase", _Phase):
         for goal in goals:
-            residual.step = Step(type(goal).__name__)
-            residual.steps.append(residual.step)
+            residual.note = Step(type(goal).__name__)
+            residual.notes.append(residual.note)
             network.settle(residual, goal)
-    return Trace(problem, first, residual.steps)
+    return Trace(problem, first, residual.notes)
 
 
 class _Watched(Residual):
@@ -126,22 +129,24 @@ class _Watched(Residual):
     def __init__(self, problem: Problem, shares: Matrix, names: list[str]) -> None:
         super().__init__(problem, shares)
         self.names = names
-        self.steps: list[Step] = []
-        self.step = Step("")
+        self.notes: list[Step] = []
+        self.note = Step("")
+        self.sending = False
 
-    def price(self, goal: Goal) -> None:
-        super().price(goal)
-        self.step.how, self.step.open = "by labels", len(self.arcs())
+    def price(self, goal: Goal, step: int = 1) -> None:
+        super().price(goal, step)
+        if self.note.how == "at sight":
+            self.note.how, self.note.open = "by labels", len(self.arcs())
 
     def push(self, here: int, there: int, units: int) -> None:
-        if not self.step.phases:
-            self.step.used_up += [self.arc(here, there)] * units
+        if not self.sending:
+            self.note.used_up += [self.arc(here, there)] * units
         super().push(here, there, units)
 
     def settled(self, goal: Goal, proof: Potentials) -> None:
         super().settled(goal, proof)
-        self.step.prices = self.by_name(proof)
-        self.step.shares, self.step.loads = self.shares.copy(), self.loads.tolist()
+        self.note.prices = self.by_name(proof)
+        self.note.shares, self.note.loads = self.shares.copy(), self.loads.tolist()
 
     def arc(self, here: int, there: int) -> Arc:
         return Arc(self.names[here], self.names[there], self.cost(here, there))
@@ -159,22 +164,24 @@ class _Watched(Residual):
         return dict(zip(self.names, numbers, strict=True))
 
 
-class _WatchedPhase(network._Phase):
+class _Phase(flow.Phase):
     """Notes where a phase starts, and its paths."""
 
     _net: _Watched
 
-    def run(self) -> None:
+    def measure(self) -> bool:
         net = self._net
         excess = {name: int(n) for name, n in zip(net.names, self._excess, strict=True) if n}
-        net.step.phases.append(Phase(net.by_name(self._before), excess, net.arcs()))
-        net.step.how = "by phases"
-        super().run()
+        net.note.phases.append(Phase(net.by_name(self._before), net.step, excess, net.arcs()))
+        net.note.how = "by balance" if net.goal.of_loads else "by phases"
+        return super().measure()
 
     def _send(self, path: list[int]) -> None:
         net = self._net
-        net.step.phases[-1].paths.append([net.arc(here, there) for here, there in pairwise(path)])
+        net.note.phases[-1].paths.append([net.arc(here, there) for here, there in pairwise(path)])
+        net.sending = True
         super()._send(path)
+        net.sending = False
 
 
 def _shown(numbers: dict[str, int]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import doctest
 import re
 import xml.etree.ElementTree as ET
+from random import Random
 from typing import Any
 
 import pytest
 
-from kafka_assignors.plan import plan_sticky, resolve
+from kafka_assignors.plan import Group, Member, plan_sticky, resolve
 from kafka_assignors.plan.deal import Lots
 from kafka_assignors.plan.shares import best_shares
 from tests.examples import ROOT
@@ -64,18 +65,63 @@ def test_watching_changes_nothing(trace: Trace) -> None:
     ] == shares.tolist()
 
 
+def test_balance_levels_the_loads_along_a_path_that_costs_nothing(trace: Trace) -> None:
+    """What the page and the picture tell of fair."""
+    step = trace.steps[0]
+    (phase,) = step.phases
+    (path,) = phase.paths
+    assert step.how == "by balance"
+    assert not step.used_up
+    before = dict(zip((m.member_id for m in GROUP.members), trace.first.sum(axis=0).tolist(), strict=True))
+    mean = sum(before.values()) // len(before)
+    assert phase.excess == {name: load - mean for name, load in before.items() if load != mean}
+    assert phase.excess == {path[0].here: 1, path[-1].there: -1}
+    assert not any(arc.cost for arc in phase.arcs)
+    assert not any("hub" in (arc.here, arc.there) for arc in phase.arcs)
+    assert set(step.loads) == {mean}
+
+
 def test_path_and_used_up_arc_make_a_circle_that_gains(trace: Trace) -> None:
-    """What the page and the picture tell of goals 1 and 3."""
-    for step in (trace.steps[0], trace.steps[2]):
-        (phase,), (used,) = step.phases, step.used_up
-        (path,) = phase.paths
-        assert (path[-1].there, path[0].here) == (used.here, used.there)
-        assert phase.excess == {used.here: -1, used.there: 1}
-        assert used.cost + sum(arc.cost for arc in path) < 0
+    """What they tell of spread."""
+    step = trace.steps[2]
+    (phase,), (used,) = step.phases, step.used_up
+    (path,) = phase.paths
+    assert (path[-1].there, path[0].here) == (used.here, used.there)
+    assert phase.step == 1
+    assert phase.excess == {used.here: -1, used.there: 1}
+    assert used.cost + sum(arc.cost for arc in path) < 0
 
-        def reduced(arc: Arc, prices: dict[str, int] = phase.prices) -> int:
-            return prices[arc.here] + arc.cost - prices[arc.there]
+    def reduced(arc: Arc) -> int:
+        return phase.prices[arc.here] + arc.cost - phase.prices[arc.there]
 
-        assert reduced(used) < 0
-        assert min(map(reduced, phase.arcs)) == 0
-        assert not any(map(reduced, path))
+    assert reduced(used) < 0
+    assert min(map(reduced, phase.arcs)) == 0
+    assert not any(map(reduced, path))
+
+
+def test_spread_is_settled_in_large_steps_first_where_units_are_many() -> None:
+    """What the page tells of steps; and watching them changes nothing."""
+    rng = Random(1)
+    topics = {f"t{i}": 100 * 2**i for i in range(6)}
+    names = "abcde"
+    wanted = {name: {t for t in topics if rng.random() < 0.5} | {"t5"} for name in names}
+    history = {t: rng.choice([name for name in names if t in wanted[name]] or ["a"]) for t in topics}
+    group = Group(
+        tuple(
+            Member(
+                name,
+                frozenset(wanted[name]),
+                {t: tuple(range(n)) for t, n in topics.items() if history[t] == name and t in wanted[name]},
+                generation=5,
+            )
+            for name in names
+        ),
+        topics,
+    )
+    seen = watch(group)
+    problem = Lots(group, resolve(group).owner).problem(keep_all=False)
+    assert seen.steps[-1].shares.tolist() == best_shares(problem).tolist()
+    steps = [phase.step for phase in seen.steps[-1].phases]
+    assert steps == sorted(steps, reverse=True)
+    assert steps[0] > 1
+    assert steps[-1] == 1
