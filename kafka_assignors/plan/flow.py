@@ -57,7 +57,7 @@ class Labels:
             value = _lowest(value, self._net.add, self.topic, topics, self._net.edges.of_topics)
         if hub:
             value = np.minimum(value, self._net.shrink + self._net.kind(self.hub))
-        fallen = (value < self.member).nonzero()[0]
+        fallen: Vector = (value < self.member).nonzero()[0]
         self.member = value
         return fallen
 
@@ -66,7 +66,7 @@ class Labels:
         if not len(members):
             return members
         value = _lowest(self.topic, self._net.take, self.member, members, self._net.edges.of_members)
-        fallen = (value < self.topic).nonzero()[0]
+        fallen: Vector = (value < self.topic).nonzero()[0]
         self.topic = value
         return fallen
 

@@ -143,7 +143,9 @@ class Moved(Goal):
 
     def _sides(self, shares: Matrix) -> tuple[Mask, Mask]:
         """Who has less of something than it owned, and who has more of something."""
-        return (shares < self._owned).any(axis=0), (shares > self._owned).any(axis=0)
+        gives: Mask = (shares < self._owned).any(axis=0)
+        gets: Mask = (shares > self._owned).any(axis=0)
+        return gives, gets
 
     def _is_dear(self, gives: Mask, loads: Vector) -> bool:
         """Whether the hub may have a price of 1: nobody that gives could let its load grow instead."""

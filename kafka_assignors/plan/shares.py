@@ -32,8 +32,8 @@ def best_shares(problem: Problem) -> Matrix:
     Members that share no topic, not even through others, do not touch each other: each such part is a problem
     of its own.
 
-    Cost: a few passes over the matrix for each goal, and some tens of microseconds for each unit that the
-    first matrix had wrong (docs/benchmarks.md).  Memory: a dozen matrices, of 4 or 8 bytes a cell.
+    Cost: a few passes over the matrix for each goal, and some tens of microseconds for each path on which
+    something that the first matrix had wrong is sent back (docs/benchmarks.md).  Memory: a dozen matrices, of 4 or 8 bytes a cell.
     """
     if not problem.owned.size:
         return problem.owned
