@@ -143,9 +143,7 @@ class Moved(Goal):
 
     def _sides(self, shares: Matrix) -> tuple[Mask, Mask]:
         """Who has less of something than it owned, and who has more of something."""
-        gives: Mask = (shares < self._owned).any(axis=0)
-        gets: Mask = (shares > self._owned).any(axis=0)
-        return gives, gets
+        return np.any(shares < self._owned, axis=0), np.any(shares > self._owned, axis=0)
 
     def _is_dear(self, gives: Mask, loads: Vector) -> bool:
         """Whether the hub may have a price of 1: nobody that gives could let its load grow instead."""

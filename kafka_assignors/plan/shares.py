@@ -33,7 +33,8 @@ def best_shares(problem: Problem) -> Matrix:
     of its own.
 
     Cost: a few passes over the matrix for each goal, and some tens of microseconds for each path on which
-    something that the first matrix had wrong is sent back (docs/benchmarks.md).  Memory: a dozen matrices, of 4 or 8 bytes a cell.
+    something that the first matrix had wrong is sent back (docs/benchmarks.md).  Memory: a dozen matrices,
+    of 4 or 8 bytes a cell.
     """
     if not problem.owned.size:
         return problem.owned
