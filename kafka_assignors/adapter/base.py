@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -20,6 +21,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.consumer_side import ConsumerSide
+from kafka_assignors.adapter.last_resort import ranges_of_what_is_free
 from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport, parse
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
@@ -154,13 +156,10 @@ class Assignor(AbstractPartitionAssignor):
         try:
             return convert.encode_assignment(self._assign(cluster, members))
         except Exception:
-            # Whatever it is, it must not stop the user's group: ranges need no history and are always valid.
+            # Whatever it is, it must not stop the user's group.
+            self._held = []
             log.exception("%s: failed, falling back to ranges", self.name)
-            plain = tuple(Member(m.member_id, frozenset(m.metadata.topics)) for m in members)
-            topics = frozenset[str]().union(*(member.topics for member in plain))
-            return convert.encode_assignment(
-                plan_range(Group(plain, convert.partition_counts(cluster, topics)))
-            )
+            return ranges_of_what_is_free(cluster, members)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given."""
@@ -197,20 +196,50 @@ class Assignor(AbstractPartitionAssignor):
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
-        started = self.options.clock()
+        started = self._now()
         complaints = Complaints()
-        group = _group(cluster, tuple(self._member(member, complaints) for member in members))
+        group = self._group(cluster, tuple(self._member(member, complaints) for member in members))
         claims = resolve(group)
-        complaints.about_topics(group)
-        complaints.about_claims(claims)
-        complaints.log(log, self.name)
+        with self._aside("saying what is wrong with the members"):
+            complaints.about_topics(group)
+            complaints.about_claims(claims)
+            complaints.log(log, self.name)
         target = self._safe_plan(group, claims)
         # Held back twice (its member may have missed the first time), then given to who holds it; see
         # this_round.  Then its claim is true, so once more; and if it goes on, it has it.
         overdue = {hold for hold, rounds in self._waited.items() if rounds % 3 == 2 or rounds >= ROUNDS}
         given, self._held = this_round(group, claims, target, overdue)
-        self._report(group, claims, target, given, self.options.clock() - started)
+        seconds = self._now() - started
+        with self._aside("reporting the plan"):
+            self._report(group, claims, target, given, seconds)
         return given
+
+    @contextmanager
+    def _aside(self, what: str) -> Iterator[None]:
+        """What goes wrong in here is logged, if that is possible, and has no say in the plan."""
+        try:
+            yield
+        except Exception:
+            with suppress(Exception):
+                log.exception("%s: %s failed", self.name, what)
+
+    def _now(self) -> float:
+        now = 0.0
+        with self._aside("the clock"):
+            now = float(self.options.clock())
+        return now
+
+    def _group(self, cluster: ClusterMetadata, members: tuple[Member, ...]) -> Group:
+        topics = frozenset[str]().union(*{member.topics for member in members})
+        counts = convert.partition_counts(cluster, topics)
+        racks: dict[str, list[frozenset[str]]] = {}
+        if there := {member.rack for member in members if member.rack}:
+            with self._aside("reading the replicas' racks"):
+                racks = convert.replica_racks(cluster, counts, there)
+        group = Group(members, counts, racks)
+        if group.too_many_racks:
+            log.warning("%s: too many different sets of racks for a plan, they are left out", self.name)
+        return group
 
     def _member(self, joined: JoinGroupResponse.JoinGroupResponseMember, complaints: Complaints) -> Member:
         subscription = joined.metadata
@@ -231,7 +260,7 @@ class Assignor(AbstractPartitionAssignor):
             holds, revoked, generation = {}, {}, NO_GENERATION
         return Member(
             member_id=joined.member_id,
-            topics=frozenset(subscription.topics),
+            topics=convert.topics_in(subscription),
             owned=holds or revoked,
             generation=generation,
             instance_id=joined.group_instance_id or None,
@@ -276,18 +305,7 @@ class Assignor(AbstractPartitionAssignor):
             "milliseconds": round(1000 * seconds, 3),
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
-        if self.options.on_plan is None:
-            return
-        try:
+        if self.options.on_plan is not None:
             why = partial(explain, group, claims, target, given, tuple(self._held), in_order=self.in_order)
-            self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds, why))
-        except Exception:
-            # The user's callback runs inside the group's rebalance, which goes on without it.
-            log.exception("%s: on_plan failed", self.name)
-
-
-def _group(cluster: ClusterMetadata, members: tuple[Member, ...]) -> Group:
-    topics = frozenset[str]().union(*{member.topics for member in members})
-    counts = convert.partition_counts(cluster, topics)
-    racks = {member.rack for member in members if member.rack}
-    return Group(members, counts, convert.replica_racks(cluster, counts, racks) if racks else {})
+            with self._aside("on_plan"):
+                self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds, why))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from kafka_assignors.plan import Claims, Group
+from kafka_assignors.plan import Claims, Group, shown
 
 __all__ = ["Complaints"]
 
+MOST_MEMBERS = 20
 MOST_TOPICS = 5  # a member may send thousands of names; the log need not
 MOST_CHARACTERS = 50
 
@@ -44,18 +45,31 @@ class Complaints:
     def about_claims(self, claims: Claims) -> None:
         """Claims on what does not exist, and on what another member of the same generation claims."""
         for member_id, count in claims.refused.items():
-            self.add(member_id, f"claims {count} partitions that do not exist")
+            self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")
         for member_id, (other, count) in claims.disputed.items():
-            self.add(member_id, f"claims {count} partitions that {other} claims in the same generation")
+            self.add(
+                member_id, f"claims {_partitions(count)} that {shown(other)} claims in the same generation"
+            )
 
     def lines(self) -> list[str]:
         """One line for each member there is a complaint about."""
         return [
-            f"member {member_id} {', '.join(complaints)}; that part is ignored"
+            f"member {shown(member_id)} {', '.join(complaints)}; that part is ignored"
             for member_id, complaints in sorted(self._by_member.items())
         ]
 
     def log(self, logger: logging.Logger, strategy: str) -> None:
-        """One warning for each line."""
-        for line in self.lines():
+        """One warning for each line, up to a number a person reads."""
+        lines = self.lines()
+        for line in lines[:MOST_MEMBERS]:
             logger.warning("%s: %s", strategy, line)
+        if len(lines) > MOST_MEMBERS:
+            logger.warning("%s: and so on, for %d more members", strategy, len(lines) - MOST_MEMBERS)
+
+
+def _partitions(count: int) -> str:
+    return f"{count} partition{'s' * (count != 1)}"
+
+
+def _es(count: int) -> str:
+    return "es" * (count == 1)

@@ -20,6 +20,7 @@ __all__ = [
     "partition_counts",
     "racks_of_nodes",
     "replica_racks",
+    "topics_in",
 ]
 
 SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3); older readers skip the rest
@@ -51,6 +52,12 @@ def owned_in(subscription: ConsumerProtocolSubscription) -> dict[str, list[int]]
         for entry in entries:
             owned.setdefault(entry.topic, []).extend(entry.partitions or ())
     return owned
+
+
+def topics_in(subscription: ConsumerProtocolSubscription) -> frozenset[str]:
+    """What a member subscribes to; the protocol can say "no array" and "no name", which is nothing."""
+    topics = frozenset[str](subscription.topics or ())
+    return topics - {None} if None in topics else topics
 
 
 def replica_racks(
@@ -112,10 +119,9 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
     """
 
     def __init__(self, plan: Assignment, headers: Sequence[bytes], member: int) -> None:
-        self._entries: list[tuple[str, list[int]]] | None = None
-        super().__init__(assignment.VERSION, user_data=b"")
+        super().__init__(assignment.VERSION, user_data=b"")  # which also sets all fields to their defaults
         self._plan, self._headers, self._member = plan, headers, member
-        self._entries = None
+        self._entries: list[tuple[str, list[int]]] | None = None
 
     @property
     def assigned_partitions(self) -> list[tuple[str, list[int]]]:

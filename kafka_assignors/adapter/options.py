@@ -21,6 +21,10 @@ class ConfigurationError(OptionError, KafkaConfigurationError):
     """A wrong option; also a ``KafkaConfigurationError``, as for kafka-python's own configuration."""
 
 
+_LONGEST = 2**15 - 1
+"""Bytes of a string in Kafka's protocol."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanReport:
     """What the leader planned in one rebalance; handed to the ``on_plan`` option.
@@ -67,10 +71,22 @@ class Options:
         given: Any = self.rack
         if given is not None and not (isinstance(given, str) and given):
             raise ConfigurationError("rack", f"expected a non-empty string, got {given!r}")
+        if given is not None and not _can_be_sent(given):
+            raise ConfigurationError(
+                "rack", f"expected at most {_LONGEST} bytes of UTF-8, got {given[:20]!r}"
+            )
         if self.on_plan is not None and not callable(self.on_plan):
             raise ConfigurationError("on_plan", f"expected a callable, got {self.on_plan!r}")
         if not callable(self.clock):
             raise ConfigurationError("clock", f"expected a callable, got {self.clock!r}")
+
+
+def _can_be_sent(value: str) -> bool:
+    """Whether Kafka's protocol has room for a string; half a surrogate pair cannot be encoded at all."""
+    try:
+        return len(value.encode()) <= _LONGEST
+    except UnicodeEncodeError:
+        return False
 
 
 def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:

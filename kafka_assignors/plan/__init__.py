@@ -14,6 +14,7 @@ from kafka_assignors.plan.model import (
     Ownership,
     TopicPartition,
     seniority,
+    shown,
 )
 from kafka_assignors.plan.ranges import plan_range
 from kafka_assignors.plan.roundrobin import plan_roundrobin
@@ -45,5 +46,6 @@ __all__ = [
     "plan_sticky",
     "resolve",
     "seniority",
+    "shown",
     "this_round",
 ]

@@ -66,8 +66,9 @@ def resolve(group: Group) -> Claims:
     holders: dict[int, frozenset[int]] = {}
     disputed: dict[str, tuple[str, int]] = {}
     if several.any():
-        pairs = np.unique(np.stack([partition[several], by[several]]), axis=1)
-        _settle(group, (pairs[0], pairs[1], holds), (owner, holder), (holders, disputed))
+        members = len(group.members)
+        pairs = np.divmod(np.unique(partition[several] * members + by[several]), members)
+        _settle(group, (*pairs, holds), (owner, holder), (holders, disputed))
     known = np.flatnonzero(owner >= 0)
     owner[known[~group.subscribed[group.topic_of[known], owner[known]]]] = NOBODY
     return Claims(
@@ -143,7 +144,7 @@ def _settle(
 
 def _is_newest(partition: Vector, dates: Vector, size: int) -> npt.NDArray[np.bool_]:
     """Which claims are of the highest generation that claims their partition."""
-    newest = np.full(size, NO_GENERATION, np.int64)
+    newest = np.full(size, np.iinfo(np.int64).min)
     np.maximum.at(newest, partition, dates)
     latest: npt.NDArray[np.bool_] = dates == newest[partition]
     return latest

@@ -11,9 +11,6 @@ from kafka_assignors.plan.model import NOBODY, Group
 
 __all__ = ["Lots", "deal"]
 
-_MOST_CELLS = 2**24
-"""Of a matrix by racks: it takes 80 bytes a cell, and a leader must not run out of memory for locality."""
-
 
 class Lots:
     """The rows of the matrix: lots of partitions that nobody can tell apart but by their owner.
@@ -73,8 +70,6 @@ class Lots:
         of, sets = self.group.rack_sets
         keys = self.lot * len(sets) + of[self.partitions]
         pairs, first, pair = np.unique(keys, return_index=True, return_inverse=True)
-        if len(pairs) * len(self.players) > _MOST_CELLS:
-            return
         row, racks = np.divmod(pairs, len(sets))
         may = self.group.subscribed[np.ix_(self.topics, self.players)][row]
         near = in_racks[np.ix_(racks, self.players)] & may

@@ -1,6 +1,6 @@
-"""The values a plan is made from, and the plan itself.
+"""The values a plan is made from.
 
-Partitions of a topic are held as sorted numbers under the topic's name, the shape they have on the wire: a
+Partitions of a topic are held as numbers under the topic's name, the shape they have on the wire: a
 member that owns ``t-2`` and ``t-3`` has ``{"t": (2, 3)}``.
 """
 
@@ -17,10 +17,25 @@ import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
 
-__all__ = ["NOBODY", "NO_GENERATION", "Group", "Member", "Ownership", "TopicPartition", "seniority"]
+__all__ = [
+    "MOST_CELLS",
+    "NOBODY",
+    "NO_GENERATION",
+    "Group",
+    "Member",
+    "Ownership",
+    "TopicPartition",
+    "seniority",
+    "shown",
+]
+
+_LONGEST = 300  # characters of a name that are shown
 
 Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
+
+MOST_CELLS = 2**24
+"""Of a matrix by racks: it takes 80 bytes a cell, and a leader must not run out of memory for locality."""
 
 NOBODY = -1
 """Where an array holds indices of members: none."""
@@ -58,6 +73,11 @@ class Member:
     instance_id: str | None = None
     rack: str | None = None
     holds: bool = False
+
+
+def shown(name: str) -> str:
+    """A name as it may be put into a log or on a terminal: members choose theirs themselves."""
+    return name if name.isprintable() and len(name) <= _LONGEST else repr(name[:_LONGEST])
 
 
 def seniority(member: Member) -> tuple[bool, str, str]:
@@ -154,13 +174,25 @@ class Group:
         return by_partition, tuple(places)
 
     @cached_property
+    def too_many_racks(self) -> bool:
+        """Whether there are so many different sets of racks that planning by them would take too much memory.
+
+        Then nobody counts as nearer than anybody.
+        """
+        if not self.racks:
+            return False
+        of, sets = self.rack_sets
+        pairs = np.unique(self.topic_of.astype(np.int64) * len(sets) + of)
+        return len(pairs) * len(self.members) > MOST_CELLS
+
+    @cached_property
     def in_racks(self) -> npt.NDArray[np.bool_] | None:
         """Who is in which set of racks, shape (``rack_sets``, members).
 
         None when no rack of a member, or none of a replica, is known: then nobody is nearer than anybody.
         """
         place = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
-        if not (place and self.racks):
+        if not (place and self.racks) or self.too_many_racks:
             return None
         sets = self.rack_sets[1]
         has = np.zeros((len(sets), len(place) + 1), np.bool_)  # the last one is for members without a rack
@@ -179,8 +211,3 @@ class Group:
         """The name of a partition, from its place in an array by partition."""
         topic = int(self.topic_of[partition])
         return TopicPartition(self.names[topic], partition - int(self.firsts[topic]))
-
-    def of_topic(self, by_partition: npt.NDArray[np.generic], topic: str) -> npt.NDArray[np.generic]:
-        """One topic's part of an array by partition."""
-        first = self.first[topic]
-        return by_partition[first : first + self.topics[topic]]

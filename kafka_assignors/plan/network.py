@@ -67,7 +67,8 @@ def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
         excess = _use_up(residual, labels)
         while bool((excess > 0).any()):
             phase = Phase(residual, labels, excess)
-            phase.measure()
+            if not phase.measure():
+                raise RuntimeError("what one node has too much of no other can take")  # a bug, if ever
             phase.send()
         if step == 1:
             return labels

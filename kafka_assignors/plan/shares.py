@@ -58,6 +58,9 @@ def best_shares(problem: Problem) -> Matrix:
 
 
 def _best(problem: Problem) -> Matrix:
+    if problem.owned.shape[1] == 1:
+        shares: Matrix = problem.supply[:, None].copy()
+        return shares
     residual = Residual(problem, first_shares(problem))
     goals: list[Goal] = [Load(), Moved(problem.owned), Spread()]
     if problem.away is not None:
@@ -78,4 +81,4 @@ def _parts(subscribed: Mask) -> Vector:
         joined = np.where(subscribed, of_member, rows).min(axis=1, initial=rows)
         if np.array_equal(joined, part):
             return part
-        part = joined
+        part = joined[joined]  # whom I am joined to is further already

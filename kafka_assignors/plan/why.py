@@ -10,7 +10,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership
+from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership, shown
 from kafka_assignors.plan.rounds import Hold
 
 __all__ = ["Reason", "Why", "explain"]
@@ -60,8 +60,9 @@ class Why(NamedTuple):
         text = self.reason.value
         if self.others:
             more = len(self.others) - _MOST_NAMES
-            text += f": {', '.join(self.others[:_MOST_NAMES])}" + (f" and {more} more" if more > 0 else "")
-        return text if self.waits_for is None else f"{text}; waits for revocation by {self.waits_for}"
+            names = ", ".join(shown(name) for name in self.others[:_MOST_NAMES])
+            text += f": {names}" + (f" and {more} more" if more > 0 else "")
+        return text if self.waits_for is None else f"{text}; waits for revocation by {shown(self.waits_for)}"
 
 
 def explain(

@@ -64,11 +64,6 @@ class Reader:
             raise CodecError(f"an array of {count} does not fit into {self.left} bytes")
         return count
 
-    def int32s(self) -> tuple[int, ...]:
-        """An array of 32-bit numbers."""
-        count = self.count(4)
-        return struct.unpack(f">{count}i", self._take(4 * count))
-
     def ownership(self) -> dict[str, list[int]]:
         """An array of (topic, array of partitions); a topic that is there twice has both."""
         owned: dict[str, list[int]] = {}

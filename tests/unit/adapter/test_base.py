@@ -12,7 +12,7 @@ from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, Sti
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.wire import sticky_user_data
-from tests.joining import cluster, every, joined, own, owner_of, plan_of, raw
+from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
 
 TOPICS = {"t": 4, "u": 2}
 every_strategy = pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
@@ -227,3 +227,85 @@ def test_whatever_fails_ranges_are_given_out(caplog: pytest.LogCaptureFixture) -
     plan = plan_of(_Worse().assign(cluster({"t": 2}), [joined(m, raw(["t"])) for m in "ab"]))
     assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
     assert "falling back to ranges" in caplog.text
+
+
+# --- nothing gets in the way of a plan ----------------------------------------------------------------------
+
+
+def holders() -> list[object]:
+    """Two cooperative members, each with what ranges would give the other."""
+    a, b = CooperativeStickyAssignor(), CooperativeStickyAssignor()
+    own(a, {"t": [2, 3]}, 1)
+    own(b, {"t": [0, 1]}, 1)
+    return [joined("a", a.metadata({"t"})), joined("b", b.metadata({"t"}))]
+
+
+CALM: Plan = {"a": {"t": [2, 3]}, "b": {"t": [0, 1]}}
+
+
+def test_a_failing_clock_costs_nothing_but_the_time() -> None:
+    def fails() -> float:
+        raise OSError("no clock")
+
+    assert plan_of(CooperativeStickyAssignor(clock=fails).assign(cluster({"t": 4}), holders())) == CALM
+
+
+@pytest.mark.parametrize("what", ["measure", "explain", "Complaints.about_topics", "Complaints.log"])
+def test_whatever_fails_beside_the_plan_the_plan_stands(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports and complaints have no say in it."""
+
+    def fails(*_args: object, **_options: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(f"kafka_assignors.adapter.base.{what}", fails)
+    leader = CooperativeStickyAssignor(on_plan=lambda report: report.why())
+    assert plan_of(leader.assign(cluster({"t": 4}), holders())) == CALM
+
+
+def test_racks_that_cannot_be_read_are_no_racks(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_args: object) -> None:
+        raise TypeError("metadata of another kafka-python")
+
+    monkeypatch.setattr("kafka_assignors.adapter.convert.replica_racks", fails)
+    a = CooperativeStickyAssignor(rack="x")
+    own(a, {"t": [2, 3]}, 1)
+    members = [joined("a", a.metadata({"t"})), holders()[1]]
+    assert plan_of(CooperativeStickyAssignor().assign(cluster({"t": 4}), members)) == CALM
+    assert "racks failed" in caplog.text
+
+
+def test_the_last_resort_gives_nobody_what_another_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges would exchange everything at once: both would own all four for a while."""
+
+    def fails(_group: Group) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("kafka_assignors.adapter.base.resolve", fails)
+    plan = plan_of(CooperativeStickyAssignor().assign(cluster({"t": 4, "u": 2}), holders()))
+    assert {m: topics.get("t") for m, topics in plan.items()} == {"a": [], "b": []}
+
+
+@pytest.mark.parametrize("topics", [None, [None], [None, "unknown"], [None, "t"]])
+def test_a_subscription_to_nothing_or_no_name(topics: list[str | None] | None) -> None:
+    """The protocol can say so; kafka-python reads it as None."""
+    strange = joined("z", raw(["t"]))
+    strange.metadata.topics = topics
+    plan = plan_of(StickyAssignor().assign(cluster({"t": 2}), [joined("a", raw(["t"])), strange]))
+    assert owner_of(plan).keys() == every({"t": 2})
+
+
+def test_a_member_cannot_write_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Client ids are part of member ids, and anybody's choice."""
+    name = "a\nCRITICAL forged \x1b[31m"
+    StickyAssignor().assign(cluster({}), [joined(name, raw(["gone"]))])
+    (warning,) = warnings(caplog)
+    assert warning.isprintable()
+
+
+def test_many_complaints_make_a_short_log(caplog: pytest.LogCaptureFixture) -> None:
+    members = [joined(f"m{i}", raw([])) for i in range(100)]
+    StickyAssignor().assign(cluster({}), members)
+    assert len(warnings(caplog)) == 21
+    assert "80 more" in warnings(caplog)[-1]

@@ -311,7 +311,7 @@ def test_what_a_strategy_does_not_use_is_said() -> None:
 def test_claims_that_count_for_nothing_are_said() -> None:
     problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
     assert call(problem=problem).stderr == (
-        "note: member a subscribes to unknown topic 'x', claims 1 partitions that do not exist; "
+        "note: member a subscribes to unknown topic 'x', claims 1 partition that does not exist; "
         "that part is ignored\n"
     )
 

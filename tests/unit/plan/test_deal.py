@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Group, plan_fair, plan_roundrobin, plan_sticky, resolve
-from kafka_assignors.plan import deal as module
+from kafka_assignors.plan import Group, model, plan_fair, plan_roundrobin, plan_sticky, resolve
 from kafka_assignors.plan.deal import Lots, deal
 from tests.builders import member
 
@@ -45,8 +44,10 @@ def test_too_many_lots_leave_racks_out(monkeypatch: pytest.MonkeyPatch) -> None:
     racks = {"t0": [frozenset("x"), frozenset("y")] * 3}
     members = tuple(member(m, owned={"t0": [i]}, rack="xy"[i]) for i, m in enumerate("ab"))
     with_racks, without = Group(members, {"t0": 6}, racks), Group(members, {"t0": 6})
-    away = Lots(with_racks).away
-    assert away is not None
-    monkeypatch.setattr(module, "_MOST_CELLS", 3)
+    assert Lots(with_racks).away is not None
+    monkeypatch.setattr(model, "MOST_CELLS", 4)  # two sets of racks x two members
+    assert Lots(Group(members, {"t0": 6}, racks)).away is not None
+    monkeypatch.setattr(model, "MOST_CELLS", 3)
+    with_racks = Group(members, {"t0": 6}, racks)
     assert Lots(with_racks).away is None
     assert plan_sticky(with_racks, resolve(with_racks)) == plan_sticky(without, resolve(without))

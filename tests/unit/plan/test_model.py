@@ -39,7 +39,6 @@ def test_partitions_are_counted_through_topic_by_topic() -> None:
     group = Group((), {"b": 2, "a": 1, "c": 0})
     assert [group.at(place) for place in range(group.size)] == [("a", 0), ("b", 0), ("b", 1)]
     assert group.first == {"a": 0, "b": 1, "c": 3}
-    assert group.of_topic(np.arange(3), "b").tolist() == [1, 2]
 
 
 def test_who_subscribes_to_what() -> None:
