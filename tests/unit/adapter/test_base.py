@@ -309,3 +309,17 @@ def test_many_complaints_make_a_short_log(caplog: pytest.LogCaptureFixture) -> N
     StickyAssignor().assign(cluster({}), members)
     assert len(warnings(caplog)) == 21
     assert "80 more" in warnings(caplog)[-1]
+
+
+@pytest.mark.parametrize(("dated", "believed"), [(6, True), (7, False), (8, False), (2**31 - 1, False)])
+def test_nobody_can_come_from_a_generation_that_is_not_over(
+    dated: int, believed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The group joins generation 7: a claim of it, or of a later one, would win over everybody's."""
+    leader = CooperativeStickyAssignor()
+    monkeypatch.setattr(leader._side, "generation", lambda: 7)
+    honest = joined("a", raw(["t"], owned={"t": [0]}, generation=6))
+    liar = joined("b", raw(["t"], owned={"t": [1]}, generation=dated))
+    plan = plan_of(leader.assign(cluster({"t": 2}), [liar, honest]))
+    assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
+    assert (f"generation {dated}, which is not over" in caplog.text) is not believed

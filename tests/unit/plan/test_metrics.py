@@ -56,3 +56,10 @@ def test_without_racks_on_both_sides_nothing_is_near_or_away(known: str) -> None
         {"t0": [frozenset("x")]} if known == "replicas" else {},
     )
     assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0]}})).near is None
+
+
+def test_who_does_not_subscribe_has_no_part_in_the_spread() -> None:
+    """One has all of a topic because nobody else may have any: that is even."""
+    group = Group((member("a", ["t0", "t1"]), member("b", ["t1"])), {"t0": 5, "t1": 1})
+    plan = {"a": {"t0": [0, 1, 2, 3, 4]}, "b": {"t1": [0]}}
+    assert measure(group, resolve(group), Assignment.of(group, plan)).spread == 1
