@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +27,7 @@ from tests.integration.test_plan_cli import about, plan
 
 PARTITIONS = 8
 START_S = 90.0
+SEEN_S = 30.0
 
 
 IN_A, IN_B = {"rack": "zone-a"}, {"rack": "zone-b"}
@@ -86,6 +88,20 @@ def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
         second.stop()
 
 
+def wait_until_seen(bootstrap: str, racks: dict[int, str]) -> None:
+    """Wait until that broker knows these, and no others: one that is ready need not be known to it yet."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        deadline = time.monotonic() + SEEN_S
+        while (
+            seen := {one["broker_id"]: one["rack"] for one in admin.describe_cluster()["brokers"]}
+        ) != racks:
+            assert time.monotonic() < deadline, seen
+            time.sleep(0.2)
+    finally:
+        admin.close()
+
+
 @pytest.fixture(scope="module")
 def zones() -> Iterator[InZones]:
     """Names on a cluster of two brokers: 1 in zone-a and 2 in zone-b."""
@@ -93,6 +109,7 @@ def zones() -> Iterator[InZones]:
         development_broker("jars", properties={"broker.rack": "zone-a"}) as broker,
         one_more_broker(broker, "zone-b"),
     ):
+        wait_until_seen(broker.bootstrap, {1: "zone-a", 2: "zone-b"})
         yield InZones(broker.bootstrap)
 
 
