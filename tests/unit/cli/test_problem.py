@@ -176,8 +176,8 @@ def test_what_is_wrong_is_named_by_its_path(problem: object, says: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"version": 1,\n  "topics": {"orders": }}', "line 2, column 24: Expecting value"),
-        ("", "line 1, column 1: Expecting value"),
+        ('{"version": 1,\n  "topics": {"orders": }}', "not JSON: line 2, column 24: Expecting value"),
+        ("", "not JSON: line 1, column 1: Expecting value"),
         ('{"topics": {"a": 1, "a": 2}}', 'the name "a" is there twice in one object'),
         ('{"topics": {"a": NaN}}', "NaN is no JSON number"),
         ("[" * 100_000, "nested too deeply"),

@@ -48,6 +48,12 @@ def test_a_name_that_is_not_one_members(name: str, says: str) -> None:
     assert str(error.value) == says
 
 
+def test_who_joins_takes_the_topics_of_those_that_left_or_else_all() -> None:
+    group, gone = without(Group((member("a", ["t1"]),), {"t0": 1, "t1": 1}), ["a"])
+    assert [m.topics for m in joined(group, 1, gone).members] == [frozenset({"t1"})]
+    assert [m.topics for m in joined(group, 1).members] == [frozenset({"t0", "t1"})]
+
+
 def test_who_joins_subscribes_to_what_anybody_does_and_has_a_name_of_its_own() -> None:
     group = joined(Group((member("new-2"), member("a", ["t1"])), {"t0": 1, "t1": 1}), 2)
     new = [m for m in group.members if m.member_id in {"new-1", "new-3"}]
