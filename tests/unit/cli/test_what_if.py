@@ -28,6 +28,11 @@ def test_an_id_that_another_one_begins_with_is_exact() -> None:
     assert ids(without(GROUP, ["app-1"])[0]) == ["web-7", "app-12"]
 
 
+def test_a_member_id_goes_before_an_instance_id() -> None:
+    group = Group((member("a"), member("b", instance_id="a")), {"t0": 1})
+    assert ids(without(group, ["a"])[0]) == ["b"]
+
+
 def test_who_is_named_twice_leaves_once_and_the_topics_stay() -> None:
     group, gone = without(GROUP, ["app-12", "app-12"])
     assert len(gone) == 1
