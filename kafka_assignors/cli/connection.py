@@ -64,7 +64,9 @@ def connection_settings(
     settings: dict[str, Any] = {}
     for key, value in properties.items():
         settings |= _setting(key.replace(".", "_"), value)
-    settings |= {n: v for n in _SETTINGS if (v := environment.get(ENVIRONMENT + n.upper())) is not None}
+    for key, value in sorted(environment.items()):
+        if key.startswith(ENVIRONMENT):
+            settings |= _setting(key.removeprefix(ENVIRONMENT).lower(), value)
     if bootstrap is not None:
         settings["bootstrap_servers"] = bootstrap
     settings["bootstrap_servers"] = _addresses(settings.get("bootstrap_servers"))
@@ -77,7 +79,7 @@ def connection_settings(
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:
-    """One line of a file as settings; none if it is about something else."""
+    """One line of a file, or of the environment, as settings; none if it is about something else."""
     name = _OTHER_NAMES.get(name, name)
     if name in _SETTINGS:
         return {name: value}

@@ -7,6 +7,8 @@ last; what members said when they joined is older.  So what a strategy sends as 
 from __future__ import annotations
 
 import logging
+import re
+import ssl
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +17,13 @@ from operator import itemgetter
 from typing import Any
 
 import kafka
-from kafka.errors import InvalidTopicError, KafkaError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import (
+    BrokerResponseError,
+    InvalidTopicError,
+    KafkaError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 
 from kafka_assignors.adapter.convert import ownership, racks_of_nodes
 from kafka_assignors.errors import BrokerError, GroupError
@@ -190,11 +198,19 @@ class _LastWords(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.why = ""
+        self.why: object = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        _, lost, why = record.getMessage().partition("Connection lost: ")
-        self.why = why if lost else self.why
+        if "Connection lost: " in record.msg and isinstance(record.args, tuple):
+            self.why = record.args[-1]
+
+
+def no_way_in(where: str, why: object) -> str:
+    """What is said of a connection that was lost, or never was: a broker that refuses us does answer."""
+    text = re.sub(r"^\[Error \d+\] ", "", str(why))
+    if isinstance(why, (BrokerResponseError, ssl.SSLError)) or "SSL" in text:
+        return f"the broker at {where} does not let us in: {text}"
+    return f"no Kafka broker answers at {where}: {text}"
 
 
 def _connect(settings: Mapping[str, Any]) -> Any:
@@ -207,6 +223,6 @@ def _connect(settings: Mapping[str, Any]) -> Any:
         )
     except (KafkaError, OSError, ValueError) as error:  # ValueError: no such mechanism on this machine
         where = ",".join(settings["bootstrap_servers"])
-        raise BrokerError(f"no Kafka broker answers at {where}: {words.why or error}") from error
+        raise BrokerError(no_way_in(where, words.why or error)) from error
     finally:
         log.removeHandler(words)

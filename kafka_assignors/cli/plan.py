@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, BinaryIO
 
 import click
 from rich.console import Console
+from rich.console import Group as Lines
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
 from kafka_assignors.adapter.complaints import Complaints
+from kafka_assignors.adapter.options import Options
 from kafka_assignors.cli.connection import connection_settings, read_properties
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.outcome import solve
@@ -20,10 +22,13 @@ from kafka_assignors.cli.plan_view import comparison, one_plan
 from kafka_assignors.cli.problem import Problem, read
 from kafka_assignors.cli.what_if import joined, without
 from kafka_assignors.errors import OptionError, ProblemError
-from kafka_assignors.plan import Group, load_lower_bound, resolve
+from kafka_assignors.plan import Group, load_lower_bound, resolve, shown
 
 __all__ = ["command"]
 
+_WIDE = 10_000  # columns: no line of a plan is longer
+_MOST_NOTES = 5
+_CONSUMERS = {field.name for field in fields(Options)}
 _DEFAULT = "cooperative-sticky"  # of a file that names none
 
 
@@ -90,16 +95,18 @@ def command(
 
     problem = _from_file(file) if file is not None else _from_cluster(str(group_id), bootstrap, config)
     given = dict(_option(text) for text in options)
+    _check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
+    _check_options("--option ", given)
     if compare:
-        assignors = _every_strategy(problem.options, given)
+        kinds = list(STRATEGIES.values())
     else:
-        kind = _strategy(strategy or problem.strategy or _DEFAULT, group_id)
-        assignors = [_with_options(kind, problem.options, given)]
+        kinds = [_strategy(strategy or problem.strategy or _DEFAULT, group_id)]
+    assignors = [_with_options(kind, problem.options, given) for kind in kinds]
     try:
         group, departed = without(problem.group, leavers)
     except ProblemError as error:
         raise click.UsageError(f"--without: {error}") from error
-    group = joined(group, joiners)
+    group = joined(group, joiners, departed)
 
     _notes(problem, group, assignors)
     bound = load_lower_bound(group)
@@ -108,9 +115,20 @@ def command(
         found = [outcome.as_json() for outcome in outcomes]
         click.echo(json.dumps(found if compare else found[0]))
     else:
-        Console(highlight=False).print(
-            comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything)
-        )
+        _print(comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything))
+
+
+def _print(lines: Lines) -> None:
+    """On a terminal, as wide as that; into a pipe or a file a line is a line."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(lines)
+        return
+    if "COLUMNS" not in os.environ:
+        console.width = _WIDE
+    with console.capture() as captured:
+        console.print(lines)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 # --- the group ---------------------------------------------------------------------------------------------
@@ -120,10 +138,15 @@ def _from_file(file: BinaryIO) -> Problem:
     try:
         problem = read(file.read())
     except ProblemError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(f"{_name(file)}: {error}") from error
     if problem.strategy is not None:
         _strategy(problem.strategy, None)  # even where another one is asked for
     return problem
+
+
+def _name(file: BinaryIO) -> str:
+    name = getattr(file, "name", None)
+    return shown(name) if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
 def _from_cluster(group_id: str, bootstrap: str | None, config: BinaryIO | None) -> Problem:
@@ -144,14 +167,26 @@ def _notes(problem: Problem, group: Group, assignors: Sequence[Assignor]) -> Non
     complaints = Complaints()
     complaints.about_topics(group)
     complaints.about_claims(resolve(group))
-    lines = complaints.lines()
-    racks = {} if any(assignor.by_rack for assignor in assignors) else group.racks
+    by_rack = any(assignor.by_rack for assignor in assignors)
+    lines = [*(_about_racks(group) if by_rack else ()), *complaints.lines()]
+    racks = {} if by_rack else group.racks
     given = (("lags", problem.lags), ("priority", problem.priorities), ("racks", racks))
     if unused := [name for name, values in given if values]:
         who = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
         lines.append(f"{who} not use {' and '.join(unused)}")
-    for line in lines:
+    for line in lines[:_MOST_NOTES]:
         click.echo(f"note: {line}", err=True)
+    if (more := len(lines) - _MOST_NOTES) > 0:
+        click.echo(f"note: ... and {more} more", err=True)
+
+
+def _about_racks(group: Group) -> Iterator[str]:
+    if group.too_many_racks:
+        yield "too many different sets of racks: they are left out"
+    elif not any(m.rack for m in group.members) and not group.racks:
+        return
+    elif group.in_racks is None or not group.in_racks.any():
+        yield "racks count for nothing: no member's rack has a replica"
 
 
 # --- the strategy ------------------------------------------------------------------------------------------
@@ -179,23 +214,26 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def _check_options(where: str, names: Iterable[str]) -> None:
+    """Each has to be an option of some strategy's plan; what else there is belongs to a consumer."""
+    known = sorted(set().union(*map(_names, STRATEGIES.values())))
+    there_is = f"there is {', '.join(known)}" if known else "no strategy has options for its plan"
+    for name in names:
+        if name in _CONSUMERS:
+            hint = "; here it is members[].rack" if name == "rack" else ""
+            raise click.UsageError(f"{where}{name}: belongs to a consumer{hint}")
+        if name not in known:
+            raise click.UsageError(f"{where}{shown(name)}: unknown, {there_is}")
+
+
+def _names(kind: type[Assignor]) -> set[str]:
+    return {field.name for field in fields(kind.options_type)} - _CONSUMERS
+
+
 def _with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mapping[str, Any]) -> Assignor:
+    """An option goes to the strategies that have it."""
     try:
-        return kind(**{**in_file, **given})
+        return kind(**{name: value for name, value in {**in_file, **given}.items() if name in _names(kind)})
     except OptionError as error:
         where = "--option " if error.option in given else "options."
         raise click.UsageError(f"{where}{error.option}: {error.reason}") from error
-
-
-def _every_strategy(in_file: Mapping[str, Any], given: Mapping[str, Any]) -> list[Assignor]:
-    """All of them; an option goes to those that have it, and to some it must."""
-    options = {kind: {field.name for field in fields(kind.options_type)} for kind in STRATEGIES.values()}
-    anybodys = set().union(*options.values())
-    return [
-        _with_options(
-            kind,
-            {name: value for name, value in in_file.items() if name in known or name not in anybodys},
-            {name: value for name, value in given.items() if name in known or name not in anybodys},
-        )
-        for kind, known in options.items()
-    ]

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.cli.outcome import Outcome
-from kafka_assignors.plan import Reason, Why
+from kafka_assignors.plan import Reason, Why, shown
 
 __all__ = ["comparison", "one_plan"]
 
@@ -35,10 +35,10 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
             f"of {_count(len(outcome.group.topics), 'topic')}",
         ),
         Text(
-            f"largest load {outcome.max_load}, no plan has less than {outcome.load_lower_bound}\n"
-            f"kept {metrics.kept}, moved {metrics.moved}, spread {metrics.spread}, "
-            f"balance score {metrics.balance_score}"
-            + ("\n" if metrics.near is None else f"\nin a rack with a replica {metrics.near}\n")
+            f"largest load {outcome.max_load:,}, no plan has less than {outcome.load_lower_bound:,}\n"
+            f"kept {metrics.kept:,}, moved {metrics.moved:,}, spread {metrics.spread:,}, "
+            f"balance score {metrics.balance_score:,}"
+            + ("\n" if metrics.near is None else f"\nnear a replica: {metrics.near:,} of {len(why):,}\n")
         ),
         _members(outcome, names, everything=everything),
     ]
@@ -55,17 +55,20 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
 
 def comparison(outcomes: Sequence[Outcome]) -> Lines:
     """All strategies side by side, a row each."""
-    table = _table("strategy", ">kept", ">moved", ">wait", ">max load", ">spread", ">balance score")
+    by_rack = any(one.metrics.near is not None for one in outcomes)
+    figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
+    table = _table("strategy", *figures)
     for one in outcomes:
         waiting = sum(why.waits_for is not None for why in one.why)
         table.add_row(
             Text(one.strategy, style="bold"),
-            str(one.metrics.kept),
-            str(one.metrics.moved),
-            "-" if one.first_round is None else str(waiting),
-            str(one.max_load),
-            str(one.metrics.spread),
-            str(one.metrics.balance_score),
+            f"{one.metrics.kept:,}",
+            f"{one.metrics.moved:,}",
+            "-" if one.first_round is None else f"{waiting:,}",
+            f"{one.max_load:,}",
+            f"{one.metrics.spread:,}",
+            f"{one.metrics.balance_score:,}",
+            *["-" if one.metrics.near is None else f"{one.metrics.near:,}"] * by_rack,
         )
     first = outcomes[0]
     return Lines(
@@ -84,20 +87,20 @@ def short_names(member_ids: Iterable[str]) -> dict[str, str]:
     """Names for tables: of the UUID a broker puts behind a client's name 8 digits do, if they are enough."""
     ids = list(member_ids)
     short = [_UUID.sub(r"-\1", member_id) for member_id in ids]
-    shown = short if len(set(short)) == len(short) else ids
-    return {member_id: _printable(name) for member_id, name in zip(ids, shown, strict=True)}
+    names = short if len(set(short)) == len(short) else ids
+    return {member_id: shown(name) for member_id, name in zip(ids, names, strict=True)}
 
 
 def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Table:
     had, kept = _owned_and_kept(outcome)
     cooperative = outcome.first_round is not None
     table = _table("member", ">partitions", ">kept", ">gained", ">lost", *[">first round"] * cooperative)
-    shown = list(outcome.assignment)
-    for member_id in shown if everything else shown[:MEMBERS]:
+    ids = list(outcome.assignment)
+    for member_id in ids if everything else ids[:MEMBERS]:
         load, stay = _load(outcome.assignment[member_id]), kept[member_id]
-        row = [str(load), str(stay), str(load - stay), str(had[member_id] - stay)]
+        row = [f"{n:,}" for n in (load, stay, load - stay, had[member_id] - stay)]
         if outcome.first_round is not None:
-            row.append(str(_load(outcome.first_round[member_id])))
+            row.append(f"{_load(outcome.first_round[member_id]):,}")
         table.add_row(Text(names[member_id]), *row)
     return table
 
@@ -119,8 +122,8 @@ def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
     table = _table("partition", "from", "to", "why")
     for why in changed:
         table.add_row(
-            Text(f"{_printable(why.topic)}-{why.partition}"),
-            Text(", ".join(names.get(name) or _printable(name) for name in why.others) or "-"),
+            Text(f"{shown(why.topic)}-{why.partition}"),
+            Text(", ".join(names.get(name) or shown(name) for name in why.others) or "-"),
             Text("-" if why.member_id is None else names[why.member_id]),
             Text(why.reason.value if why.waits_for is None else f"{why.reason.value}, waits"),
         )
@@ -145,8 +148,3 @@ def _load(topics: Mapping[str, Sequence[int]]) -> int:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
-
-
-def _printable(name: str) -> str:
-    """A member may call itself anything, and the terminal would obey."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)

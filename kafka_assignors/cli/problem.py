@@ -53,7 +53,7 @@ def read(data: bytes) -> Problem:
     try:
         return parse(json.loads(data, object_pairs_hook=_object, parse_constant=_no_constant))
     except json.JSONDecodeError as error:
-        raise ProblemError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise ProblemError(f"not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
     except UnicodeDecodeError as error:
         raise ProblemError(f"byte {error.start}: not {error.encoding}") from error
     except RecursionError as error:
@@ -78,11 +78,16 @@ def parse(value: object) -> Problem:
         raise ProblemError(f"topics: {total} partitions in all, more than {MOST_PARTITIONS}")
     members, priorities = [], {}
     seen: dict[str, int] = {}
+    static: dict[str, int] = {}
     for i, entry in enumerate(_array("members", top.get("members", []))):
         member, priority = _member(f"members[{i}]", entry, frozenset(topics))
         first = seen.setdefault(member.member_id, i)
         if first != i:
             raise ProblemError(f"members[{i}].id: {_show(member.member_id)} is members[{first}], too")
+        if member.instance_id is not None and (first := static.setdefault(member.instance_id, i)) != i:
+            raise ProblemError(
+                f"members[{i}].instance_id: {_show(member.instance_id)} is members[{first}]'s, too"
+            )
         members.append(member)
         if priority is not None:
             priorities[member.member_id] = priority

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import Group, Member
+from kafka_assignors.plan import Group, Member, shown
 
 __all__ = ["joined", "without"]
 
@@ -29,21 +29,25 @@ def without(group: Group, names: Sequence[str]) -> tuple[Group, tuple[Member, ..
 
 
 def _find(group: Group, name: str) -> str:
-    exactly = [m.member_id for m in group.members if name in {m.member_id, m.instance_id}]
-    found = exactly or [m.member_id for m in group.members if name and m.member_id.startswith(name)]
+    if name in group.index:
+        return name
+    static = [m.member_id for m in group.members if m.instance_id == name]
+    found = static or [m.member_id for m in group.members if name and m.member_id.startswith(name)]
     if len(found) == 1:
         return found[0]
     known = found or [m.member_id for m in group.members]
-    shown = ", ".join(known[:_MOST_NAMES]) + (", …" if len(known) > _MOST_NAMES else "")
-    raise ProblemError(f"{'several members are' if found else 'no member is'} {name!r}: {shown}")
+    names = ", ".join(map(shown, known[:_MOST_NAMES])) + (", …" if len(known) > _MOST_NAMES else "")
+    raise ProblemError(f"{'several members are' if found else 'no member is'} {name!r}: {names}")
 
 
-def joined(group: Group, count: int) -> Group:
+def joined(group: Group, count: int, departed: Collection[Member] = ()) -> Group:
     """The group with ``count`` more members, ``new-1`` and so on.
 
-    They subscribe to whatever anybody subscribes to.
+    They subscribe to whatever anybody subscribes to or, being ``departed``, did; were there never any
+    members, to all topics.
     """
-    topics = frozenset[str]().union(*(m.topics for m in group.members))
+    others = (*group.members, *departed)
+    topics = frozenset[str]().union(*(m.topics for m in others)) if others else frozenset(group.topics)
     taken = {m.member_id for m in group.members}
     names = (name for i in range(1, count + len(taken) + 1) if (name := f"new-{i}") not in taken)
     new = [Member(name, topics) for name, _ in zip(names, range(count), strict=False)]

@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.group import JoinGroupResponse
@@ -16,12 +16,11 @@ from kafka.protocol.metadata import MetadataResponse
 
 from tests.bench.groups import ASSIGNORS, read_group, write_plan
 from tests.bench.problems import Counts
+from tests.bench.programs import Facts
 
 T = TypeVar("T")
 
 ENOUGH_S, LEAST_RUNS, MOST_RUNS = 0.5, 3, 101
-
-Facts = dict[str, Any]
 
 
 def measure(kind: str, group: Path, plan: Path, longest: float) -> Iterator[Facts]:

@@ -16,14 +16,12 @@ class Quality:
         unassigned: partitions of subscribed topics without an owner; cooperative plans hold back what moves.
         squares: the sum of the squared loads; less is fairer.
         moved: partitions that a member which is still there had, and has not any more.
-        spread: the largest difference, over all topics, between two subscribers' shares of one topic.
     """
 
     valid: bool
     unassigned: int
     squares: int
     moved: int
-    spread: int
 
 
 def judge(moment: Moment, plan: Plan) -> Quality:
@@ -51,13 +49,4 @@ def judge(moment: Moment, plan: Plan) -> Quality:
             for member, topics in moment.owned.items()
             for topic, numbers in topics.items()
         ),
-        spread=max(
-            (_difference(plan, topic, members) for topic, members in subscribers.items() if members),
-            default=0,
-        ),
     )
-
-
-def _difference(plan: Plan, topic: str, members: list[str]) -> int:
-    shares = [len(plan.get(member, {}).get(topic, ())) for member in members]
-    return max(shares) - min(shares)

@@ -50,7 +50,7 @@ def cells(row: Row) -> list[str]:
 
 
 def short_cells(row: Row) -> list[str]:
-    """One line for a terminal: seconds with the encoding only."""
+    """One line for a terminal: milliseconds, with the encoding only."""
     return [
         str(row["problem"]),
         str(row["phase"]),

@@ -11,7 +11,7 @@ from tests.bench.table import HEAD, SHORT_HEAD, cells, faster, findings, markdow
 
 def quality(moved: int, squares: int = 100, **more: Any) -> dict[str, Any]:
     """Of a plan."""
-    return {"valid": True, "unassigned": 0, "squares": squares, "moved": moved, "spread": 1, **more}
+    return {"valid": True, "unassigned": 0, "squares": squares, "moved": moved, **more}
 
 
 def facts(seconds: float, **more: Any) -> dict[str, Any]:

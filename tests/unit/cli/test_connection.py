@@ -145,3 +145,10 @@ def test_a_properties_file() -> None:
         "end": "\\",
         "last": "x",
     }
+
+
+def test_the_environment_is_as_strict_as_a_file() -> None:
+    settings = connection_settings("h:1", {}, {"KAFKA_ASSIGNORS_SASL_USERNAME": "al"})
+    assert settings == HOST | {"sasl_plain_username": "al"}
+    with pytest.raises(OptionError, match="ssl_cafle"):
+        connection_settings("h:1", {}, {"KAFKA_ASSIGNORS_SSL_CAFLE": "x"})

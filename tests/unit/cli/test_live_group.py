@@ -6,9 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from kafka.errors import CoordinatorNotAvailableError, GroupAuthorizationFailedError
+from kafka.errors import (
+    CoordinatorNotAvailableError,
+    GroupAuthorizationFailedError,
+    IllegalSaslStateError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+)
 
-from kafka_assignors.cli.live_group import describe, members_of, partition_counts, replica_racks
+from kafka_assignors.cli.live_group import (
+    describe,
+    members_of,
+    no_way_in,
+    partition_counts,
+    replica_racks,
+)
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Member
 
@@ -199,3 +212,20 @@ def test_racks_of_replicas_are_those_of_their_brokers() -> None:
     assert replica_racks(topics, brokers, {"a", "b"})["t"] == [frozenset("ab"), frozenset("b")]
     assert replica_racks(topics, brokers, {"a"})["t"] == [frozenset("a"), frozenset()]
     assert replica_racks(topics, brokers, {"c"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("why", "answers"),
+    [
+        (IllegalSaslStateError(), True),
+        (SaslAuthenticationFailedError("wrong password"), True),
+        (KafkaConnectionError("Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] no"), True),
+        (KafkaConnectionError("ECONNREFUSED"), False),
+        (KafkaTimeoutError("Unable to bootstrap"), False),
+    ],
+)
+def test_who_refuses_does_answer(why: Exception, answers: bool) -> None:
+    said = no_way_in("h:1", why)
+    kind = "the broker at h:1 does not let us in: " if answers else "no Kafka broker answers at h:1: "
+    assert said.startswith(kind)
+    assert "[Error" not in said

@@ -117,7 +117,7 @@ def test_with_racks_it_says_who_is_near_and_why() -> None:
 
 def test_with_racks_the_table_says_who_is_near() -> None:
     shown = call("--strategy", "sticky", problem=IN_RACKS).stdout
-    assert "\nin a rack with a replica 3\n" in shown
+    assert "\nnear a replica: 3 of 4\n" in shown
     assert "1 moved to a rack with a replica" in shown
     assert re.search(r"^c1 +2 +2 +0 +2$", shown, re.MULTILINE)
     assert "replica" not in call().stdout
@@ -332,10 +332,10 @@ def test_a_sound_problem_needs_no_words() -> None:
         (("--bootstrap", "h:1"), "--bootstrap and --config go with --group"),
         (("--option", "rack"), "--option rack: expected NAME=VALUE"),
         (("--option", "=1"), "--option =1: expected NAME=VALUE"),
-        (("--option", "rack=1"), "--option rack: expected a non-empty string, got 1"),
-        (("--option", "rcak=a"), "--option rcak: unknown, there is rack, "),
-        (("--option", "on_plan=print"), "--option on_plan: expected a callable"),
-        (("--compare", "--option", "rcak=a"), "--option rcak: unknown, there is rack, "),
+        (("--option", "rack=1"), "--option rack: belongs to a consumer; here it is members[].rack"),
+        (("--option", "rcak=a"), "--option rcak: unknown, no strategy has options"),
+        (("--option", "on_plan=print"), "--option on_plan: belongs to a consumer"),
+        (("--compare", "--option", "rcak=a"), "--option rcak: unknown, "),
         (("--without", "c9"), "--without: no member is 'c9': c1, c2, c3"),
         (("--join", "-1"), "--join"),
         (("--output", "xml"), "--output"),
@@ -348,11 +348,11 @@ def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -
 @pytest.mark.parametrize(
     ("problem", "says"),
     [
-        ({"members": [{"id": 1}]}, "Error: members[0].id: expected a non-empty text, got 1"),
-        ('{"version": }', "Error: line 1, column 13: Expecting value"),
+        ({"members": [{"id": 1}]}, "Error: standard input: members[0].id: expected a non-empty text, got 1"),
+        ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
         ({"strategy": "rnage"}, "strategy: unknown 'rnage', there is range, roundrobin, "),
-        ({"options": {"rack": ""}}, "options.rack: expected a non-empty string, got ''"),
-        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is rack, "),
+        ({"options": {"rack": ""}}, "options.rack: belongs to a consumer; here it is members[].rack"),
+        ({"options": {"rcak": "a"}}, "options.rcak: unknown, no strategy has options"),
     ],
 )
 @pytest.mark.parametrize("compare", [True, False])
@@ -360,9 +360,34 @@ def test_a_wrong_file_is_a_usage_error(problem: object, says: str, compare: bool
     assert says in usage(*["--compare"] * compare, problem=problem)
 
 
-def test_an_option_that_is_right_is_taken() -> None:
-    """As text where it is no JSON; and the command line's wins over the file's wrong one."""
-    assert planned("--option", "rack=zone-a", problem=TWO_AND_ONE_MORE | {"options": {"rack": 1}})
+def test_notes_are_few() -> None:
+    members = [{"id": f"m{i}", "topics": []} for i in range(60)]
+    said = call(problem={"topics": {"t": 1}, "members": members}).stderr.splitlines()
+    assert len(said) == 6
+    assert said[-1] == "note: ... and 55 more"
+
+
+@pytest.mark.parametrize("left_out", ["racks", "rack"])
+def test_racks_that_never_meet_are_said(left_out: str) -> None:
+    problem = IN_RACKS | {"members": [{"id": "c1"} | ({} if left_out == "rack" else {"rack": "a"})]}
+    if left_out == "racks":
+        problem.pop("racks")
+    said = call("--strategy", "sticky", problem=problem).stderr
+    assert said == "note: racks count for nothing: no member's rack has a replica\n"
+
+
+def test_the_comparison_says_who_is_near() -> None:
+    assert "near" in call("--compare", problem=IN_RACKS).stdout
+    assert "near" not in call("--compare").stdout
+
+
+def test_in_a_pipe_a_line_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = "n" * 150
+    text = json.dumps({"topics": {name: 1}, "members": [{"id": "m"}]})
+    lines = CliRunner().invoke(cli_plan.command, ["--file", "-"], input=text).stdout.splitlines()
+    assert any(line.startswith(f"{name}-0") for line in lines)
+    assert [line.rstrip() for line in lines] == lines
 
 
 def test_neither_file_nor_group() -> None:

@@ -43,6 +43,16 @@ def test_a_command_prints_what_the_page_shows(
     assert [line.rstrip() for line in done.output.splitlines()] == shown
 
 
+def test_the_group_in_the_readme_can_be_pasted() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((words, problem),) = re.findall(
+        r"^kafka-assignors plan ([^\n]*) <<'END'\n(.*?)^END$", text, re.DOTALL | re.MULTILINE
+    )
+    done = CliRunner().invoke(cli_plan.command, shlex.split(words), input=problem)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "3 members, 12 partitions of 2 topics" in done.stdout
+
+
 def test_every_field_is_on_the_page() -> None:
     with pytest.raises(ProblemError) as top:
         parse({"?": 0})

@@ -120,6 +120,10 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"members": [{"id": ""}]}, 'members[0].id: expected a non-empty text, got ""'),
         ({"members": [{"id": None}]}, "members[0].id: expected a non-empty text, got null"),
         (a_member(id="c1"), 'members[2].id: "c1" is members[0], too'),
+        (
+            {"members": [{"id": "a", "instance_id": "s"}, {"id": "b", "instance_id": "s"}]},
+            'members[1].instance_id: "s" is members[0]\'s, too',
+        ),
         (a_member(id="\ud800"), 'members[2].id: expected a text that can be written as UTF-8, got "\\ud800"'),
         (a_member(topics="orders"), 'members[2].topics: expected an array, got "orders"'),
         (a_member(topics=["orders", 3]), "members[2].topics[1]: expected a non-empty text, got 3"),
@@ -176,8 +180,8 @@ def test_what_is_wrong_is_named_by_its_path(problem: object, says: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"version": 1,\n  "topics": {"orders": }}', "line 2, column 24: Expecting value"),
-        ("", "line 1, column 1: Expecting value"),
+        ('{"version": 1,\n  "topics": {"orders": }}', "not JSON: line 2, column 24: Expecting value"),
+        ("", "not JSON: line 1, column 1: Expecting value"),
         ('{"topics": {"a": 1, "a": 2}}', 'the name "a" is there twice in one object'),
         ('{"topics": {"a": NaN}}', "NaN is no JSON number"),
         ("[" * 100_000, "nested too deeply"),

@@ -28,6 +28,11 @@ def test_an_id_that_another_one_begins_with_is_exact() -> None:
     assert ids(without(GROUP, ["app-1"])[0]) == ["web-7", "app-12"]
 
 
+def test_a_member_id_goes_before_an_instance_id() -> None:
+    group = Group((member("a"), member("b", instance_id="a")), {"t0": 1})
+    assert ids(without(group, ["a"])[0]) == ["b"]
+
+
 def test_who_is_named_twice_leaves_once_and_the_topics_stay() -> None:
     group, gone = without(GROUP, ["app-12", "app-12"])
     assert len(gone) == 1
@@ -46,6 +51,12 @@ def test_a_name_that_is_not_one_members(name: str, says: str) -> None:
     with pytest.raises(ProblemError) as error:
         without(GROUP, [name])
     assert str(error.value) == says
+
+
+def test_who_joins_takes_the_topics_of_those_that_left_or_else_all() -> None:
+    group, gone = without(Group((member("a", ["t1"]),), {"t0": 1, "t1": 1}), ["a"])
+    assert [m.topics for m in joined(group, 1, gone).members] == [frozenset({"t1"})]
+    assert [m.topics for m in joined(group, 1).members] == [frozenset({"t0", "t1"})]
 
 
 def test_who_joins_subscribes_to_what_anybody_does_and_has_a_name_of_its_own() -> None:
