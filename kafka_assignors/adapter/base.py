@@ -19,6 +19,7 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors.adapter import convert
+from kafka_assignors.adapter.collector import no_collections
 from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.consumer_side import ConsumerSide
 from kafka_assignors.adapter.last_resort import ranges_of_what_is_free
@@ -154,7 +155,8 @@ class Assignor(AbstractPartitionAssignor):
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group: the leader's part.  Never raises; see the module."""
         try:
-            return convert.encode_assignment(self._assign(cluster, members))
+            with no_collections():
+                return convert.encode_assignment(self._assign(cluster, members))
         except Exception:
             # Whatever it is, it must not stop the user's group.
             self._held = []
