@@ -16,7 +16,7 @@ __all__ = ["Labels", "Phase"]
 _SPARSE = 16
 """A row of which fewer than one cell in so many can be is read cell by cell."""
 
-_SMALL = 4096
+_SMALL_MATRIX = 4096
 """A matrix of which to read whole rows is faster than to look for cells."""
 
 
@@ -100,7 +100,7 @@ def _lowest(
     """What ``value`` falls to by the arcs of some rows of a matrix of costs."""
     if len(rows) == len(costs):
         return np.minimum(value, (costs + labels[:, None]).min(axis=0))
-    if costs.size <= _SMALL:
+    if costs.size <= _SMALL_MATRIX:
         return np.minimum(value, (costs[rows] + labels[rows, None]).min(axis=0))
     places, columns = edges(rows)
     if _SPARSE * len(columns) > len(rows) * costs.shape[1]:

@@ -29,7 +29,7 @@ __all__ = ["settle"]
 _ROUNDS = 6
 """Of Bellman and Ford, before guessing; without negative cycles four are usually enough."""
 
-_SMALL = 6
+_UNIT_BITS = 6
 """Bits of a difference in cost that single units make good quickly enough."""
 
 
@@ -59,7 +59,7 @@ def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
     if goal.curved:
         labels = min(labels, relaxed, key=_wrong)
         farthest = -min(int(part.min(initial=0)) for part in labels.negative())
-        step = 2 ** max(farthest.bit_length() - _SMALL, 0)
+        step = 2 ** max(farthest.bit_length() - _UNIT_BITS, 0)
     while True:
         if step > 1 or residual.step > 1:
             residual.price(goal, step)

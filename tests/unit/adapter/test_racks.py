@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from kafka.cluster import ClusterMetadata
 
-from kafka_assignors import Assignor, PlanReport
+from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport
 from kafka_assignors.adapter import STRATEGIES, convert
 from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
 
@@ -165,3 +165,19 @@ def test_the_public_way_finds_the_same() -> None:
     known = cluster(TOPICS, BROKERS, REPLICAS)
     asked = {"t": 7, "u": 2, "gone": 1}, {"zone-b"}
     assert convert.replica_racks(_PublicOnly(known), *asked) == convert.replica_racks(known, *asked)
+
+
+def test_racks_that_would_take_too_much_memory_are_left_out_and_said_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One warning, and the plan without racks; a limit that is just reached is no reason for either."""
+    racks = {"m": "zone-b", "n": "zone-a"}
+    without, _report = planned(CooperativeStickyAssignor, dict.fromkeys(racks))
+    near, _report = planned(CooperativeStickyAssignor, racks)
+    assert near != without
+    assert "sets of racks" not in caplog.text
+    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
+    plan, report = planned(CooperativeStickyAssignor, racks)
+    assert plan == without
+    assert report.metrics.near is None
+    assert caplog.text.count("too many different sets of racks") == 1

@@ -376,6 +376,13 @@ def test_racks_that_never_meet_are_said(left_out: str) -> None:
     assert said == "note: racks count for nothing: no member's rack has a replica\n"
 
 
+def test_racks_that_would_take_too_much_memory_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "sets of racks" not in call("--strategy", "sticky", problem=IN_RACKS).stderr
+    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
+    said = call("--strategy", "sticky", problem=IN_RACKS).stderr
+    assert said == "note: too many different sets of racks: they are left out\n"
+
+
 def test_the_comparison_says_who_is_near() -> None:
     assert "near" in call("--compare", problem=IN_RACKS).stdout
     assert "near" not in call("--compare").stdout
