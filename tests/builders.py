@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from random import Random
 
 from hypothesis import strategies as st
@@ -21,12 +22,13 @@ def member(  # a test reads best with everything but the id optional
     instance_id: str | None = None,
     rack: str | None = None,
     holds: bool = False,
+    priority: int | None = None,
 ) -> Member:
     """A member; one that owns something does so in generation 1 unless told otherwise."""
     partitions = {topic: tuple(numbers) for topic, numbers in (owned or {}).items()}
     if generation is None:
         generation = 1 if partitions else NO_GENERATION
-    return Member(member_id, frozenset(topics), partitions, generation, instance_id, rack, holds)
+    return Member(member_id, frozenset(topics), partitions, generation, instance_id, rack, holds, priority)
 
 
 def next_generation(
@@ -34,10 +36,9 @@ def next_generation(
 ) -> Group:
     """The group as it joins again with what it was given, nothing else changed."""
     members = tuple(
-        Member(m.member_id, m.topics, assignment[m.member_id], generation, m.instance_id, m.rack, holds)
-        for m in group.members
+        replace(m, owned=assignment[m.member_id], generation=generation, holds=holds) for m in group.members
     )
-    return Group(members, group.topics, group.racks)
+    return replace(group, members=members)
 
 
 def shuffled(group: Group, seed: int) -> Group:
@@ -48,17 +49,13 @@ def shuffled(group: Group, seed: int) -> Group:
         return rng.sample(list(items), len(list(items)))
 
     members = [
-        Member(
-            m.member_id,
-            frozenset(rng.sample(sorted(m.topics), len(m.topics))),
-            {
+        replace(
+            m,
+            topics=frozenset(rng.sample(sorted(m.topics), len(m.topics))),
+            owned={
                 topic: tuple(rng.sample(list(numbers), len(numbers)))
                 for topic, numbers in rng.sample(list(m.owned.items()), len(m.owned))
             },
-            m.generation,
-            m.instance_id,
-            m.rack,
-            m.holds,
         )
         for m in group.members
     ]
@@ -67,7 +64,8 @@ def shuffled(group: Group, seed: int) -> Group:
         topic: [frozenset(rng.sample(sorted(of), len(of))) for of in by_partition]
         for topic, by_partition in rng.sample(list(group.racks.items()), len(group.racks))
     }
-    return Group(tuple(rng.sample(members, len(members))), topics, racks)
+    lags = dict(rng.sample(list(group.lags.items()), len(group.lags)))
+    return Group(tuple(rng.sample(members, len(members))), topics, racks, lags)
 
 
 def replica_racks(

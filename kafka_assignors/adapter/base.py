@@ -11,7 +11,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -40,7 +41,7 @@ from kafka_assignors.plan import (
     this_round,
 )
 
-__all__ = ["Assignor"]
+__all__ = ["Assignor", "Told"]
 
 log = logging.getLogger("kafka_assignors")
 
@@ -53,13 +54,27 @@ PATIENCE_S = 1.0
 AssignorT = TypeVar("AssignorT", bound="Assignor")
 
 
+class Told(NamedTuple):
+    """What a member says in its user data; by default nothing.
+
+    Attributes:
+        revoked: what it owned in ``generation`` and has given back.
+        generation: of its last assignment.
+        priority: see ``Member``.
+    """
+
+    revoked: Ownership = MappingProxyType({})
+    generation: int = NO_GENERATION
+    priority: int | None = None
+
+
 class Assignor(AbstractPartitionAssignor):
     """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class.
 
     (Or an instance of its own to each consumer.)
 
     A subclass names itself, says which protocols it can, and plans; one that needs a history of its own also
-    says how it is written (``user_data``) and read (``history``).  All state is the instance's.
+    says how it is written (``user_data``) and read (``told``).  All state is the instance's.
 
     Args:
         **options: fields of the class's ``options_type``.
@@ -111,13 +126,13 @@ class Assignor(AbstractPartitionAssignor):
         """
         return b""
 
-    def history(self, user_data: bytes) -> tuple[Ownership, int]:
-        """Read another member's ``user_data``: what it revoked, and the generation.
+    def told(self, user_data: bytes) -> Told:
+        """Read another member's ``user_data``.
 
         Raises:
             CodecError: bytes that are not what they should be.
         """
-        return {}, NO_GENERATION
+        return Told()
 
     # --- what kafka-python calls -------------------------------------------------------------------------
 
@@ -246,10 +261,11 @@ class Assignor(AbstractPartitionAssignor):
     def _member(self, joined: JoinGroupResponse.JoinGroupResponseMember, complaints: Complaints) -> Member:
         subscription = joined.metadata
         try:
-            revoked, then = self.history(bytes(subscription.user_data or b""))
+            told = self.told(bytes(subscription.user_data or b""))
         except CodecError as error:
             complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
-            revoked, then = {}, NO_GENERATION
+            told = Told()
+        revoked, then = told.revoked, told.generation
         holds = convert.owned_in(subscription) if RebalanceProtocol.COOPERATIVE in self.protocols else {}
         # User data dates what it holds itself; owned partitions are dated by the subscription (from v2 on).
         dated = subscription.generation_id if holds and subscription.generation_id >= 0 else then
@@ -268,6 +284,7 @@ class Assignor(AbstractPartitionAssignor):
             instance_id=joined.group_instance_id or None,
             rack=subscription.rack_id or None,
             holds=bool(holds),
+            priority=told.priority,
         )
 
     def _safe_plan(self, group: Group, claims: Claims) -> Assignment:

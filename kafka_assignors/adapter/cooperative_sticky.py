@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 
-from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.base import Assignor, Told
 from kafka_assignors.adapter.options import ConfigurationError
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import cooperative_user_data
@@ -45,5 +45,5 @@ class CooperativeStickyAssignor(Assignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         return cooperative_user_data.encode(generation, revoked)
 
-    def history(self, user_data: bytes) -> tuple[Ownership, int]:
-        return cooperative_user_data.decode(user_data)
+    def told(self, user_data: bytes) -> Told:
+        return Told(*cooperative_user_data.decode(user_data))

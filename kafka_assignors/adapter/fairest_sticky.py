@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
-from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.base import Assignor, Told
 from kafka_assignors.plan import (
-    NO_GENERATION,
     Assignment,
     Claims,
     Group,
@@ -33,5 +32,5 @@ class FairestStickyAssignor(Assignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         return history.encode(revoked, generation) if revoked else b""
 
-    def history(self, user_data: bytes) -> tuple[Ownership, int]:
-        return history.decode(user_data) if user_data else ({}, NO_GENERATION)
+    def told(self, user_data: bytes) -> Told:
+        return Told(*history.decode(user_data)) if user_data else Told()

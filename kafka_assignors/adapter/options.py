@@ -12,7 +12,7 @@ from kafka.errors import KafkaConfigurationError
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Metrics, Why
 
-__all__ = ["ConfigurationError", "Options", "PlanReport", "parse"]
+__all__ = ["PLANS", "ConfigurationError", "Options", "PlanReport", "parse"]
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -20,6 +20,9 @@ OptionsT = TypeVar("OptionsT", bound="Options")
 class ConfigurationError(OptionError, KafkaConfigurationError):
     """A wrong option; also a ``KafkaConfigurationError``, as for kafka-python's own configuration."""
 
+
+PLANS = {"plans": True}
+"""``field(metadata=PLANS)``: the option decides what a plan looks like, and is not about one consumer."""
 
 _LONGEST = 2**15 - 1
 """Bytes of a string in Kafka's protocol."""

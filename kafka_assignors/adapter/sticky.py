@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.base import Assignor, Told
 from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import sticky_user_data
 
@@ -24,5 +24,5 @@ class StickyAssignor(Assignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         return b"" if generation == NO_GENERATION else sticky_user_data.encode(revoked, generation)
 
-    def history(self, user_data: bytes) -> tuple[Ownership, int]:
-        return sticky_user_data.decode(user_data) if user_data else ({}, NO_GENERATION)
+    def told(self, user_data: bytes) -> Told:
+        return Told(*sticky_user_data.decode(user_data)) if user_data else Told()

@@ -14,7 +14,6 @@ from rich.console import Group as Lines
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
 from kafka_assignors.adapter.complaints import Complaints
-from kafka_assignors.adapter.options import Options
 from kafka_assignors.cli.connection import connection_settings, read_properties
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.outcome import solve
@@ -28,7 +27,6 @@ __all__ = ["command"]
 
 _WIDE = 10_000  # columns: no line of a plan is longer
 _MOST_NOTES = 5
-_CONSUMERS = {field.name for field in fields(Options)}
 _DEFAULT = "cooperative-sticky"  # of a file that names none
 
 
@@ -217,9 +215,10 @@ def _option(text: str) -> tuple[str, Any]:
 def _check_options(where: str, names: Iterable[str]) -> None:
     """Each has to be an option of some strategy's plan; what else there is belongs to a consumer."""
     known = sorted(set().union(*map(_names, STRATEGIES.values())))
+    consumers = {field.name for kind in STRATEGIES.values() for field in fields(kind.options_type)} - {*known}
     there_is = f"there is {', '.join(known)}" if known else "no strategy has options for its plan"
     for name in names:
-        if name in _CONSUMERS:
+        if name in consumers:
             hint = "; here it is members[].rack" if name == "rack" else ""
             raise click.UsageError(f"{where}{name}: belongs to a consumer{hint}")
         if name not in known:
@@ -227,7 +226,7 @@ def _check_options(where: str, names: Iterable[str]) -> None:
 
 
 def _names(kind: type[Assignor]) -> set[str]:
-    return {field.name for field in fields(kind.options_type)} - _CONSUMERS
+    return {field.name for field in fields(kind.options_type) if "plans" in field.metadata}
 
 
 def _with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mapping[str, Any]) -> Assignor:

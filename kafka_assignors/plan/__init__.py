@@ -9,6 +9,7 @@ from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
     NO_GENERATION,
     NOBODY,
+    UNKNOWN_LAG,
     Group,
     Member,
     Ownership,
@@ -26,6 +27,7 @@ __all__ = [
     "CONTESTED",
     "NOBODY",
     "NO_GENERATION",
+    "UNKNOWN_LAG",
     "Assignment",
     "Claims",
     "Group",

@@ -21,6 +21,7 @@ __all__ = [
     "MOST_CELLS",
     "NOBODY",
     "NO_GENERATION",
+    "UNKNOWN_LAG",
     "Group",
     "Member",
     "Ownership",
@@ -36,6 +37,12 @@ Ownership = Mapping[str, Sequence[int]]
 
 MOST_CELLS = 2**24
 """Of a matrix by racks: it takes 80 bytes a cell, and a leader must not run out of memory for locality."""
+
+UNKNOWN_LAG = -1
+"""In ``Group.lags``: nobody could say."""
+
+_MOST_RECORDS = 2**62
+"""In all partitions together: sums of lags, and twice those, must fit into 64 bits."""
 
 NOBODY = -1
 """Where an array holds indices of members: none."""
@@ -64,6 +71,7 @@ class Member:
         rack: where it runs (KIP-881), None when unknown.
         holds: it still has ``owned`` in its hands while the group plans, as members of the cooperative
             protocol do (KIP-429).  False: it has revoked everything, and ``owned`` is only history.
+        priority: of a member of an active/passive group, the highest is active; None when it did not say.
     """
 
     member_id: str
@@ -73,6 +81,7 @@ class Member:
     instance_id: str | None = None
     rack: str | None = None
     holds: bool = False
+    priority: int | None = None
 
 
 def shown(name: str) -> str:
@@ -98,6 +107,8 @@ class Group:
             not in here does not exist (yet): it has no partitions.
         racks: topic -> for each of its partitions the racks that have a replica (KIP-881).  Topics that are
             not in here, and partitions beyond the sequence, have none that is known.
+        lags: topic -> for each of its partitions the records left to read, ``UNKNOWN_LAG`` where nobody could
+            say.  Topics that are not in here, and partitions beyond the sequence, are not known either.
 
     Raises:
         ProblemError: a member is there twice, or a partition count is negative.
@@ -106,6 +117,7 @@ class Group:
     members: tuple[Member, ...]
     topics: Mapping[str, int]
     racks: Mapping[str, Sequence[frozenset[str]]] = field(default_factory=dict)
+    lags: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         members = tuple(sorted(self.members, key=seniority))
@@ -206,6 +218,37 @@ class Group:
             return None
         near: npt.NDArray[np.bool_] = (owners != NOBODY) & self.in_racks[self.rack_sets[0], owners]
         return near
+
+    @cached_property
+    def known_lag(self) -> npt.NDArray[np.int64]:
+        """By partition: records left to read, or ``UNKNOWN_LAG``; no more than what sums have room for."""
+        known = np.full(self.size, UNKNOWN_LAG, np.int64)
+        for topic, count in self.topics.items():
+            told = self.lags.get(topic, ())[:count]
+            first = self.first[topic]
+            known[first : first + len(told)] = told
+        return np.clip(known, UNKNOWN_LAG, _MOST_RECORDS // max(self.size, 1))
+
+    @cached_property
+    def lag(self) -> npt.NDArray[np.int64]:
+        """By partition: records left to read, as far as it can be guessed.
+
+        What is not known counts as much as the mean of what is known of its topic, and as nothing where
+        nothing is: it then pulls a plan nowhere.
+        """
+        known = self.known_lag
+        there = known != UNKNOWN_LAG
+        topics = len(self.names)
+        how_many = np.bincount(self.topic_of[there], minlength=topics)
+        # The mean as a float can be a little off, which a guess may be.
+        total = np.bincount(self.topic_of[there], known[there].astype(np.float64), minlength=topics)
+        mean = (total / np.maximum(how_many, 1)).astype(np.int64)
+        return np.where(there, known, mean[self.topic_of])
+
+    @property
+    def knows_lag(self) -> bool:
+        """Whether anything at all is known of the lag."""
+        return bool((self.known_lag != UNKNOWN_LAG).any())
 
     def at(self, partition: int) -> TopicPartition:
         """The name of a partition, from its place in an array by partition."""

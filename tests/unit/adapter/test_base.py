@@ -10,6 +10,7 @@ import pytest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, StickyAssignor, strategy
 from kafka_assignors.adapter import STRATEGIES
+from kafka_assignors.adapter.base import Told
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.wire import sticky_user_data
 from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
@@ -218,7 +219,7 @@ def test_a_topic_repeated_a_hundred_thousand_times_takes_no_time() -> None:
 class _Worse(_Broken):
     """Stands for what nobody thought of: reading a member fails."""
 
-    def history(self, user_data: bytes) -> tuple[dict[str, list[int]], int]:
+    def told(self, user_data: bytes) -> Told:
         raise MemoryError
 
 

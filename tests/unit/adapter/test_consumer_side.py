@@ -62,7 +62,7 @@ def test_beside_an_eager_strategy_it_names_nothing_but_remembers(
     assert not runs_cooperative(made)
     subscription = sent(made, kind.name)
     assert convert.owned_in(subscription) == {}
-    owned, generation = kind().history(bytes(subscription.user_data))
+    owned, generation, *_ = kind().told(bytes(subscription.user_data))
     assert (dict(owned), generation) == ({"t": [1, 2]}, 5)
 
 
@@ -186,7 +186,7 @@ def test_what_another_strategy_of_the_list_assigned_is_history_too(
     made._subscription.assign_from_subscribed([TopicPartition("t", 4)])
     made._coordinator._generation = Generation(7, "m", "range")
     subscription = sent(made)
-    owned, generation = CooperativeStickyAssignor().history(bytes(subscription.user_data))
+    owned, generation, *_ = CooperativeStickyAssignor().told(bytes(subscription.user_data))
     assert (dict(owned), generation) == ({"t": [4]}, 7)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NOBODY, Group, seniority
+from kafka_assignors.plan import NOBODY, UNKNOWN_LAG, Group, seniority
 from tests.builders import member
 
 
@@ -65,3 +65,22 @@ def test_racks_are_told_apart_as_sets() -> None:
         [True, False],
     ]
     assert group.near(np.array([0, 1, 0, NOBODY], np.int32)) is not None
+
+
+def test_lag_that_nobody_could_tell_counts_as_the_mean_of_its_topic() -> None:
+    """Of "a" two of four are known; of "b" none is, so it pulls a plan nowhere."""
+    lags = {"a": [10, UNKNOWN_LAG, 31], "gone": [5]}
+    group = Group((member("m", ("a", "b")),), {"b": 2, "a": 4}, lags=lags)
+    assert group.known_lag.tolist() == [10, -1, 31, -1, -1, -1]
+    assert group.lag.tolist() == [10, 20, 31, 20, 0, 0]
+    assert group.knows_lag
+
+
+def test_lags_of_any_size_have_a_sum() -> None:
+    group = Group((), {"a": 3}, lags={"a": [2**63 - 1] * 3})
+    assert 2**61 < int(group.lag.sum()) < 2**63
+
+
+@pytest.mark.parametrize("lags", [{}, {"a": []}, {"gone": [1]}, {"a": [UNKNOWN_LAG]}])
+def test_a_group_may_know_no_lag_at_all(lags: dict[str, list[int]]) -> None:
+    assert not Group((), {"a": 3}, lags=lags).knows_lag

@@ -1,0 +1,1 @@
+"""How much is left to read: the arithmetic (pure), and asking the cluster for what it needs."""
