@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
@@ -34,6 +34,7 @@ from kafka_assignors.plan import (
     Hold,
     Member,
     Ownership,
+    TopicPartition,
     explain,
     measure,
     plan_range,
@@ -61,11 +62,15 @@ class Told(NamedTuple):
         revoked: what it owned in ``generation`` and has given back.
         generation: of its last assignment.
         priority: see ``Member``.
+        lags: records left to read of the partitions it knows that of.
+        lag_age_ms: how long before it joined that was measured.
     """
 
     revoked: Ownership = MappingProxyType({})
     generation: int = NO_GENERATION
     priority: int | None = None
+    lags: Mapping[TopicPartition, int] = MappingProxyType({})
+    lag_age_ms: int = 0
 
 
 class Assignor(AbstractPartitionAssignor):
@@ -133,6 +138,15 @@ class Assignor(AbstractPartitionAssignor):
             CodecError: bytes that are not what they should be.
         """
         return Told()
+
+    def with_lags(self, group: Group, told: Sequence[Told]) -> Group:
+        """The group with what can be found out about its lag, by strategies that plan by it.
+
+        Args:
+            group: who plans.
+            told: what each of its members said.
+        """
+        return group
 
     # --- what kafka-python calls -------------------------------------------------------------------------
 
@@ -215,7 +229,12 @@ class Assignor(AbstractPartitionAssignor):
     ) -> Assignment:
         started = self._now()
         complaints = Complaints()
-        group = self._group(cluster, tuple(self._member(member, complaints) for member in members))
+        told = [self._told(member, complaints) for member in members]
+        group = self._group(
+            cluster, tuple(self._member(*each, complaints) for each in zip(members, told, strict=True))
+        )
+        with self._aside("finding out about lag"):
+            group = self.with_lags(group, told)
         claims = resolve(group)
         with self._aside("saying what is wrong with the members"):
             complaints.about_topics(group)
@@ -258,13 +277,17 @@ class Assignor(AbstractPartitionAssignor):
             log.warning("%s: too many different sets of racks for a plan, they are left out", self.name)
         return group
 
-    def _member(self, joined: JoinGroupResponse.JoinGroupResponseMember, complaints: Complaints) -> Member:
-        subscription = joined.metadata
+    def _told(self, joined: JoinGroupResponse.JoinGroupResponseMember, complaints: Complaints) -> Told:
         try:
-            told = self.told(bytes(subscription.user_data or b""))
+            return self.told(bytes(joined.metadata.user_data or b""))
         except CodecError as error:
             complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
-            told = Told()
+            return Told()
+
+    def _member(
+        self, joined: JoinGroupResponse.JoinGroupResponseMember, told: Told, complaints: Complaints
+    ) -> Member:
+        subscription = joined.metadata
         revoked, then = told.revoked, told.generation
         holds = convert.owned_in(subscription) if RebalanceProtocol.COOPERATIVE in self.protocols else {}
         # User data dates what it holds itself; owned partitions are dated by the subscription (from v2 on).

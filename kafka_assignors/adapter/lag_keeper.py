@@ -1,0 +1,221 @@
+"""What one member knows of lag: kept fresh in the background for what it owns, asked for when it leads.
+
+Nothing in here runs on the consumer's I/O thread but looking up what is known, and one wait with a deadline.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as NotInTime  # its own until Python 3.11
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from kafka_assignors.adapter.background import Background
+from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.lag import LagFetcher
+from kafka_assignors.plan import TopicPartition
+
+__all__ = ["Answer", "LagKeeper", "Lags", "Source", "fetching", "one_line", "told_by"]
+
+log = logging.getLogger("kafka_assignors")
+
+Lags = Mapping[TopicPartition, int]
+
+_END_S = 3.0
+"""How long ``close`` waits for a thread: a fetch ends at once, what somebody else wrote may not."""
+
+
+class Source(Protocol):
+    """Where lag comes from.  Each thread has one of its own."""
+
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        """Records left to read.  May raise anything."""
+
+    def close(self) -> None:
+        """Nothing more is asked for; what is under way in another thread shall end soon."""
+
+
+class Answer(NamedTuple):
+    """What could be found out.
+
+    Attributes:
+        lags: records left to read.
+        problem: why that is not all, a line a person can act on; empty when it is.
+    """
+
+    lags: Lags
+    problem: str = ""
+
+
+class _Fetching:
+    def __init__(self, fetcher: LagFetcher) -> None:
+        self._fetcher = fetcher
+        self.close = fetcher.close
+
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        reading = self._fetcher.fetch(partitions, 1000 * timeout_s)
+        if not reading.missing:
+            return Answer(reading.lags)
+        at, why = min(reading.missing.items())
+        return Answer(reading.lags, f"{at.topic}-{at.partition}: {why}")
+
+
+class _ToldBy:
+    def __init__(self, tell: Callable[[Collection[TopicPartition]], Lags]) -> None:
+        self._tell = tell
+
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        found, wrong = {}, []
+        for at, lag in dict(self._tell(partitions)).items():
+            if isinstance(lag, int) and lag >= 0:
+                found[TopicPartition(*at)] = int(lag)
+            else:
+                wrong.append((at, lag))
+        return Answer(found, f"lag_source says {wrong[0][1]!r} of {wrong[0][0]!r}" if wrong else "")
+
+    def close(self) -> None:
+        """It is not ours to close."""
+
+
+def fetching(config: Mapping[str, Any]) -> Callable[[], Source]:
+    """A source that asks the cluster a consumer of this configuration reads from.
+
+    Raises:
+        OptionError: the configuration cannot work.
+    """
+    LagFetcher(config).close()
+    return lambda: _Fetching(LagFetcher(config))
+
+
+def told_by(tell: Callable[[Collection[TopicPartition]], Lags]) -> Callable[[], Source]:
+    """A source that asks a function of the user's."""
+    return lambda: _ToldBy(tell)
+
+
+class _Line:
+    """A source, and the thread that waits for it."""
+
+    def __init__(self, source: Source, name: str, now: Callable[[], float]) -> None:
+        self._source = source
+        self._now = now
+        self.background = Background(name, now)
+
+    def look(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        """On the thread: what the source says; it may raise anything."""
+        return self._source.lags(partitions, timeout_s)
+
+    def wait_for(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        """On another thread: the same, or why not, within this time."""
+        deadline = self._now() + timeout_s
+        future = self.background.submit(lambda: self.look(partitions, max(deadline - self._now(), 0.0)))
+        try:
+            return future.result(timeout_s)
+        except NotInTime:
+            future.cancel()  # in case the thread is still busy with an earlier one
+            return Answer({}, f"no answer within {timeout_s:g} s")
+        except CancelledError:
+            return Answer({}, "closed")
+        except Exception as error:
+            return Answer({}, one_line(error))
+
+    def close(self) -> None:
+        self.background.stop()
+        self._source.close()
+
+
+class LagKeeper:
+    """Keeps the lag of what a member owns, and asks for more when the member leads.
+
+    Args:
+        make: makes a source; called once for each of two threads, so that neither waits for the other.
+        refresh_s: seconds between two looks at what is owned; what was asked for counts as long.
+        timeout_s: seconds one look in the background may take.
+        now: seconds, as ``time.monotonic``.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Source],
+        refresh_s: float,
+        timeout_s: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._refresh_s = refresh_s
+        self._timeout_s = timeout_s
+        self._now = now
+        self._mine = _Line(make(), "kafka-assignors-lag", now)
+        self._leading = _Line(make(), "kafka-assignors-lag-leader", now)
+        self._owned: frozenset[TopicPartition] = frozenset()
+        self._turn = 0
+        self._measured: tuple[Lags, float] = {}, now()
+        self._asked: dict[TopicPartition, tuple[int, float]] = {}
+
+    def keep(self, partitions: Collection[TopicPartition]) -> None:
+        """Keep the lag of these fresh from now on, in place of all before."""
+        self._owned = frozenset(partitions)
+        self._turn += 1
+        self._mine.background.submit(partial(self._refresh, self._turn))
+
+    def report(self) -> tuple[Lags, float]:
+        """The last look at what is owned, and how many milliseconds ago it was."""
+        lags, then = self._measured
+        return lags, 1000 * (self._now() - then)
+
+    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        """Ask for the lag of these; what was asked for a moment ago is not asked for again.
+
+        Args:
+            partitions: any, not only what is owned.
+            timeout_s: seconds to wait at most.
+        """
+        known = {at: self._asked[at][0] for at in partitions if self._is_fresh(at)}
+        rest = [at for at in partitions if at not in known]
+        if not rest:
+            return Answer(known)
+        answer = self._leading.wait_for(rest, timeout_s)
+        then = self._now()
+        self._asked = {at: self._asked[at] for at in self._asked if self._is_fresh(at)}
+        self._asked.update({at: (lag, then) for at, lag in answer.lags.items()})
+        return Answer({**known, **answer.lags}, answer.problem)
+
+    def look(self, partitions: Collection[TopicPartition]) -> Answer:
+        """In a job of ``later``: the lag of these, now; it may raise anything."""
+        return self._mine.look(partitions, self._timeout_s)
+
+    def later(self, seconds: float, job: Callable[[], object]) -> None:
+        """Run a job in the background in a while; it may ``look``."""
+        self._mine.background.submit(job, seconds)
+
+    def close(self) -> None:
+        """End both threads, and what is under way on them."""
+        for line in (self._mine, self._leading):
+            line.close()
+        for line in (self._mine, self._leading):
+            if not line.background.join(_END_S):
+                log.warning("a lag source is still busy %g s after it should have ended", _END_S)
+
+    def _is_fresh(self, at: TopicPartition) -> bool:
+        return at in self._asked and self._now() - self._asked[at][1] < self._refresh_s
+
+    def _refresh(self, turn: int) -> None:
+        if turn != self._turn or not self._owned:
+            return  # somebody else keeps on
+        owned = self._owned
+        try:
+            answer = self.look(owned)
+        except Exception as error:  # an old reading that says its age is better than none
+            log.debug("no lag of %d partitions: %s", len(owned), one_line(error))
+        else:
+            if owned == self._owned:
+                self._measured = answer.lags, self._now()
+        self.later(self._refresh_s, partial(self._refresh, turn))
+
+
+def one_line(error: Exception) -> str:
+    """What went wrong, as part of a line."""
+    if isinstance(error, KafkaAssignorsError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".split("\n")[0]

@@ -1,0 +1,110 @@
+"""On the leader: asks for a rebalance when lag has become uneven and a plan would make it clearly better.
+
+kafka-python has no public call for that, and only a leader's request starts a rebalance for sure.  So the
+watcher is quiet on every other member, and while a rebalance goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from kafka_assignors.adapter.consumer_side import ConsumerSide
+from kafka_assignors.adapter.lag_keeper import LagKeeper
+from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
+from kafka_assignors.plan import (
+    UNKNOWN_LAG,
+    Assignment,
+    Claims,
+    Group,
+    TopicPartition,
+    load_bound,
+    max_load,
+    resolve,
+)
+
+__all__ = ["SkewWatcher"]
+
+log = logging.getLogger("kafka_assignors")
+
+
+class SkewWatcher:
+    """Looks at a group's lag now and then, for as long as its consumer leads it.
+
+    Args:
+        policy: when to ask.
+        keeper: whose thread it looks on, and what it asks for lag.
+        plan: the strategy's.
+        min_improvement: the part by which the plan has to make the largest load smaller.
+        side: the consumer.
+        now: seconds, as ``time.monotonic``.
+    """
+
+    def __init__(
+        self,
+        policy: RebalanceOnSkew,
+        keeper: LagKeeper,
+        plan: Callable[[Group, Claims], Assignment],
+        min_improvement: float,
+        side: ConsumerSide,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._keeper = keeper
+        self._plan = plan
+        self._pays = 1 - min_improvement
+        self._side = side
+        self._now = now
+        self._watch = SkewWatch(policy, str(side.member_id()))
+        self._turn = 0
+
+    def lead(self, given: Assignment) -> None:
+        """This member leads a group that has settled on this assignment."""
+        self._turn += 1
+        self._watch.settled(self._now())
+        members = tuple(
+            replace(member, owned=given.of_member(i), generation=0, holds=False)
+            for i, member in enumerate(given.group.members)
+        )
+        self._next_look(replace(given.group, members=members, lags={}), self._turn)
+
+    def rest(self) -> None:
+        """A rebalance begins, and who leads after it is not known."""
+        self._turn += 1
+
+    def _next_look(self, group: Group, turn: int) -> None:
+        self._keeper.later(self._watch.check_s, partial(self._look, group, turn))
+
+    def _look(self, group: Group, turn: int) -> None:
+        if turn != self._turn:
+            return
+        try:
+            self._decide(group, turn)
+        except Exception as error:  # no lag to be had, above all; then there is nothing to decide
+            log.debug("no look at the lag of the group: %s", error)
+        self._next_look(group, turn)
+
+    def _decide(self, group: Group, turn: int) -> None:
+        lags = self._keeper.look([group.at(p) for p in range(group.size)]).lags
+        group = replace(
+            group,
+            lags={
+                topic: [lags.get(TopicPartition(topic, p), UNKNOWN_LAG) for p in range(count)]
+                for topic, count in group.topics.items()
+            },
+        )
+        claims = resolve(group)
+        largest = max_load(group, claims.owner)
+        least = load_bound(group)
+        if not self._watch.lasting(self._now(), largest, least):
+            return
+        after = max_load(group, self._plan(group, claims).owners)
+        if after > self._pays * largest or turn != self._turn:
+            return
+        self._watch.asked(self._now())
+        log.info(
+            "asking for a rebalance: the largest lag of a member is %d records, and can be %d", largest, after
+        )
+        self._side.request_rejoin_from_elsewhere()
