@@ -12,7 +12,8 @@ from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.adapter.base import Assignor, Told
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.joined import Told
 from kafka_assignors.adapter.lag_keeper import Answer, LagKeeper, Source, fetching, told_by
 from kafka_assignors.adapter.lag_options import LagOptions
 from kafka_assignors.adapter.skew_watcher import SkewWatcher
@@ -74,7 +75,7 @@ class LagAssignor(Assignor):
         return super().metadata(topics)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        given, settled = self._given, not self._held
+        given, settled = self._given, not self._next.held
         self._given = None
         super().on_assignment(assignment, generation)
         with self._aside("keeping lag"):
@@ -110,7 +111,9 @@ class LagAssignor(Assignor):
         answer = self._ask(rest)
         for at in rest:
             lags[at.topic][at.partition] = answer.lags.get(at, UNKNOWN_LAG)
-        self._say_once(sum(at not in answer.lags for at in rest), sum(map(len, lags.values())), answer.problem)
+        self._say_once(
+            sum(at not in answer.lags for at in rest), sum(map(len, lags.values())), answer.problem
+        )
         return replace(group, lags={topic: known.tolist() for topic, known in lags.items()})
 
     def _reported(self, told: Sequence[Told]) -> dict[TopicPartition, int]:

@@ -50,6 +50,7 @@ class SkewWatcher:
         plan: Callable[[Group, Claims], Assignment],
         min_improvement: float,
         side: ConsumerSide,
+        *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keeper = keeper
