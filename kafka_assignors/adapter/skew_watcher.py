@@ -21,8 +21,8 @@ from kafka_assignors.plan import (
     Claims,
     Group,
     TopicPartition,
-    load_bound,
-    max_load,
+    lag_lower_bound,
+    measure,
     resolve,
 )
 
@@ -97,11 +97,10 @@ class SkewWatcher:
             },
         )
         claims = resolve(group)
-        largest = max_load(group, claims.owner)
-        least = load_bound(group)
-        if not self._watch.lasting(self._now(), largest, least):
+        largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
+        if not self._watch.lasting(self._now(), largest, lag_lower_bound(group)):
             return
-        after = max_load(group, self._plan(group, claims).owners)
+        after = measure(group, claims, self._plan(group, claims)).max_load or 0
         if after > self._pays * largest or turn != self._turn:
             return
         self._watch.asked(self._now())
