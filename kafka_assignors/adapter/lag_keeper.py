@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotInTime  # its own until Python 3.11
 from functools import partial
 from numbers import Integral
@@ -188,8 +188,8 @@ class LagKeeper:
         return self._mine.look(partitions, self._timeout_s)
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
-        """Run a job in the background in a while; it may ``look``."""
-        self._mine.background.submit(job, seconds)
+        """Run a job in the background in a while; it may ``look``.  What it raises is logged."""
+        self._mine.background.submit(job, seconds).add_done_callback(_say_what_failed)
 
     def close(self) -> None:
         """End both threads, and what is under way on them."""
@@ -215,6 +215,11 @@ class LagKeeper:
             if owned == self._owned:
                 self._measured = answer.lags, self._now()
         self.later(self._refresh_s, partial(self._refresh, turn))
+
+
+def _say_what_failed(future: Future[object]) -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        log.error("looking at lag failed", exc_info=error)
 
 
 def one_line(error: Exception) -> str:

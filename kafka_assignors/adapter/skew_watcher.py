@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from kafka_assignors.adapter.consumer_side import ConsumerSide
-from kafka_assignors.adapter.lag_keeper import LagKeeper
+from kafka_assignors.adapter.lag_keeper import LagKeeper, Lags, one_line
 from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
 from kafka_assignors.plan import (
     UNKNOWN_LAG,
@@ -82,13 +82,14 @@ class SkewWatcher:
         if turn != self._turn:
             return
         try:
-            self._decide(group, turn)
-        except Exception as error:  # no lag to be had, above all; then there is nothing to decide
-            log.debug("no look at the lag of the group: %s", error)
+            answer = self._keeper.look([group.at(p) for p in range(group.size)])
+        except Exception as error:  # without lag there is nothing to decide, and members say why
+            log.debug("no look at the lag of the group: %s", one_line(error))
+        else:
+            self._decide(group, answer.lags, turn)
         self._next_look(group, turn)
 
-    def _decide(self, group: Group, turn: int) -> None:
-        lags = self._keeper.look([group.at(p) for p in range(group.size)]).lags
+    def _decide(self, group: Group, lags: Lags, turn: int) -> None:
         group = replace(
             group,
             lags={
