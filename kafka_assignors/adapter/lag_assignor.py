@@ -101,7 +101,7 @@ class LagAssignor(Assignor):
             name for name, many in zip(group.names, group.subscribed.sum(axis=1) > 1, strict=True) if many
         ]
         lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in shared}
-        for at, lag in self._reported(told).items():
+        for at, lag in self._known(told).items():
             if at.topic in lags and 0 <= at.partition < len(lags[at.topic]):
                 lags[at.topic][at.partition] = lag
         rest = [
@@ -117,9 +117,15 @@ class LagAssignor(Assignor):
             self._say_once(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: known.tolist() for topic, known in lags.items()})
 
-    def _reported(self, told: Sequence[Told]) -> dict[TopicPartition, int]:
-        """What members report, the youngest report of each partition; the larger lag of two equally old."""
-        best: dict[TopicPartition, tuple[int, int]] = {}
+    def _known(self, told: Sequence[Told]) -> dict[TopicPartition, int]:
+        """What members report, and what the leader has just found out itself.
+
+        The youngest of each partition counts, and the larger lag of two equally old ones: members come in any
+        order.
+        """
+        best: dict[TopicPartition, tuple[float, int]] = {}
+        if self._keeper is not None:
+            best = {at: (-age_ms, lag) for at, (lag, age_ms) in self._keeper.recent().items()}
         for one in told:
             if one.lag_age_ms > self.options.lag_max_age_ms:
                 continue

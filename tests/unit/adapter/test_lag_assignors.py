@@ -105,6 +105,18 @@ def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backward
     assignor.close()
 
 
+def test_the_second_round_sees_what_the_first_one_saw() -> None:
+    """It follows at once; and two plans of one rebalance should not differ because a record came in."""
+    source, seen = Source(), []
+    assignor = LagAwareAssignor(lag_source=source, on_plan=seen.append)
+    for lag in (50_000, 0):
+        source.told[TopicPartition("t", 2)] = lag
+        assignor.assign(cluster({"t": 3}), [member("c0"), member("c1", {TopicPartition("t", 0): 7}, 3_000)])
+    assert [report.target.group.lags["t"] for report in seen] == [[7, 60_000, 50_000]] * 2
+    assert len(source.asked) == 1
+    assignor.close()
+
+
 def test_what_only_one_member_can_have_is_not_asked_for() -> None:
     source = Source()
     assignor = LagAwareAssignor(lag_source=source)
