@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotInTime  # its own until Python 3.11
 from functools import partial
-from numbers import Integral
 from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from kafka_assignors.adapter.background import Background
 from kafka_assignors.errors import KafkaAssignorsError
@@ -74,7 +75,7 @@ class _ToldBy:
         problem = ""
         for at in partitions:
             lag = told.get(at)
-            if isinstance(lag, Integral) and lag >= 0:
+            if isinstance(lag, (int, np.integer)) and lag >= 0:
                 found[at] = int(lag)
             elif not problem:
                 what = "nothing" if lag is None else f"{lag!r}"

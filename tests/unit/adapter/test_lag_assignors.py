@@ -15,6 +15,7 @@ from kafka_assignors import (
     ConfigurationError,
     CooperativeLagAwareAssignor,
     LagAwareAssignor,
+    PlanReport,
     RebalanceOnSkew,
 )
 from kafka_assignors.adapter.lag_assignor import LagAssignor
@@ -98,7 +99,7 @@ def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backward
         member("c1", {a: 1, b: 3, c: 0}, 10),
         member("c2", {c: 7}, 5),
     ]
-    seen = []
+    seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=Source({}), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), members[::-1] if backwards else members)
     assert seen[0].target.group.lags == {"t": [9, 8, 7]}
@@ -107,7 +108,8 @@ def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backward
 
 def test_the_second_round_sees_what_the_first_one_saw() -> None:
     """It follows at once; and two plans of one rebalance should not differ because a record came in."""
-    source, seen = Source(), []
+    source = Source()
+    seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=source, on_plan=seen.append)
     for lag in (50_000, 0):
         source.told[TopicPartition("t", 2)] = lag
@@ -127,7 +129,7 @@ def test_what_only_one_member_can_have_is_not_asked_for() -> None:
 
 def test_reports_on_what_does_not_exist_are_passed_over() -> None:
     lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31): 5}
-    seen = []
+    seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0", lies), member("c1")])
     assert seen[0].target.group.lags == {"t": [100_000, 60_000, 50_000]}
