@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -48,6 +49,7 @@ class LagAssignor(Assignor):
         self._complained = False
         self._closed = False
         self._unable = ""
+        self._deadline = 0.0
 
     def close(self) -> None:
         """End the threads; the consumer's ``close()`` does that, too."""
@@ -90,6 +92,7 @@ class LagAssignor(Assignor):
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
+        self._deadline = time.monotonic() + self.options.lag_timeout_ms / 1000
         self._given = super()._assign(cluster, members)
         return self._given
 
@@ -141,7 +144,7 @@ class LagAssignor(Assignor):
         keeper = self._ready()
         if keeper is None:
             return Answer({}, self._unable)
-        return keeper.ask(partitions, self.options.lag_timeout_ms / 1000)
+        return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
 
     def _say_once(self, unknown: int, partitions: int, why: str) -> None:
         if not unknown and self._complained:

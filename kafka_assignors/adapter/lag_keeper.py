@@ -120,7 +120,7 @@ class _Line:
             return future.result(timeout_s)
         except NotInTime:
             future.cancel()  # in case the thread is still busy with an earlier one
-            return Answer({}, f"no answer within {timeout_s:g} s")
+            return Answer({}, f"no answer within {timeout_s:.2f} s")
         except CancelledError:
             return Answer({}, "closed")
         except Exception as error:
