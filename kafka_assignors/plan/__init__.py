@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.bound import load_lower_bound
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
+from kafka_assignors.plan.failover import plan_failover
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
     NO_GENERATION,
@@ -41,6 +42,7 @@ __all__ = [
     "explain",
     "load_lower_bound",
     "measure",
+    "plan_failover",
     "plan_fair",
     "plan_fairest_sticky",
     "plan_range",

@@ -13,6 +13,7 @@ from kafka_assignors.plan import (
     Assignment,
     Group,
     measure,
+    plan_failover,
     plan_fair,
     plan_fairest_sticky,
     plan_range,
@@ -31,6 +32,8 @@ PLANNERS: dict[str, Planner] = {
     "fair": plan_fair,
     "sticky": lambda group: plan_sticky(group, resolve(group)),
     "fairest-sticky": lambda group: plan_fairest_sticky(group, resolve(group)),
+    "failover": lambda group: plan_failover(group, resolve(group)),
+    "failover without preemption": lambda group: plan_failover(group, resolve(group), preempt=False),
 }
 every_planner = pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS)
 any_group = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))
