@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_assignors.adapter.base import Assignor
 from kafka_assignors.adapter.cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors.adapter.failover import FailoverAssignor
 from kafka_assignors.adapter.fair import FairAssignor
 from kafka_assignors.adapter.fairest_sticky import FairestStickyAssignor
 from kafka_assignors.adapter.listener import OwnershipListener
@@ -17,6 +18,7 @@ __all__ = [
     "Assignor",
     "ConfigurationError",
     "CooperativeStickyAssignor",
+    "FailoverAssignor",
     "FairAssignor",
     "FairestStickyAssignor",
     "Options",
@@ -37,6 +39,7 @@ STRATEGIES: dict[str, type[Assignor]] = {
         FairAssignor,
         FairestStickyAssignor,
         CooperativeStickyAssignor,
+        FailoverAssignor,
     )
 }
 """Name on the wire -> class."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
@@ -34,6 +34,7 @@ from kafka_assignors.plan import (
     Hold,
     Member,
     Ownership,
+    Reason,
     explain,
     measure,
     plan_range,
@@ -61,11 +62,13 @@ class Told(NamedTuple):
         revoked: what it owned in ``generation`` and has given back.
         generation: of its last assignment.
         priority: see ``Member``.
+        unread: what is wrong with the rest of it, None when nothing is.
     """
 
     revoked: Ownership = MappingProxyType({})
     generation: int = NO_GENERATION
     priority: int | None = None
+    unread: str | None = None
 
 
 class Assignor(AbstractPartitionAssignor):
@@ -90,6 +93,8 @@ class Assignor(AbstractPartitionAssignor):
     """It deals in an order of its own, whoever had what."""
     by_rack: ClassVar[bool] = True
     """It plans by racks, where they are known."""
+    by_priority: ClassVar[bool] = False
+    """It plans by the members' priorities."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **options: Any) -> None:
@@ -133,6 +138,10 @@ class Assignor(AbstractPartitionAssignor):
             CodecError: bytes that are not what they should be.
         """
         return Told()
+
+    def in_its_words(self) -> Mapping[Reason, Reason]:
+        """The reasons this strategy has where others move for balance or a rack, or leave a partition be."""
+        return {}
 
     # --- what kafka-python calls -------------------------------------------------------------------------
 
@@ -265,6 +274,8 @@ class Assignor(AbstractPartitionAssignor):
         except CodecError as error:
             complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
             told = Told()
+        if told.unread is not None:
+            complaints.add(joined.member_id, f"sent user data of which a part cannot be read ({told.unread})")
         revoked, then = told.revoked, told.generation
         holds = convert.owned_in(subscription) if RebalanceProtocol.COOPERATIVE in self.protocols else {}
         # User data dates what it holds itself; owned partitions are dated by the subscription (from v2 on).
@@ -325,6 +336,11 @@ class Assignor(AbstractPartitionAssignor):
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
         if self.options.on_plan is not None:
-            why = partial(explain, group, claims, target, given, tuple(self._held), in_order=self.in_order)
+            why = partial(
+                explain,
+                *(group, claims, target, given, tuple(self._held)),
+                in_order=self.in_order,
+                words=self.in_its_words(),
+            )
             with self._aside("on_plan"):
                 self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds, why))
