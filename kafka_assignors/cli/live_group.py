@@ -148,12 +148,20 @@ def _member(group_id: str, member: Mapping[str, Any], ranks: Assignor | None) ->
     )
 
 
-def _priority(strategy: Assignor, user_data: bytes | None) -> int | None:
+def _priority(strategy: Assignor, user_data: str | None) -> int | None:
     """As the group's leader reads it: nonsense is no priority."""
     try:
-        return strategy.told(user_data or b"").priority
+        return strategy.told(as_bytes(user_data or "")).priority
     except CodecError:
         return None
+
+
+def as_bytes(text: str) -> bytes:
+    r"""The bytes kafka-python describes by a text: UTF-8, and where they are not that, ``\x99``.
+
+    Four bytes that are themselves such a sequence cannot be told from the one byte it stands for.
+    """
+    return re.sub(rb"\\x([89a-f][0-9a-f])", lambda found: bytes.fromhex(found[1].decode()), text.encode())
 
 
 def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:
