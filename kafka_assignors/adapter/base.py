@@ -23,7 +23,7 @@ from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.collector import no_collections
 from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.consumer_side import ConsumerSide
-from kafka_assignors.adapter.last_resort import ranges_of_what_is_free
+from kafka_assignors.adapter.last_resort import RANGES, LastResort, what_is_free
 from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport, parse
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
@@ -37,7 +37,6 @@ from kafka_assignors.plan import (
     Reason,
     explain,
     measure,
-    plan_range,
     resolve,
     this_round,
 )
@@ -95,6 +94,8 @@ class Assignor(AbstractPartitionAssignor):
     """It plans by racks, where they are known."""
     by_priority: ClassVar[bool] = False
     """It plans by the members' priorities."""
+    last_resort: ClassVar[LastResort] = RANGES
+    """What it plans by when everything else failed."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **options: Any) -> None:
@@ -184,8 +185,8 @@ class Assignor(AbstractPartitionAssignor):
         except Exception:
             # Whatever it is, it must not stop the user's group.
             self._held = []
-            log.exception("%s: failed, falling back to ranges", self.name)
-            return ranges_of_what_is_free(cluster, members)
+            log.exception("%s: failed, falling back to %s", self.name, self.last_resort.name)
+            return what_is_free(self.last_resort, cluster, members)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given."""
@@ -299,12 +300,12 @@ class Assignor(AbstractPartitionAssignor):
         )
 
     def _safe_plan(self, group: Group, claims: Claims) -> Assignment:
-        """The plan; where there is a bug in it, ranges, which then go through the rounds as any plan does."""
+        """The plan; where there is a bug in it, the last resort, which then goes through the rounds, too."""
         try:
             return self.plan(group, claims)
         except Exception:
-            log.exception("%s: planning failed, falling back to ranges", self.name)
-            return plan_range(group)
+            log.exception("%s: planning failed, falling back to %s", self.name, self.last_resort.name)
+            return self.last_resort.plan(group)
 
     def _see_to_the_next_round(self) -> None:
         """Who revokes asks for the next round, unless it never had what it claims; so the leader asks, too.

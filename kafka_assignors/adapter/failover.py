@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_assignors.adapter.base import Assignor, Told
+from kafka_assignors.adapter.last_resort import SENIORS
 from kafka_assignors.adapter.options import PLANS, ConfigurationError, Options
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, Reason, plan_failover
@@ -74,6 +75,7 @@ class FailoverAssignor(Assignor):
     options: FailoverOptions
     by_rack = False
     by_priority = True
+    last_resort = SENIORS  # ranges would make several members active
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_failover(group, claims, preempt=self.options.preempt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.bound import load_lower_bound
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
-from kafka_assignors.plan.failover import plan_failover
+from kafka_assignors.plan.failover import plan_failover, plan_seniors
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
     NO_GENERATION,
@@ -47,6 +47,7 @@ __all__ = [
     "plan_fairest_sticky",
     "plan_range",
     "plan_roundrobin",
+    "plan_seniors",
     "plan_sticky",
     "resolve",
     "seniority",

@@ -9,7 +9,7 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NOBODY, Group, Member
 
-__all__ = ["plan_failover"]
+__all__ = ["plan_failover", "plan_seniors"]
 
 Vector = npt.NDArray[np.int64]
 
@@ -47,6 +47,14 @@ def plan_failover(group: Group, claims: Claims, *, preempt: bool = True) -> Assi
         elsewhere = np.isin(np.arange(len(line)), owning)
         active = _or_else(owning, _first(line, subscribed & elsewhere), _first(line, subscribed))
     return Assignment(group, active[kind_of[group.topic_of]].astype(np.int32))
+
+
+def plan_seniors(group: Group) -> Assignment:
+    """Each topic whole to its most senior subscriber: one active member, by as little code as can be."""
+    if not group.members:
+        return Assignment(group, np.full(group.size, NOBODY, np.int32))
+    owner = np.where(group.subscribed.any(axis=1), group.subscribed.argmax(axis=1), NOBODY)
+    return Assignment(group, owner[group.topic_of].astype(np.int32))
 
 
 def _place(member: Member) -> tuple[bool, int]:

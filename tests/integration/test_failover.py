@@ -230,7 +230,6 @@ def test_plan_knows_the_priorities_of_a_live_group(fresh: FreshNames, preempt: b
     """What it says of the active's end comes true; whether it preempts the group does not tell."""
     with Group(fresh, *PARTITIONS) as group:
         low, high, middle = (join(group, priority, preempt=preempt) for priority in (1, 10, 5))
-        group.wait_until(lambda: len(group.describe()["members"]) == 3, "all to be there")
         before = group.settled()
         members = {member.name: member for member in group.members}
         words = ["--option", f"preempt={json.dumps(preempt)}"]

@@ -18,6 +18,7 @@ from kafka_assignors.plan import (
     plan_fairest_sticky,
     plan_range,
     plan_roundrobin,
+    plan_seniors,
     plan_sticky,
     resolve,
 )
@@ -32,6 +33,7 @@ PLANNERS: dict[str, Planner] = {
     "fair": plan_fair,
     "sticky": lambda group: plan_sticky(group, resolve(group)),
     "fairest-sticky": lambda group: plan_fairest_sticky(group, resolve(group)),
+    "the most senior": plan_seniors,
     "failover": lambda group: plan_failover(group, resolve(group)),
     "failover without preemption": lambda group: plan_failover(group, resolve(group), preempt=False),
 }

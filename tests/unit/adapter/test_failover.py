@@ -165,6 +165,21 @@ def test_claims_of_two_actives_cancel_out(caplog: pytest.LogCaptureFixture) -> N
     assert "member b claims 5 partitions that a claims in the same generation" in warning
 
 
+@pytest.mark.parametrize("broken", ["plan_failover", "failover_user_data.decode_priority"])
+def test_a_bug_of_ours_makes_no_second_active(
+    broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last resort of other strategies is ranges, which give everybody something."""
+
+    def fails(*_args: object, **_options: object) -> None:
+        raise ZeroDivisionError
+
+    members = {name: sends(1) for name in "bac"}
+    monkeypatch.setattr(f"kafka_assignors.adapter.failover.{broken}", fails)
+    assert chosen(members) == "a"
+    assert "falling back to the most senior member" in caplog.text
+
+
 # --- reasons -----------------------------------------------------------------------------------------------
 
 

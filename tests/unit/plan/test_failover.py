@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafka_assignors.plan import Group, Member, Reason, explain, plan_failover, resolve, this_round
+from kafka_assignors.plan import (
+    Group,
+    Member,
+    Reason,
+    explain,
+    plan_failover,
+    plan_seniors,
+    resolve,
+    this_round,
+)
 from tests.builders import member
 
 TOPICS = {"t0": 2, "t1": 3}
@@ -162,6 +171,13 @@ def test_of_two_actives_they_follow_the_first_in_line() -> None:
         {"t0": 2, "t1": 1, "t2": 1},
     )
     assert actives(group, preempt=False) == {"t0": "a", "t1": "b", "t2": "b"}
+
+
+def test_to_the_most_senior_of_the_subscribers() -> None:
+    """Whatever the priorities."""
+    group = Group((member("a", ["t0"]), member("b", BOTH, priority=9)), TOPICS | {"t2": 1})
+    assert plan_seniors(group) == {"a": {"t0": [0, 1]}, "b": {"t1": [0, 1, 2]}}
+    assert plan_seniors(Group((), TOPICS)) == {}
 
 
 # --- reasons -----------------------------------------------------------------------------------------------
