@@ -15,6 +15,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from kafka_assignors import (
     CooperativeStickyAssignor,
+    FailoverAssignor,
     FairAssignor,
     FairestStickyAssignor,
     RangeAssignor,
@@ -34,6 +35,7 @@ STRATEGIES = [
     FairAssignor,
     FairestStickyAssignor,
     CooperativeStickyAssignor,
+    FailoverAssignor,
 ]
 STICKY: list[type] = [StickyAssignor, CooperativeStickyAssignor]
 COOPERATIVE: list[type] = [FairestStickyAssignor, CooperativeStickyAssignor]
