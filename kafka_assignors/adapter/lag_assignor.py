@@ -92,7 +92,10 @@ class LagAssignor(Assignor):
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
-        self._deadline = time.monotonic() + self.options.lag_timeout_ms / 1000
+        patience = self.options.lag_timeout_ms / 1000
+        if (session := self._side.session_timeout_s()) is not None:
+            patience = min(patience, session / 3)  # the leader must not be taken for dead while it waits
+        self._deadline = time.monotonic() + patience
         self._given = super()._assign(cluster, members)
         return self._given
 
