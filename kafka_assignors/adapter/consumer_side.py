@@ -10,18 +10,26 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FrameType
+from typing import Any
 
 from kafka import KafkaConsumer
 from kafka.cluster import ClusterMetadata
+from kafka.consumer.subscription_state import OffsetResetStrategy
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.future import Future
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "replicas", "runs_cooperative"]
 
-_PRIVATE = ("_assignors", "_generation", "_net", "_rebalance_protocol", "_subscription", "request_rejoin")
+_PRIVATE = (
+    *("_assignors", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
+    "request_rejoin",
+)
+_RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "earliest"}
 _NEAR = 8  # frames; the coordinator calls its assignors directly, or through somebody's wrapper
 
 
@@ -109,6 +117,16 @@ class ConsumerSide:
         """All strategies of the consumer's list."""
         return list(getattr(self._seen(), "_assignors", {}).values())
 
+    def session_timeout_s(self) -> float | None:
+        """How long the broker waits for a heartbeat; none is sent while an assignor plans."""
+        timeout = getattr(self._seen(), "config", {}).get("session_timeout_ms")
+        return timeout / 1000 if isinstance(timeout, (int, float)) else None
+
+    def member_id(self) -> str | None:
+        """The broker's id of the consumer, since it joined."""
+        now = getattr(getattr(self._seen(), "_generation", None), "member_id", None)
+        return now if isinstance(now, str) and now else None
+
     def generation(self) -> int | None:
         """The generation the consumer joined last, whether or not its assignment ever took effect."""
         now = getattr(getattr(self._seen(), "_generation", None), "generation_id", None)
@@ -118,6 +136,43 @@ class ConsumerSide:
         """Ask for a rebalance at the consumer's next poll.  Only a leader's request starts one for sure."""
         if (coordinator := self._seen()) is not None:
             coordinator.request_rejoin()
+
+    def request_rejoin_from_elsewhere(self) -> None:
+        """The same, from any thread; what kafka-python refuses because it is closing is not asked for."""
+        if (coordinator := self._seen()) is not None:
+            with suppress(RuntimeError):
+                coordinator._net.call_soon_threadsafe(coordinator.request_rejoin)
+
+    def config(self) -> dict[str, Any] | None:
+        """How the consumer reaches its cluster, its group, and where it starts without a commit."""
+        coordinator = self._seen()
+        if coordinator is None or self.is_strange():
+            return None
+        reset = getattr(coordinator._subscription, "_default_offset_reset_strategy", None)
+        return {
+            **coordinator._manager.config,
+            "group_id": coordinator.group_id,
+            "auto_offset_reset": _RESETS.get(reset, "none"),
+        }
+
+    def at_close(self, do: Callable[[], None]) -> None:
+        """Have something done when the consumer is closed, before its ``close()`` returns.
+
+        An assignor is not told of that.  But the consumer's event loop ends then, and what still waits on
+        it is cancelled.
+        """
+        coordinator = self._seen()
+        if coordinator is None or self.is_strange():
+            return
+
+        async def wait_for_the_end() -> None:
+            try:
+                await Future()
+            finally:
+                do()
+
+        with suppress(RuntimeError):
+            coordinator._net.call_soon_threadsafe(wait_for_the_end)
 
     def request_rejoin_after(self, seconds: float) -> None:
         """Ask for a rebalance unless one begins by itself before that.  On the I/O thread only."""

@@ -1,9 +1,10 @@
-"""How much is left to read: the arithmetic (pure), and asking the cluster for what it needs."""
+"""How much is left to read: the arithmetic and the decisions (pure), and asking the cluster."""
 
 from __future__ import annotations
 
 from kafka_assignors.lag.arithmetic import Reset, lag
 from kafka_assignors.lag.fetch import LagFetcher
 from kafka_assignors.lag.reading import Offsets, Reading
+from kafka_assignors.lag.skew import RebalanceOnSkew, SkewWatch
 
-__all__ = ["LagFetcher", "Offsets", "Reading", "Reset", "lag"]
+__all__ = ["LagFetcher", "Offsets", "Reading", "RebalanceOnSkew", "Reset", "SkewWatch", "lag"]

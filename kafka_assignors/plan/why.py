@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,11 @@ class Reason(str, Enum):
     """Why a partition has the owner it has in a plan; the value starts its line."""
 
     KEPT = "kept"
+    STAYS = "stays with the active member"
     MOVED = "moved for balance"
     NEARER = "moved to a rack with a replica"
+    HIGHEST = "moved to the highest priority"
+    ACTIVE = "moved to the active member"
     DEALT = "dealt in order"
     OWNER_GONE = "owner gone"
     OWNER_UNSUBSCRIBED = "owner no longer subscribes"
@@ -74,6 +78,7 @@ def explain(
     *,
     departed: Collection[Member] = (),
     in_order: bool = False,
+    words: Mapping[Reason, Reason] = MappingProxyType({}),
 ) -> list[Why]:
     """Say for every partition of the group's topics why the plan puts it where it does.
 
@@ -87,6 +92,7 @@ def explain(
             counts as one that had no owner.
         in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
             has balance, or a rack, as a reason.
+        words: the reasons a strategy has for what others do for balance, or for a rack, or leave as it is.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
@@ -119,10 +125,12 @@ def explain(
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
         return (Reason.OWNER_GONE, had[at]) if at in had else (Reason.NO_OWNER, ())
 
-    return [
-        Why(*at, to.get(at), *reason(at, to.get(at)), blocked.get(at) if now.get(at) != to.get(at) else None)
-        for at in partitions
-    ]
+    def why(at: tuple[str, int], member_id: str | None) -> Why:
+        what, others = reason(at, member_id)
+        waits_for = blocked.get(at) if now.get(at) != member_id else None
+        return Why(*at, member_id, words.get(what, what), others, waits_for)
+
+    return [why(at, to.get(at)) for at in partitions]
 
 
 def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:

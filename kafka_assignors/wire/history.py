@@ -8,7 +8,7 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership
 from kafka_assignors.wire.primitives import Reader, pack_ownership
 
-__all__ = ["decode", "encode"]
+__all__ = ["decode", "encode", "read"]
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
@@ -27,10 +27,19 @@ def decode(data: bytes) -> tuple[Ownership, int]:
     """
     try:
         reader = Reader(data)
-        reader.version(_VERSION)
-        generation = reader.int32()
-        owned = reader.ownership()
+        found = read(reader)
         reader.end()
     except CodecError as error:
         raise CodecError(f"history: {error}") from None
-    return owned, generation
+    return found
+
+
+def read(reader: Reader) -> tuple[Ownership, int]:
+    """The same, of the next section of longer bytes.
+
+    Raises:
+        CodecError: another version, or too short.
+    """
+    reader.version(_VERSION)
+    generation = reader.int32()
+    return reader.ownership(), generation

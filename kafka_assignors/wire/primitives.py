@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_assignors.errors import CodecError
 
-__all__ = ["Reader", "int32", "pack_ownership"]
+__all__ = ["Reader", "int32", "pack_ownership", "string"]
 
 _INT16 = struct.Struct(">h")
 _UINT16 = struct.Struct(">H")
@@ -50,6 +50,14 @@ class Reader:
     def int32(self) -> int:
         """A signed 32-bit number."""
         return int(_INT32.unpack(self._take(4))[0])
+
+    def uint8(self) -> int:
+        """An unsigned 8-bit number."""
+        return self._take(1)[0]
+
+    def array(self, count: int, code: str) -> tuple[int, ...]:
+        """``count`` numbers of one of the struct module's types."""
+        return struct.unpack(f">{count}{code}", self._take(count * struct.calcsize(f">{code}")))
 
     def string(self) -> str:
         """A string behind its 16-bit length."""
@@ -126,11 +134,16 @@ def int32(value: int) -> bytes:
     return _INT32.pack(value)
 
 
+def string(value: str) -> bytes:
+    """A string behind its 16-bit length."""
+    raw = value.encode()
+    return _INT16.pack(len(raw)) + raw
+
+
 def pack_ownership(owned: Mapping[str, Sequence[int]]) -> bytes:
     """An array of (topic, array of partitions), topics by name, partitions ascending."""
     parts = [_INT32.pack(len(owned))]
     for topic in sorted(owned):
-        name = topic.encode()
         numbers = sorted(owned[topic])
-        parts += [_INT16.pack(len(name)), name, struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)]
+        parts += [string(topic), struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)]
     return b"".join(parts)

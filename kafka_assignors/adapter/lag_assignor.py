@@ -1,0 +1,192 @@
+"""What the strategies that plan by lag have in common: finding it out, and never waiting for it for long."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from kafka.cluster import ClusterMetadata
+from kafka.protocol.consumer.group import JoinGroupResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.joined import Told
+from kafka_assignors.adapter.lag_keeper import Answer, LagKeeper, Source, fetching, told_by
+from kafka_assignors.adapter.lag_options import LagOptions
+from kafka_assignors.adapter.skew_watcher import SkewWatcher
+from kafka_assignors.errors import OptionError
+from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Ownership, TopicPartition, shown
+from kafka_assignors.wire import lag_user_data
+
+__all__ = ["LagAssignor"]
+
+log = logging.getLogger("kafka_assignors")
+
+
+class LagAssignor(Assignor):
+    """Reports the lag of what its member owns; on the leader, puts together what all members reported.
+
+    What nobody reported, or too long ago, the leader asks the cluster for, and goes on without it after
+    ``lag_timeout_ms``.  The threads this takes start with the first assignment and end with the consumer's
+    ``close()``.
+    """
+
+    options_type = LagOptions
+    by_rack = False
+    min_improvement: ClassVar[float] = 0.1
+    """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
+    options: LagOptions
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self._keeper: LagKeeper | None = None
+        self._watcher: SkewWatcher | None = None
+        self._given: Assignment | None = None
+        self._complained = False
+        self._closed = False
+        self._unable = ""
+        self._deadline = 0.0
+
+    def close(self) -> None:
+        """End the threads; the consumer's ``close()`` does that, too."""
+        self._closed = True
+        if self._keeper is not None:
+            self._keeper.close()
+
+    # --- what members tell each other ----------------------------------------------------------------------
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        lags, age_ms = ({}, 0.0) if self._keeper is None else self._keeper.report()
+        return lag_user_data.encode(revoked, generation, lags, age_ms)
+
+    def told(self, user_data: bytes) -> Told:
+        if not user_data:
+            return Told()
+        revoked, generation, lags, age_ms = lag_user_data.decode(user_data)
+        return Told(revoked, generation, lags=lags, lag_age_ms=age_ms)
+
+    # --- what kafka-python calls ---------------------------------------------------------------------------
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
+        with self._aside("ending the watch over lag"):
+            if self._watcher is not None:
+                self._watcher.rest()
+        return super().metadata(topics)
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        given, settled = self._given, not self._next.held
+        self._given = None
+        super().on_assignment(assignment, generation)
+        with self._aside("keeping lag"):
+            keeper = self._ready()
+            if keeper is None:
+                return
+            keeper.keep([TopicPartition(t, p) for t, numbers in self._owned.items() for p in numbers])
+            if self._watcher is not None and given is not None and settled:
+                self._watcher.lead(given)
+
+    def _assign(
+        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> Assignment:
+        patience = self.options.lag_timeout_ms / 1000
+        if (session := self._side.session_timeout_s()) is not None:
+            patience = min(patience, session / 3)  # the leader must not be taken for dead while it waits
+        self._deadline = time.monotonic() + patience
+        self._given = super()._assign(cluster, members)
+        return self._given
+
+    # --- the leader ----------------------------------------------------------------------------------------
+
+    def with_lags(self, group: Group, told: Sequence[Told]) -> Group:
+        # Where there is but one subscriber, lag decides nothing.
+        shared = [
+            name for name, many in zip(group.names, group.subscribed.sum(axis=1) > 1, strict=True) if many
+        ]
+        lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in shared}
+        for at, lag in self._known(told).items():
+            if at.topic in lags and 0 <= at.partition < len(lags[at.topic]):
+                lags[at.topic][at.partition] = lag
+        rest = [
+            TopicPartition(topic, p)
+            for topic, known in lags.items()
+            for p in np.flatnonzero(known == UNKNOWN_LAG).tolist()
+        ]
+        answer = self._ask(rest)
+        for at in rest:
+            lags[at.topic][at.partition] = answer.lags.get(at, UNKNOWN_LAG)
+        unknown = [at for at in rest if at not in answer.lags]
+        if answer.problem or not unknown:
+            self._say_once(len(unknown), sum(map(len, lags.values())), answer.problem)
+        return replace(group, lags={topic: known.tolist() for topic, known in lags.items()})
+
+    def _known(self, told: Sequence[Told]) -> dict[TopicPartition, int]:
+        """What members report, and what the leader has just found out itself.
+
+        The youngest of each partition counts, and the larger lag of two equally old ones: members come in any
+        order.
+        """
+        best: dict[TopicPartition, tuple[float, int]] = {}
+        if self._keeper is not None:
+            best = {at: (-age_ms, lag) for at, (lag, age_ms) in self._keeper.recent().items()}
+        for one in told:
+            if one.lag_age_ms > self.options.lag_max_age_ms:
+                continue
+            for at, lag in one.lags.items():
+                report = -one.lag_age_ms, lag
+                if at not in best or best[at] < report:
+                    best[at] = report
+        return {at: lag for at, (_age, lag) in best.items()}
+
+    def _ask(self, partitions: Sequence[TopicPartition]) -> Answer:
+        if not partitions:
+            return Answer({})
+        keeper = self._ready()
+        if keeper is None:
+            return Answer({}, self._unable)
+        return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
+
+    def _say_once(self, unknown: int, partitions: int, why: str) -> None:
+        if not unknown and self._complained:
+            log.info("%s: the lag of all partitions is known again", self.name)
+        elif unknown and not self._complained:
+            log.warning(
+                "%s: no lag of %d of %d partitions (%s): counts decide there",
+                *(self.name, unknown, partitions, shown(why)),
+            )
+        self._complained = unknown > 0
+
+    # --- the background ------------------------------------------------------------------------------------
+
+    def _ready(self) -> LagKeeper | None:
+        """The keeper, made when it is first needed; None where there is no way to ask, or no more."""
+        if self._keeper is None and not self._closed and not self._unable:
+            source = self._source()
+            if source is None:
+                return None
+            options = self.options
+            self._keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
+            self._side.at_close(self.close)
+            if options.skew is not None:
+                self._watcher = SkewWatcher(
+                    options.skew, self._keeper, self.plan, self.min_improvement, self._side
+                )
+        return None if self._closed else self._keeper
+
+    def _source(self) -> Source | None:
+        """None, and why not in ``_unable``; by hand, without a consumer, there need not be one."""
+        if self.options.lag_source is not None:
+            return told_by(self.options.lag_source)
+        there, given = self._side.config(), self.options.consumer_config
+        if there is None and given is None:
+            if self._side.is_strange():
+                self._unable = "this kafka-python is not known: give consumer_config"
+            return None
+        try:
+            return fetching({**(there or {}), **(given or {})})
+        except OptionError as error:  # what the consumer let pass
+            self._unable = str(error)
+            return None

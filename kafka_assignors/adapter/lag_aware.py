@@ -1,0 +1,21 @@
+"""``lag-aware`` (KIP-169)."""
+
+from __future__ import annotations
+
+from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.plan import Assignment, Claims, Group, plan_lag_aware
+
+__all__ = ["LagAwareAssignor"]
+
+
+class LagAwareAssignor(LagAssignor):
+    """Topic by topic: as many partitions for everybody, then as little lag as can be; eager.
+
+    KIP-169 to the letter.  See ``plan_lag_aware``.
+    """
+
+    name = "lag-aware"
+    in_order = True
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_lag_aware(group)

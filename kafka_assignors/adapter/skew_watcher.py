@@ -1,0 +1,111 @@
+"""On the leader: asks for a rebalance when lag has become uneven and a plan would make it clearly better.
+
+kafka-python has no public call for that, and only a leader's request starts a rebalance for sure.  So the
+watcher is quiet on every other member, and while a rebalance goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from kafka_assignors.adapter.consumer_side import ConsumerSide
+from kafka_assignors.adapter.lag_keeper import LagKeeper, Lags, one_line
+from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
+from kafka_assignors.plan import (
+    UNKNOWN_LAG,
+    Assignment,
+    Claims,
+    Group,
+    TopicPartition,
+    lag_lower_bound,
+    measure,
+    resolve,
+)
+
+__all__ = ["SkewWatcher"]
+
+log = logging.getLogger("kafka_assignors")
+
+
+class SkewWatcher:
+    """Looks at a group's lag now and then, for as long as its consumer leads it.
+
+    Args:
+        policy: when to ask.
+        keeper: whose thread it looks on, and what it asks for lag.
+        plan: the strategy's.
+        min_improvement: the part by which the plan has to make the largest load smaller.
+        side: the consumer.
+        now: seconds, as ``time.monotonic``.
+    """
+
+    def __init__(
+        self,
+        policy: RebalanceOnSkew,
+        keeper: LagKeeper,
+        plan: Callable[[Group, Claims], Assignment],
+        min_improvement: float,
+        side: ConsumerSide,
+        *,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._keeper = keeper
+        self._plan = plan
+        self._pays = 1 - min_improvement
+        self._side = side
+        self._now = now
+        self._watch = SkewWatch(policy, str(side.member_id()))
+        self._turn = 0
+
+    def lead(self, given: Assignment) -> None:
+        """This member leads a group that has settled on this assignment."""
+        self._turn += 1
+        self._watch.settled(self._now())
+        members = tuple(
+            replace(member, owned=given.of_member(i), generation=0, holds=False)
+            for i, member in enumerate(given.group.members)
+        )
+        self._next_look(replace(given.group, members=members, lags={}), self._turn)
+
+    def rest(self) -> None:
+        """A rebalance begins, and who leads after it is not known."""
+        self._turn += 1
+
+    def _next_look(self, group: Group, turn: int) -> None:
+        self._keeper.later(self._watch.check_s, partial(self._look, group, turn))
+
+    def _look(self, group: Group, turn: int) -> None:
+        if turn != self._turn:
+            return
+        try:
+            answer = self._keeper.look([group.at(p) for p in range(group.size)])
+        except Exception as error:  # without lag there is nothing to decide, and members say why
+            log.debug("no look at the lag of the group: %s", one_line(error))
+        else:
+            self._decide(group, answer.lags, turn)
+        self._next_look(group, turn)
+
+    def _decide(self, group: Group, lags: Lags, turn: int) -> None:
+        group = replace(
+            group,
+            lags={
+                topic: [lags.get(TopicPartition(topic, p), UNKNOWN_LAG) for p in range(count)]
+                for topic, count in group.topics.items()
+            },
+        )
+        claims = resolve(group)
+        largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
+        if not self._watch.lasting(self._now(), largest, lag_lower_bound(group)):
+            return
+        after = measure(group, claims, self._plan(group, claims)).max_load or 0
+        if after > self._pays * largest or turn != self._turn:
+            return
+        self._watch.asked(self._now())
+        log.info(
+            "asking for a rebalance: the largest lag of a member is %d records, and can be %d", largest, after
+        )
+        self._side.request_rejoin_from_elsewhere()

@@ -1,0 +1,80 @@
+"""Our own section for what a member knows of the lag of its partitions, and how old that is.
+
+int16 version, int32 age (milliseconds), and an array of topics: name, int32 how many partitions, uint8 bytes
+of a partition's number, uint8 bytes of a lag, the numbers, the lags (records).  Each topic takes the
+narrowest numbers that hold its largest: the broker keeps all members' user data in one message, of a
+megabyte in most clusters.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan.model import TopicPartition
+from kafka_assignors.wire.primitives import Reader, int32, string
+
+__all__ = ["MOST_PARTITIONS", "encode", "read"]
+
+MOST_PARTITIONS = 1_000
+"""Of one member, the heaviest: 6 KB in most cases.  The leader asks the cluster for the rest."""
+
+_VERSION = 0
+_HEAD = struct.Struct(">hi")
+_TOPIC = struct.Struct(">iBB")
+_CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
+_LONGEST_AGE = 2**31 - 1
+_MOST_LAG = 2**63 - 1
+
+
+def encode(lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
+    """Version 0.
+
+    Args:
+        lags: records left to read; of more than ``MOST_PARTITIONS`` only the largest are sent.
+        age_ms: how long ago that was measured.
+    """
+    heaviest = sorted(lags, key=lambda at: (-lags[at], at))[:MOST_PARTITIONS]
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(heaviest):
+        by_topic.setdefault(topic, []).append(partition)
+    parts = [_HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)), int32(len(by_topic))]
+    for topic, numbers in by_topic.items():
+        values = [min(lags[TopicPartition(topic, p)], _MOST_LAG) for p in numbers]
+        widths = _width(max(numbers)), _width(max(values))
+        parts += [
+            string(topic),
+            _TOPIC.pack(len(numbers), *widths),
+            struct.pack(f">{len(numbers)}{_CODES[widths[0]]}", *numbers),
+            struct.pack(f">{len(numbers)}{_CODES[widths[1]]}", *values),
+        ]
+    return b"".join(parts)
+
+
+def read(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
+    """The lags, and their age in milliseconds; a partition that is there twice has the last.
+
+    Raises:
+        CodecError: another version, a width there is not, a negative age, or too short.
+    """
+    reader.version(_VERSION)
+    if (age_ms := reader.int32()) < 0:
+        raise CodecError(f"lag of an age of {age_ms} ms")
+    lags: dict[TopicPartition, int] = {}
+    for _ in range(reader.count(8)):
+        topic = reader.string()
+        count = reader.count(0)
+        codes = [_CODES.get(reader.uint8()) for _ in range(2)]
+        if None in codes:
+            raise CodecError("numbers of a width there is not")
+        numbers, values = (reader.array(count, str(code)) for code in codes)
+        if min(values, default=0) < 0:
+            raise CodecError(f"a negative lag of topic {topic[:50]!r}")
+        lags.update({TopicPartition(topic, p): lag for p, lag in zip(numbers, values, strict=True)})
+    return lags, age_ms
+
+
+def _width(largest: int) -> int:
+    """Bytes of the narrowest number that holds this one."""
+    return next(width for width in _CODES if largest < 2 ** (8 * width))
