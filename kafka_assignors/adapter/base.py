@@ -321,6 +321,7 @@ class Assignor(AbstractPartitionAssignor):
             "moved": metrics.moved,
             "spread": metrics.spread,
             **({} if metrics.near is None else {"near": metrics.near}),
+            **({} if metrics.max_load is None else {"max_load": metrics.max_load}),
             "milliseconds": round(1000 * seconds, 3),
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
