@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, BinaryIO
 
 import click
-from rich.console import Console
-from rich.console import Group as Lines
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
 from kafka_assignors.adapter.complaints import Complaints
-from kafka_assignors.cli.connection import connection_settings, read_properties
+from kafka_assignors.cli.given import given_settings
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.outcome import solve
 from kafka_assignors.cli.plan_view import comparison, one_plan
 from kafka_assignors.cli.problem import Problem, read
+from kafka_assignors.cli.tables import show
 from kafka_assignors.cli.what_if import joined, without
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan import Group, load_lower_bound, resolve, shown
 
 __all__ = ["command"]
 
-_WIDE = 10_000  # columns: no line of a plan is longer
 _MOST_NOTES = 5
 _DEFAULT = "cooperative-sticky"  # of a file that names none
 _IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priority": "priority"}
@@ -114,20 +111,7 @@ def command(
         found = [outcome.as_json() for outcome in outcomes]
         click.echo(json.dumps(found if compare else found[0]))
     else:
-        _print(comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything))
-
-
-def _print(lines: Lines) -> None:
-    """On a terminal, as wide as that; into a pipe or a file a line is a line."""
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(lines)
-        return
-    if "COLUMNS" not in os.environ:
-        console.width = _WIDE
-    with console.capture() as captured:
-        console.print(lines)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+        show(comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything))
 
 
 # --- the group ---------------------------------------------------------------------------------------------
@@ -150,14 +134,7 @@ def _name(file: BinaryIO) -> str:
 
 def _from_cluster(group_id: str, bootstrap: str | None, config: BinaryIO | None) -> Problem:
     """The group as it is now; the strategy it runs stands for the one a file would name."""
-    try:
-        properties = read_properties(config.read().decode()) if config else {}
-        settings = connection_settings(bootstrap, properties, os.environ)
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"--config: byte {error.start} is not {error.encoding}") from error
-    except OptionError as error:
-        raise click.UsageError(f"{error.option}: {error.reason}") from error
-    live = read_live_group(settings, group_id)
+    live = read_live_group(given_settings(bootstrap, config), group_id)
     return Problem(live.group, live.strategy)
 
 

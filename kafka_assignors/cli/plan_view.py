@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from rich import box
 from rich.console import Group as Lines
 from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.cli.outcome import Outcome
+from kafka_assignors.cli.tables import columns, counted, short_names
 from kafka_assignors.plan import Reason, Why, shown
 
 __all__ = ["comparison", "one_plan"]
@@ -28,7 +27,6 @@ _TAKEN = {  # from an owner that is still there
     Reason.DEALT,
     Reason.OWNER_UNSUBSCRIBED,
 }
-_UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
@@ -40,8 +38,8 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
     parts: list[Text | Table] = [
         Text.assemble(
             (outcome.strategy, "bold"),
-            f": {_count(metrics.members, 'member')}, {_count(len(why), 'partition')} "
-            f"of {_count(len(outcome.group.topics), 'topic')}",
+            f": {counted(metrics.members, 'member')}, {counted(len(why), 'partition')} "
+            f"of {counted(len(outcome.group.topics), 'topic')}",
         ),
         Text(
             f"largest load {outcome.max_load:,}, no plan has less than {outcome.load_lower_bound:,}\n"
@@ -66,7 +64,7 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     """All strategies side by side, a row each."""
     by_rack = any(one.metrics.near is not None for one in outcomes)
     figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
-    table = _table("strategy", *figures)
+    table = columns("strategy", *figures)
     for one in outcomes:
         waiting = sum(why.waits_for is not None for why in one.why)
         table.add_row(
@@ -82,8 +80,8 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     first = outcomes[0]
     return Lines(
         Text(
-            f"{_count(first.metrics.members, 'member')}, {_count(len(first.why), 'partition')} "
-            f"of {_count(len(first.group.topics), 'topic')}; "
+            f"{counted(first.metrics.members, 'member')}, {counted(len(first.why), 'partition')} "
+            f"of {counted(len(first.group.topics), 'topic')}; "
             f"no plan has a max load of less than {first.load_lower_bound}"
         ),
         Text(),
@@ -92,18 +90,10 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     )
 
 
-def short_names(member_ids: Iterable[str]) -> dict[str, str]:
-    """Names for tables: of the UUID a broker puts behind a client's name 8 digits do, if they are enough."""
-    ids = list(member_ids)
-    short = [_UUID.sub(r"-\1", member_id) for member_id in ids]
-    names = short if len(set(short)) == len(short) else ids
-    return {member_id: shown(name) for member_id, name in zip(ids, names, strict=True)}
-
-
 def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Table:
     had, kept = _owned_and_kept(outcome)
     cooperative = outcome.first_round is not None
-    table = _table("member", ">partitions", ">kept", ">gained", ">lost", *[">first round"] * cooperative)
+    table = columns("member", ">partitions", ">kept", ">gained", ">lost", *[">first round"] * cooperative)
     ids = list(outcome.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
         load, stay = _load(outcome.assignment[member_id]), kept[member_id]
@@ -128,7 +118,7 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
 
 
 def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
-    table = _table("partition", "from", "to", "why")
+    table = columns("partition", "from", "to", "why")
     for why in changed:
         table.add_row(
             Text(f"{shown(why.topic)}-{why.partition}"),
@@ -139,21 +129,5 @@ def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
     return table
 
 
-def _table(*columns: str) -> Table:
-    """Plain columns; those with ``>`` are numbers.  Names that do not fit are folded, never cut."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in columns:
-        name = column.lstrip(">")
-        if name != column:
-            table.add_column(name, justify="right", min_width=max(map(len, name.split())))
-        else:
-            table.add_column(name, overflow="fold")
-    return table
-
-
 def _load(topics: Mapping[str, Sequence[int]]) -> int:
     return sum(map(len, topics.values()))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
