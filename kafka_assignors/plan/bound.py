@@ -15,8 +15,8 @@ from kafka_assignors.plan.sticky import plan_fair
 
 __all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound"]
 
-_ROUNDS = 8
-"""Of pouring each topic's lag anew."""
+_ROUNDS, _MOST_CELLS = 8, 2**22
+"""So often each topic's lag is poured anew; fewer times, twice at least, where the matrix is large."""
 
 _MOST_KINDS = 16
 """With more different sets of subscribers they are not looked at one by one."""
@@ -160,7 +160,7 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
     subscribers = [np.flatnonzero(row) for row in subscribed]
     loads = np.zeros(subscribed.shape[1])
     given = [np.zeros(len(members)) for members in subscribers]
-    for _ in range(_ROUNDS):
+    for _ in range(min(max(_MOST_CELLS // max(subscribed.size, 1), 2), _ROUNDS)):
         for topic, members in enumerate(subscribers):
             others = loads[members] - given[topic]
             ascending = np.sort(others)

@@ -8,7 +8,8 @@ import sys
 
 PROGRAM = """
 from random import Random
-from kafka_assignors.plan import Group, Member, plan_fairest_sticky, plan_sticky, resolve
+from kafka_assignors.plan import Group, Member, plan_cooperative_lag_aware, plan_fairest_sticky
+from kafka_assignors.plan import plan_lag_aware, plan_sticky, resolve
 rng = Random(7)
 topics = {f"topic-{i}": rng.randint(0, 9) for i in range(8)}
 def some(count):
@@ -22,6 +23,11 @@ def replicas():
 racks = {t: [replicas() for _ in range(n)] for t, n in topics.items()}
 for group in Group(members, topics), Group(members, topics, racks):
     print(plan_sticky(group, resolve(group)), plan_fairest_sticky(group, resolve(group)))
+lags = {t: [rng.randint(0, 99) for _ in range(n)] for t, n in topics.items()}
+group = Group(members, topics, {}, lags)
+for skew in 1, 2, None:
+    print(plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew, min_improvement=0))
+print(plan_lag_aware(group))
 """
 
 
@@ -38,6 +44,8 @@ def test_six_hash_seeds_one_plan() -> None:
         for seed in range(6)
     }
     assert len(plans) == 1
-    without, within = plans.pop().splitlines()
+    without, within, *by_lag = plans.pop().splitlines()
     assert "topic-0" in without
     assert within != without
+    assert len(by_lag) == 4
+    assert len(set(by_lag)) > 1
