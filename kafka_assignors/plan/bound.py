@@ -15,8 +15,8 @@ from kafka_assignors.plan.sticky import plan_fair
 
 __all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound"]
 
-_ROUNDS = 8
-"""Of pouring each topic's lag anew."""
+_ROUNDS, _MOST_CELLS = 8, 2**22
+"""So often each topic's lag is poured anew; fewer times, twice at least, where the matrix is large."""
 
 _MOST_KINDS = 16
 """With more different sets of subscribers they are not looked at one by one."""
@@ -31,7 +31,7 @@ def load_lower_bound(group: Group) -> int:
     return int(plan_fair(group).loads.max(initial=0))
 
 
-def lag_lower_bound(group: Group) -> int:
+def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     """No valid plan's largest load is smaller, a load being the lag (records) of a member's partitions.
 
     Proven, not exact: the largest of
@@ -42,10 +42,21 @@ def lag_lower_bound(group: Group) -> int:
     - of a set of topics with m subscribers the k m + 1 heaviest partitions: somebody has k + 1 of them, which
       weigh at least what the k + 1 lightest of them do.
 
+    With ``fair`` it is the bound of the plans whose counts are as even as can be (a ``max_partition_skew`` of
+    1): who has some heavy partitions then has others besides, which weigh what the lightest do at least.
+
     Lag that nobody knows counts as ``Group.lag`` guesses it.  Cost: a sort, and with unequal subscriptions a
     few passes over the matrix of topics and members.
     """
-    return LagBound(group).of_plans(np.zeros(len(group.members), np.int64))
+    fewest = np.zeros(len(group.members), np.int64)
+    if fair:
+        # In two equally fair plans one member's counts differ by one at most.
+        fewest = np.maximum(plan_fair(group).loads - 1, fewest)
+        read = group.subscribed.any(axis=1) & (group.counts > 0)
+        players = group.subscribed[read].any(axis=0)
+        if group.subscribed[np.ix_(read, players)].all():
+            fewest[players] = int(group.counts[read].sum()) // max(int(players.sum()), 1)
+    return LagBound(group).of_plans(fewest)
 
 
 class LagBound:
@@ -71,7 +82,9 @@ class LagBound:
         topics = np.flatnonzero(self._read)
         if not len(topics):
             return 0
-        heaviest = np.maximum.reduceat(group.lag, group.firsts[topics])
+        # What nobody reads lies between the topics that somebody does.
+        lag = np.where(self._read[group.topic_of], group.lag, 0)
+        heaviest = np.maximum.reduceat(lag, group.firsts[topics])
         others = np.where(group.subscribed[topics], fewest, group.size).min(axis=1) - 1
         best = int((heaviest + self._lightest[np.clip(others, 0, len(self._lightest) - 2)]).max())
         for some in self._sets():
@@ -147,7 +160,7 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
     subscribers = [np.flatnonzero(row) for row in subscribed]
     loads = np.zeros(subscribed.shape[1])
     given = [np.zeros(len(members)) for members in subscribers]
-    for _ in range(_ROUNDS):
+    for _ in range(min(max(_MOST_CELLS // max(subscribed.size, 1), 2), _ROUNDS)):
         for topic, members in enumerate(subscribers):
             others = loads[members] - given[topic]
             ascending = np.sort(others)
