@@ -5,9 +5,11 @@ from __future__ import annotations
 from kafka_assignors.adapter import (
     Assignor,
     ConfigurationError,
+    CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
     FairAssignor,
     FairestStickyAssignor,
+    LagAwareAssignor,
     Options,
     OwnershipListener,
     PlanReport,
@@ -17,21 +19,25 @@ from kafka_assignors.adapter import (
     strategy,
 )
 from kafka_assignors.errors import KafkaAssignorsError, OptionError
+from kafka_assignors.lag import RebalanceOnSkew
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Assignor",
     "ConfigurationError",
+    "CooperativeLagAwareAssignor",
     "CooperativeStickyAssignor",
     "FairAssignor",
     "FairestStickyAssignor",
     "KafkaAssignorsError",
+    "LagAwareAssignor",
     "OptionError",
     "Options",
     "OwnershipListener",
     "PlanReport",
     "RangeAssignor",
+    "RebalanceOnSkew",
     "RoundRobinAssignor",
     "StickyAssignor",
     "strategy",

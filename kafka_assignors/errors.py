@@ -7,6 +7,11 @@ __all__ = [
     "CodecError",
     "GroupError",
     "KafkaAssignorsError",
+    "LagClosedError",
+    "LagDeniedError",
+    "LagError",
+    "LagTimeoutError",
+    "LagUnreachableError",
     "MissingExtraError",
     "OptionError",
     "ProblemError",
@@ -58,3 +63,23 @@ class BrokerError(KafkaAssignorsError):
 
 class GroupError(KafkaAssignorsError):
     """A live group that cannot be planned for: unknown, without members, or not of consumers."""
+
+
+class LagError(KafkaAssignorsError):
+    """No lag at all could be had.  What has no class of its own below will hardly go away by itself."""
+
+
+class LagTimeoutError(LagError):
+    """The cluster did not answer in time: ask again, perhaps with more time."""
+
+
+class LagUnreachableError(LagError):
+    """No broker answers at the addresses given, or the connection was lost: ask again later."""
+
+
+class LagDeniedError(LagError):
+    """The cluster does not let us in, or not see the group: credentials, TLS or its rules have to change."""
+
+
+class LagClosedError(LagError):
+    """The fetcher was closed, before or while it was asked."""

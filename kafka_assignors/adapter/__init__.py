@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.cooperative_lag_aware import CooperativeLagAwareAssignor
 from kafka_assignors.adapter.cooperative_sticky import CooperativeStickyAssignor
 from kafka_assignors.adapter.fair import FairAssignor
 from kafka_assignors.adapter.fairest_sticky import FairestStickyAssignor
+from kafka_assignors.adapter.lag_aware import LagAwareAssignor
 from kafka_assignors.adapter.listener import OwnershipListener
 from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport
 from kafka_assignors.adapter.range import RangeAssignor
@@ -16,9 +18,11 @@ __all__ = [
     "STRATEGIES",
     "Assignor",
     "ConfigurationError",
+    "CooperativeLagAwareAssignor",
     "CooperativeStickyAssignor",
     "FairAssignor",
     "FairestStickyAssignor",
+    "LagAwareAssignor",
     "Options",
     "OwnershipListener",
     "PlanReport",
@@ -37,6 +41,8 @@ STRATEGIES: dict[str, type[Assignor]] = {
         FairAssignor,
         FairestStickyAssignor,
         CooperativeStickyAssignor,
+        LagAwareAssignor,
+        CooperativeLagAwareAssignor,
     )
 }
 """Name on the wire -> class."""

@@ -63,9 +63,8 @@ class Background:
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the thread; whether it has ended.  It does not wait for itself."""
-        if self._thread in (None, threading.current_thread()):
+        if self._thread is None or self._thread is threading.current_thread():
             return True
-        assert self._thread is not None  # for mypy
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 

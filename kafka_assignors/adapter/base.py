@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -23,18 +22,18 @@ from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.collector import no_collections
 from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.consumer_side import ConsumerSide
+from kafka_assignors.adapter.joined import Told, member_of, told_by
 from kafka_assignors.adapter.last_resort import ranges_of_what_is_free
+from kafka_assignors.adapter.next_round import PATIENCE_S, NextRound
 from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport, parse
-from kafka_assignors.errors import CodecError
+from kafka_assignors.adapter.upgrade import first_bounce
 from kafka_assignors.plan import (
     NO_GENERATION,
     Assignment,
     Claims,
     Group,
-    Hold,
     Member,
     Ownership,
-    TopicPartition,
     explain,
     measure,
     plan_range,
@@ -42,35 +41,11 @@ from kafka_assignors.plan import (
     this_round,
 )
 
-__all__ = ["Assignor", "Told"]
+__all__ = ["Assignor"]
 
 log = logging.getLogger("kafka_assignors")
 
-ROUNDS = 5
-"""How often the leader asks for another round because of one and the same hold, at most."""
-
-PATIENCE_S = 1.0
-"""How long it leaves that to the members that revoke something, seconds."""
-
 AssignorT = TypeVar("AssignorT", bound="Assignor")
-
-
-class Told(NamedTuple):
-    """What a member says in its user data; by default nothing.
-
-    Attributes:
-        revoked: what it owned in ``generation`` and has given back.
-        generation: of its last assignment.
-        priority: see ``Member``.
-        lags: records left to read of the partitions it knows that of.
-        lag_age_ms: how long before it joined that was measured.
-    """
-
-    revoked: Ownership = MappingProxyType({})
-    generation: int = NO_GENERATION
-    priority: int | None = None
-    lags: Mapping[TopicPartition, int] = MappingProxyType({})
-    lag_age_ms: int = 0
 
 
 class Assignor(AbstractPartitionAssignor):
@@ -102,8 +77,7 @@ class Assignor(AbstractPartitionAssignor):
         self._side = ConsumerSide()
         self._owned: Ownership = {}
         self._generation = NO_GENERATION
-        self._held: list[Hold] = []
-        self._waited: dict[Hold, int] = {}
+        self._next = NextRound()
 
     @classmethod
     def configured(cls: type[AssignorT], **options: Any) -> type[AssignorT]:
@@ -117,6 +91,17 @@ class Assignor(AbstractPartitionAssignor):
         return type(
             cls.__name__, (cls,), {"_preset": preset, "__module__": cls.__module__, "__doc__": cls.__doc__}
         )
+
+    @classmethod
+    def upgrading_from(cls, *eager: type[AbstractPartitionAssignor]) -> list[type[AbstractPartitionAssignor]]:
+        """The list for the first bounce of an upgrade: this strategy first, then those the group runs now.
+
+        The second bounce is this strategy alone (KIP-726).
+
+        Raises:
+            ConfigurationError: see ``first_bounce``.
+        """
+        return first_bounce(cls, eager)
 
     @abstractmethod
     def plan(self, group: Group, claims: Claims) -> Assignment:
@@ -170,7 +155,7 @@ class Assignor(AbstractPartitionAssignor):
         self._side.look()
         # kafka-python 3.0 forgets a join that new metadata caused if a poll times out during it.
         self._side.request_rejoin()
-        self._held = []
+        self._next.begins()
         owned, generation = self._last()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._side.cooperative() is False
@@ -188,7 +173,7 @@ class Assignor(AbstractPartitionAssignor):
                 return convert.encode_assignment(self._assign(cluster, members))
         except Exception:
             # Whatever it is, it must not stop the user's group.
-            self._held = []
+            self._next.begins()
             log.exception("%s: failed, falling back to ranges", self.name)
             return ranges_of_what_is_free(cluster, members)
 
@@ -196,12 +181,14 @@ class Assignor(AbstractPartitionAssignor):
         """Remember what this member was given."""
         self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
         self._generation = generation
-        self._see_to_the_next_round()
+        self._next.ends()
+        if self._next.waits:
+            self._side.request_rejoin_after(PATIENCE_S)
 
     @property
     def waits(self) -> bool:
         """On the leader: whether it will ask for another round if nobody else does."""
-        return any(rounds <= ROUNDS for rounds in self._waited.values())
+        return self._next.waits
 
     # --- the three steps ---------------------------------------------------------------------------------
 
@@ -229,9 +216,15 @@ class Assignor(AbstractPartitionAssignor):
     ) -> Assignment:
         started = self._now()
         complaints = Complaints()
-        told = [self._told(member, complaints) for member in members]
+        told = [told_by(member, self.told, complaints) for member in members]
+        cooperative = RebalanceProtocol.COOPERATIVE in self.protocols
+        joining = self._side.generation()
         group = self._group(
-            cluster, tuple(self._member(*each, complaints) for each in zip(members, told, strict=True))
+            cluster,
+            tuple(
+                member_of(member, said, complaints, cooperative=cooperative, joining=joining)
+                for member, said in zip(members, told, strict=True)
+            ),
         )
         with self._aside("finding out about lag"):
             group = self.with_lags(group, told)
@@ -241,10 +234,7 @@ class Assignor(AbstractPartitionAssignor):
             complaints.about_claims(claims)
             complaints.log(log, self.name)
         target = self._safe_plan(group, claims)
-        # Held back twice (its member may have missed the first time), then given to who holds it; see
-        # this_round.  Then its claim is true, so once more; and if it goes on, it has it.
-        overdue = {hold for hold, rounds in self._waited.items() if rounds % 3 == 2 or rounds >= ROUNDS}
-        given, self._held = this_round(group, claims, target, overdue)
+        given, self._next.held = this_round(group, claims, target, self._next.overdue)
         seconds = self._now() - started
         with self._aside("reporting the plan"):
             self._report(group, claims, target, given, seconds)
@@ -277,39 +267,6 @@ class Assignor(AbstractPartitionAssignor):
             log.warning("%s: too many different sets of racks for a plan, they are left out", self.name)
         return group
 
-    def _told(self, joined: JoinGroupResponse.JoinGroupResponseMember, complaints: Complaints) -> Told:
-        try:
-            return self.told(bytes(joined.metadata.user_data or b""))
-        except CodecError as error:
-            complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
-            return Told()
-
-    def _member(
-        self, joined: JoinGroupResponse.JoinGroupResponseMember, told: Told, complaints: Complaints
-    ) -> Member:
-        subscription = joined.metadata
-        revoked, then = told.revoked, told.generation
-        holds = convert.owned_in(subscription) if RebalanceProtocol.COOPERATIVE in self.protocols else {}
-        # User data dates what it holds itself; owned partitions are dated by the subscription (from v2 on).
-        dated = subscription.generation_id if holds and subscription.generation_id >= 0 else then
-        generation = max(dated, NO_GENERATION)
-        joining = self._side.generation()
-        if joining is not None and generation >= joining:
-            complaints.add(
-                joined.member_id, f"claims to come from generation {generation}, which is not over"
-            )
-            holds, revoked, generation = {}, {}, NO_GENERATION
-        return Member(
-            member_id=joined.member_id,
-            topics=convert.topics_in(subscription),
-            owned=holds or revoked,
-            generation=generation,
-            instance_id=joined.group_instance_id or None,
-            rack=subscription.rack_id or None,
-            holds=bool(holds),
-            priority=told.priority,
-        )
-
     def _safe_plan(self, group: Group, claims: Claims) -> Assignment:
         """The plan; where there is a bug in it, ranges, which then go through the rounds as any plan does."""
         try:
@@ -317,20 +274,6 @@ class Assignor(AbstractPartitionAssignor):
         except Exception:
             log.exception("%s: planning failed, falling back to ranges", self.name)
             return plan_range(group)
-
-    def _see_to_the_next_round(self) -> None:
-        """Who revokes asks for the next round, unless it never had what it claims; so the leader asks, too.
-
-        kafka-python's own cooperative members keep claiming what they had before they lost their membership,
-        and a broken client claims whatever it likes; they have nothing to revoke and ask for nothing.  A
-        round that another one interrupted does not count: not everybody has heard of it.
-        """
-        held, self._held = self._held, []
-        self._waited = {hold: self._waited.get(hold, 0) + 1 for hold in held}
-        if self.waits:
-            # Not at once: that would cut this round short for members that have not heard of it yet, and
-            # who does have something to revoke is faster anyway.
-            self._side.request_rejoin_after(PATIENCE_S)
 
     def _report(
         self, group: Group, claims: Claims, target: Assignment, given: Assignment, seconds: float
@@ -348,6 +291,8 @@ class Assignor(AbstractPartitionAssignor):
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
         if self.options.on_plan is not None:
-            why = partial(explain, group, claims, target, given, tuple(self._held), in_order=self.in_order)
+            why = partial(
+                explain, group, claims, target, given, tuple(self._next.held), in_order=self.in_order
+            )
             with self._aside("on_plan"):
                 self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds, why))

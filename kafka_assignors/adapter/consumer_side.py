@@ -17,8 +17,8 @@ from typing import Any
 
 from kafka import KafkaConsumer
 from kafka.cluster import ClusterMetadata
-from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.consumer.subscription_state import OffsetResetStrategy
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.future import Future
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -139,7 +139,7 @@ class ConsumerSide:
                 coordinator._net.call_soon_threadsafe(coordinator.request_rejoin)
 
     def config(self) -> dict[str, Any] | None:
-        """What the consumer was given to reach its cluster, its group, and where it starts without a commit."""
+        """How the consumer reaches its cluster, its group, and where it starts without a commit."""
         coordinator = self._seen()
         if coordinator is None or self.is_strange():
             return None
@@ -153,8 +153,8 @@ class ConsumerSide:
     def at_close(self, do: Callable[[], None]) -> None:
         """Have something done when the consumer is closed, before its ``close()`` returns.
 
-        An assignor is not told of that.  But the consumer's event loop ends then, and what still waits on it is
-        cancelled.
+        An assignor is not told of that.  But the consumer's event loop ends then, and what still waits on
+        it is cancelled.
         """
         coordinator = self._seen()
         if coordinator is None or self.is_strange():

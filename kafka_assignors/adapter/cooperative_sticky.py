@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
-from kafka_assignors.adapter.base import Assignor, Told
-from kafka_assignors.adapter.options import ConfigurationError
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.joined import Told
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import cooperative_user_data
 
@@ -22,22 +22,6 @@ class CooperativeStickyAssignor(Assignor):
 
     name = "cooperative-sticky"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
-
-    @classmethod
-    def upgrading_from(cls, *eager: type[AbstractPartitionAssignor]) -> list[type[AbstractPartitionAssignor]]:
-        """The list for the first bounce of an upgrade: this strategy first, then those the group runs now.
-
-        The second bounce is this strategy alone (KIP-726).
-
-        Raises:
-            ConfigurationError: no strategy is given, or one that cannot run eager.
-        """
-        if not eager:
-            raise ConfigurationError("upgrading_from", "name the strategy the group runs now")
-        for strategy in eager:
-            if RebalanceProtocol.EAGER not in strategy().supported_protocols():
-                raise ConfigurationError("upgrading_from", f"{strategy.__name__} cannot run eager")
-        return [cls, *eager]
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_sticky(group, claims)

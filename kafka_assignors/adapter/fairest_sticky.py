@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
-from kafka_assignors.adapter.base import Assignor, Told
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.joined import Told
 from kafka_assignors.plan import (
     Assignment,
     Claims,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,7 +12,8 @@ from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.adapter.base import Assignor, Told
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.joined import Told
 from kafka_assignors.adapter.lag_keeper import Answer, LagKeeper, Source, fetching, told_by
 from kafka_assignors.adapter.lag_options import LagOptions
 from kafka_assignors.adapter.skew_watcher import SkewWatcher
@@ -46,6 +47,7 @@ class LagAssignor(Assignor):
         self._given: Assignment | None = None
         self._complained = False
         self._closed = False
+        self._unable = ""
 
     def close(self) -> None:
         """End the threads; the consumer's ``close()`` does that, too."""
@@ -74,7 +76,7 @@ class LagAssignor(Assignor):
         return super().metadata(topics)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        given, settled = self._given, not self._held
+        given, settled = self._given, not self._next.held
         self._given = None
         super().on_assignment(assignment, generation)
         with self._aside("keeping lag"):
@@ -110,7 +112,9 @@ class LagAssignor(Assignor):
         answer = self._ask(rest)
         for at in rest:
             lags[at.topic][at.partition] = answer.lags.get(at, UNKNOWN_LAG)
-        self._say_once(sum(at not in answer.lags for at in rest), sum(map(len, lags.values())), answer.problem)
+        unknown = [at for at in rest if at not in answer.lags]
+        if answer.problem or not unknown:
+            self._say_once(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: known.tolist() for topic, known in lags.items()})
 
     def _reported(self, told: Sequence[Told]) -> dict[TopicPartition, int]:
@@ -128,12 +132,9 @@ class LagAssignor(Assignor):
     def _ask(self, partitions: Sequence[TopicPartition]) -> Answer:
         if not partitions:
             return Answer({})
-        try:
-            keeper = self._ready()
-        except OptionError as error:
-            return Answer({}, str(error))
+        keeper = self._ready()
         if keeper is None:
-            return Answer({}, "there is no lag_source and no consumer_config")
+            return Answer({}, self._unable)
         return keeper.ask(partitions, self.options.lag_timeout_ms / 1000)
 
     def _say_once(self, unknown: int, partitions: int, why: str) -> None:
@@ -142,24 +143,20 @@ class LagAssignor(Assignor):
         elif unknown and not self._complained:
             log.warning(
                 "%s: no lag of %d of %d partitions (%s): counts decide there",
-                *(self.name, unknown, partitions, shown(why or "not told")),
+                *(self.name, unknown, partitions, shown(why)),
             )
         self._complained = unknown > 0
 
     # --- the background ------------------------------------------------------------------------------------
 
     def _ready(self) -> LagKeeper | None:
-        """The keeper, made when it is first needed; None where there is no way to ask, or no more.
-
-        Raises:
-            OptionError: the consumer's configuration, or the one given, cannot work.
-        """
-        if self._keeper is None and not self._closed:
-            make = self._source()
-            if make is None:
+        """The keeper, made when it is first needed; None where there is no way to ask, or no more."""
+        if self._keeper is None and not self._closed and not self._unable:
+            source = self._source()
+            if source is None:
                 return None
             options = self.options
-            self._keeper = LagKeeper(make, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
+            self._keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
             self._side.at_close(self.close)
             if options.skew is not None:
                 self._watcher = SkewWatcher(
@@ -167,10 +164,17 @@ class LagAssignor(Assignor):
                 )
         return None if self._closed else self._keeper
 
-    def _source(self) -> Callable[[], Source] | None:
+    def _source(self) -> Source | None:
+        """None, and why not in ``_unable``; by hand, without a consumer, there need not be one."""
         if self.options.lag_source is not None:
             return told_by(self.options.lag_source)
         there, given = self._side.config(), self.options.consumer_config
         if there is None and given is None:
+            if self._side.is_strange():
+                self._unable = "this kafka-python is not known: give consumer_config"
             return None
-        return fetching({**(there or {}), **(given or {})})
+        try:
+            return fetching({**(there or {}), **(given or {})})
+        except OptionError as error:  # what the consumer let pass
+            self._unable = str(error)
+            return None

@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotInTime  # its own until Python 3.11
 from functools import partial
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 from kafka_assignors.adapter.background import Background
@@ -29,7 +30,7 @@ _END_S = 3.0
 
 
 class Source(Protocol):
-    """Where lag comes from.  Each thread has one of its own."""
+    """Where lag comes from; asked by two threads, at once at times."""
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
         """Records left to read.  May raise anything."""
@@ -68,35 +69,38 @@ class _ToldBy:
         self._tell = tell
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
-        found, wrong = {}, []
-        for at, lag in dict(self._tell(partitions)).items():
-            if isinstance(lag, int) and lag >= 0:
-                found[TopicPartition(*at)] = int(lag)
-            else:
-                wrong.append((at, lag))
-        return Answer(found, f"lag_source says {wrong[0][1]!r} of {wrong[0][0]!r}" if wrong else "")
+        told: Mapping[Any, Any] = self._tell(partitions)
+        found: dict[TopicPartition, int] = {}
+        problem = ""
+        for at in partitions:
+            lag = told.get(at)
+            if isinstance(lag, Integral) and lag >= 0:
+                found[at] = int(lag)
+            elif not problem:
+                what = "nothing" if lag is None else f"{lag!r}"
+                problem = f"lag_source says {what} of {at.topic}-{at.partition}"
+        return Answer(found, problem)
 
     def close(self) -> None:
         """It is not ours to close."""
 
 
-def fetching(config: Mapping[str, Any]) -> Callable[[], Source]:
-    """A source that asks the cluster a consumer of this configuration reads from.
+def fetching(config: Mapping[str, Any]) -> Source:
+    """A source that asks the cluster a consumer of this configuration reads from; it connects when asked.
 
     Raises:
         OptionError: the configuration cannot work.
     """
-    LagFetcher(config).close()
-    return lambda: _Fetching(LagFetcher(config))
+    return _Fetching(LagFetcher(config))
 
 
-def told_by(tell: Callable[[Collection[TopicPartition]], Lags]) -> Callable[[], Source]:
+def told_by(tell: Callable[[Collection[TopicPartition]], Lags]) -> Source:
     """A source that asks a function of the user's."""
-    return lambda: _ToldBy(tell)
+    return _ToldBy(tell)
 
 
 class _Line:
-    """A source, and the thread that waits for it."""
+    """A thread that waits for a source."""
 
     def __init__(self, source: Source, name: str, now: Callable[[], float]) -> None:
         self._source = source
@@ -121,16 +125,12 @@ class _Line:
         except Exception as error:
             return Answer({}, one_line(error))
 
-    def close(self) -> None:
-        self.background.stop()
-        self._source.close()
-
 
 class LagKeeper:
     """Keeps the lag of what a member owns, and asks for more when the member leads.
 
     Args:
-        make: makes a source; called once for each of two threads, so that neither waits for the other.
+        source: where lag comes from.
         refresh_s: seconds between two looks at what is owned; what was asked for counts as long.
         timeout_s: seconds one look in the background may take.
         now: seconds, as ``time.monotonic``.
@@ -138,7 +138,7 @@ class LagKeeper:
 
     def __init__(
         self,
-        make: Callable[[], Source],
+        source: Source,
         refresh_s: float,
         timeout_s: float,
         now: Callable[[], float] = time.monotonic,
@@ -146,8 +146,10 @@ class LagKeeper:
         self._refresh_s = refresh_s
         self._timeout_s = timeout_s
         self._now = now
-        self._mine = _Line(make(), "kafka-assignors-lag", now)
-        self._leading = _Line(make(), "kafka-assignors-lag-leader", now)
+        self._source = source
+        # Two, so that the leader does not wait for what hangs in the background.
+        self._mine = _Line(source, "kafka-assignors-lag", now)
+        self._leading = _Line(source, "kafka-assignors-lag-leader", now)
         self._owned: frozenset[TopicPartition] = frozenset()
         self._turn = 0
         self._measured: tuple[Lags, float] = {}, now()
@@ -186,13 +188,14 @@ class LagKeeper:
         return self._mine.look(partitions, self._timeout_s)
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
-        """Run a job in the background in a while; it may ``look``."""
-        self._mine.background.submit(job, seconds)
+        """Run a job in the background in a while; it may ``look``.  What it raises is logged."""
+        self._mine.background.submit(job, seconds).add_done_callback(_say_what_failed)
 
     def close(self) -> None:
         """End both threads, and what is under way on them."""
         for line in (self._mine, self._leading):
-            line.close()
+            line.background.stop()
+        self._source.close()
         for line in (self._mine, self._leading):
             if not line.background.join(_END_S):
                 log.warning("a lag source is still busy %g s after it should have ended", _END_S)
@@ -212,6 +215,11 @@ class LagKeeper:
             if owned == self._owned:
                 self._measured = answer.lags, self._now()
         self.later(self._refresh_s, partial(self._refresh, turn))
+
+
+def _say_what_failed(future: Future[object]) -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        log.error("looking at lag failed", exc_info=error)
 
 
 def one_line(error: Exception) -> str:

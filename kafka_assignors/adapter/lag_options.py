@@ -61,7 +61,7 @@ class LagOptions(Options):
             raise ConfigurationError("consumer_config", f"expected a mapping, got a {type(given).__name__}")
         try:
             # The group and where to start may come from the consumer.
-            fetching({"group_id": "group", **given})
+            fetching({"group_id": "group", **given}).close()
         except OptionError as error:
             raise ConfigurationError("consumer_config", f"{error.option}: {error.reason}") from error
 

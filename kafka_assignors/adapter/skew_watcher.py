@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from kafka_assignors.adapter.consumer_side import ConsumerSide
-from kafka_assignors.adapter.lag_keeper import LagKeeper
+from kafka_assignors.adapter.lag_keeper import LagKeeper, Lags, one_line
 from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
 from kafka_assignors.plan import (
     UNKNOWN_LAG,
@@ -21,8 +21,8 @@ from kafka_assignors.plan import (
     Claims,
     Group,
     TopicPartition,
-    load_bound,
-    max_load,
+    lag_lower_bound,
+    measure,
     resolve,
 )
 
@@ -50,6 +50,7 @@ class SkewWatcher:
         plan: Callable[[Group, Claims], Assignment],
         min_improvement: float,
         side: ConsumerSide,
+        *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keeper = keeper
@@ -81,13 +82,14 @@ class SkewWatcher:
         if turn != self._turn:
             return
         try:
-            self._decide(group, turn)
-        except Exception as error:  # no lag to be had, above all; then there is nothing to decide
-            log.debug("no look at the lag of the group: %s", error)
+            answer = self._keeper.look([group.at(p) for p in range(group.size)])
+        except Exception as error:  # without lag there is nothing to decide, and members say why
+            log.debug("no look at the lag of the group: %s", one_line(error))
+        else:
+            self._decide(group, answer.lags, turn)
         self._next_look(group, turn)
 
-    def _decide(self, group: Group, turn: int) -> None:
-        lags = self._keeper.look([group.at(p) for p in range(group.size)]).lags
+    def _decide(self, group: Group, lags: Lags, turn: int) -> None:
         group = replace(
             group,
             lags={
@@ -96,11 +98,10 @@ class SkewWatcher:
             },
         )
         claims = resolve(group)
-        largest = max_load(group, claims.owner)
-        least = load_bound(group)
-        if not self._watch.lasting(self._now(), largest, least):
+        largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
+        if not self._watch.lasting(self._now(), largest, lag_lower_bound(group)):
             return
-        after = max_load(group, self._plan(group, claims).owners)
+        after = measure(group, claims, self._plan(group, claims)).max_load or 0
         if after > self._pays * largest or turn != self._turn:
             return
         self._watch.asked(self._now())

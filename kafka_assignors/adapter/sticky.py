@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_assignors.adapter.base import Assignor, Told
+from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.joined import Told
 from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import sticky_user_data
 

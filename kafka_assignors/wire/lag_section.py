@@ -1,9 +1,9 @@
 """Our own section for what a member knows of the lag of its partitions, and how old that is.
 
-int16 version, int32 age (milliseconds), and an array of topics: name, int32 how many partitions, uint8 bytes of
-a partition's number, uint8 bytes of a lag, the numbers, the lags (records).  Each topic takes the narrowest
-numbers that hold its largest: the leader's broker keeps all members' user data in one message, a megabyte in
-most clusters.
+int16 version, int32 age (milliseconds), and an array of topics: name, int32 how many partitions, uint8 bytes
+of a partition's number, uint8 bytes of a lag, the numbers, the lags (records).  Each topic takes the
+narrowest numbers that hold its largest: the broker keeps all members' user data in one message, of a
+megabyte in most clusters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_assignors.wire.primitives import Reader, int32, string
 __all__ = ["MOST_PARTITIONS", "encode", "read"]
 
 MOST_PARTITIONS = 1_000
-"""Of one member: 6 KB in most cases.  What weighs more comes first, the leader asks the cluster for the rest."""
+"""Of one member, the heaviest: 6 KB in most cases.  The leader asks the cluster for the rest."""
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")

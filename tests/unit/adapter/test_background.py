@@ -62,7 +62,12 @@ def test_what_has_not_begun_when_it_is_stopped_never_does() -> None:
 def test_what_is_under_way_goes_on_and_can_be_waited_for() -> None:
     line = Background("test-join")
     begun, go_on = threading.Event(), threading.Event()
-    busy = line.submit(lambda: (begun.set(), go_on.wait(10)))
+
+    def job() -> bool:
+        begun.set()
+        return go_on.wait(10)
+
+    busy = line.submit(job)
     assert begun.wait(10)
     line.stop()
     assert not line.join(0.01)
@@ -74,4 +79,9 @@ def test_what_is_under_way_goes_on_and_can_be_waited_for() -> None:
 def test_it_can_be_stopped_from_within() -> None:
     """A consumer may be closed by what runs here; waiting for itself would never end."""
     line = Background("test-within")
-    assert line.submit(lambda: (line.stop(), line.join(1000))[1]).result(10)
+
+    def job() -> bool:
+        line.stop()
+        return line.join(1000)
+
+    assert line.submit(job).result(10)

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, StickyAssignor, strategy
 from kafka_assignors.adapter import STRATEGIES
-from kafka_assignors.adapter.base import Told
+from kafka_assignors.adapter.joined import Told
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.wire import sticky_user_data
 from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw

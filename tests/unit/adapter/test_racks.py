@@ -106,7 +106,8 @@ def test_where_no_rack_helps_the_plan_is_that_without(
 
 
 def test_who_does_not_plan_by_racks() -> None:
-    assert STRATEGIES.keys() - {kind.name for kind in BY_RACK} == {"range", "roundrobin"}
+    others = {"range", "roundrobin", "lag-aware", "cooperative-lag-aware"}
+    assert STRATEGIES.keys() - {kind.name for kind in BY_RACK} == others
 
 
 @pytest.mark.parametrize("name", ["range", "roundrobin"])

@@ -7,7 +7,9 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
 
-POLICY = RebalanceOnSkew(threshold=2, at_least=100, for_s=30, check_s=10, cool_down_s=60, jitter=0, per_hour=3)
+POLICY = RebalanceOnSkew(
+    threshold=2, at_least=100, for_s=30, check_s=10, cool_down_s=60, jitter=0, per_hour=3
+)
 EVEN = (1_000, 900)
 UNEVEN = (2_000, 900)
 

@@ -1,0 +1,160 @@
+"""The connection of a lag fetcher: kafka-python's admin client, without what blocks, leaks or tells secrets.
+
+kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and then waits in its constructor for a first
+answer. That wait knows no deadline where TLS stalls, nobody can end it from outside, and when it fails the
+thread stays. ``kafka_client``, a documented argument, lets us hand it its parts: a connection manager that
+does not wait (``Link.ready`` does, as a coroutine), and a loop that closes its sockets itself when its thread
+ends.
+
+No name with an underscore of kafka-python is used here; those that are, are pinned by tests/unit/lag.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+from kafka.future import Future
+from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+
+from kafka_assignors.lag.fetch_errors import hopeless
+
+__all__ = ["Link"]
+
+_WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
+"""Loggers that print whole requests at DEBUG, and with them the one that holds a password."""
+
+
+class Link:
+    """An open, or opening, connection to a cluster.  It owns one daemon thread; making one never waits.
+
+    Args:
+        client: keyword arguments for the admin client.
+
+    Attributes:
+        manager: sends requests; its coroutines run on the link's own thread.
+        leaders: which broker leads a partition, as far as it is known; only for the link's own thread.
+    """
+
+    def __init__(self, client: Mapping[str, Any]) -> None:
+        self.leaders: dict[Any, int] = {}
+        self._discreet = _Discreet()
+        self._ended = threading.Event()
+        self._with_sasl = str(client.get("security_protocol", "")).startswith("SASL")
+        try:
+            self._admin = KafkaAdminClient(**client, kafka_client=self._make_client)
+        except BaseException:
+            if hasattr(self, "_loop"):
+                self._loop.close()
+            raise
+
+    def _make_client(self, **configs: Any) -> Any:
+        self._loop = _Loop(self, **configs)
+        self.manager = _Manager(self._loop, **configs)
+        return KafkaNetClient(net=self._loop, manager=self.manager)
+
+    async def ready(self, timeout_ms: float) -> None:
+        """Wait for a first answer of the cluster; at once if there was one.
+
+        Raises:
+            Exception: why no broker answers, or lets us in.
+        """
+        if self.manager.bootstrapped:
+            return
+        bootstrap = self.manager.bootstrap_async(timeout_ms)
+        either = Future()
+        bootstrap.add_both(lambda _: either.is_done or either.success(None))
+        self.manager.refused.add_both(lambda _: either.is_done or either.success(None))
+        await either
+        if self.manager.refused.is_done:
+            raise self.manager.refused.value
+        try:
+            await bootstrap
+        except KafkaError as error:  # it took too long: because of what?
+            raise self.manager.last_failure or error from error
+
+    def shut(self) -> None:
+        """Ask the thread to end; it closes what is open.  Returns at once; any thread may, more than once."""
+        self._loop.stop(timeout_ms=0)
+
+    def wait_shut(self, timeout_s: float) -> bool:
+        """Whether the thread came to its end in time.  What may keep it is a lookup of a host's name."""
+        return self._ended.wait(timeout_s)
+
+    # --- on the link's own thread ---
+
+    def sleep(self, seconds: float) -> Any:
+        """To be awaited."""
+        return self._loop.sleep(seconds)
+
+    def began(self) -> None:
+        """The thread runs: from now on what it says at DEBUG may hold a password."""
+        if self._with_sasl:
+            self._discreet.thread = threading.get_ident()
+            for name in _WITH_REQUESTS:
+                logging.getLogger(name).addFilter(self._discreet)
+
+    def end(self) -> None:
+        """The thread is about to end: close everything."""
+        try:
+            with suppress(RuntimeError):  # after a crash of the loop it would wait for this very thread
+                self.manager.close()
+                self._loop.close()
+                self._admin.close()
+        finally:
+            for name in _WITH_REQUESTS:
+                logging.getLogger(name).removeFilter(self._discreet)
+            self._ended.set()
+
+
+class _Loop(NetworkSelector):  # type: ignore[misc]  # kafka-python carries no types
+    """An I/O loop that cleans up on its own thread, where nobody else uses the sockets."""
+
+    def __init__(self, link: Link, **configs: Any) -> None:
+        super().__init__(**configs)
+        self.link = link
+
+    def run_forever(self) -> None:
+        self.link.began()
+        try:
+            super().run_forever()
+        finally:
+            self.link.end()
+
+
+class _Manager(KafkaConnectionManager):  # type: ignore[misc]
+    """A connection manager that does not wait, and remembers why connections failed, which others log."""
+
+    def __init__(self, net: Any, **configs: Any) -> None:
+        super().__init__(net, **configs)
+        self.last_failure: Exception | None = None
+        self.refused = Future()  # with the first failure that trying again does not mend, as its value
+
+    def bootstrap(self, timeout_ms: float | None = None, refresh: bool = True) -> None:
+        """Nothing: the admin client's constructor would wait here."""
+
+    def get_connection(self, node_id: Any, **options: Any) -> Any:
+        connection = super().get_connection(node_id, **options)
+        connection.init_future.add_errback(self._failed)
+        return connection
+
+    def _failed(self, error: Exception) -> None:
+        self.last_failure = error
+        if hopeless(error) and not self.refused.is_done:
+            self.refused.success(error)
+
+
+class _Discreet(logging.Filter):
+    """Keeps what one thread says at DEBUG out of a log."""
+
+    thread: int | None = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno > logging.DEBUG or record.thread != self.thread

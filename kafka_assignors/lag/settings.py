@@ -1,0 +1,168 @@
+"""What a lag fetcher takes over from a consumer's configuration.  Pure: nothing is opened or looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.lag.arithmetic import Reset
+
+__all__ = ["FetchSettings", "fetch_settings"]
+
+_CONNECTION = (
+    *("bootstrap_servers", "client_id", "client_dns_lookup", "api_version", "proxy_url", "socks5_proxy"),
+    *("request_timeout_ms", "retry_backoff_ms", "reconnect_backoff_ms", "reconnect_backoff_max_ms"),
+    *("connections_max_idle_ms", "metadata_max_age_ms", "max_in_flight_requests_per_connection"),
+    *("receive_message_max_bytes", "receive_buffer_bytes", "send_buffer_bytes", "socket_options", "selector"),
+)
+_SECURITY = (
+    *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
+    *("sasl_kerberos_name", "sasl_kerberos_service_name", "sasl_kerberos_domain_name"),
+    *("sasl_oauth_token_provider", "ssl_context", "ssl_check_hostname", "ssl_cafile", "ssl_certfile"),
+    *("ssl_keyfile", "ssl_password", "ssl_crlfile"),
+)
+_NOT_OF_CONNECTIONS = ("ssl_ciphers",)
+"""kafka-python's consumer accepts it, and its connections do not use it."""
+
+_SECRET = ("sasl_plain_password", "ssl_password", "proxy_url", "socks5_proxy")
+_TIMES = ("request_timeout_ms", "retry_backoff_ms")
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_RESETS: dict[str, Reset] = {
+    "earliest": "earliest",
+    "smallest": "earliest",
+    "none": "earliest",
+    "latest": "latest",
+    "largest": "latest",
+}
+_ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
+
+
+class _Secret(str):
+    """Text that kafka-python can use as it is, and that does not show where it logs a whole configuration."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """What a lag fetcher works with.
+
+    Attributes:
+        client: keyword arguments for kafka-python's admin client; what is secret does not show in its repr.
+        group_id: whose commits.
+        reset: where the group's consumers start without a commit.
+        isolation: which end counts, as Kafka numbers it: 0 the high watermark, 1 the last stable offset.
+        request_timeout_ms: the longest a single request may take.
+        retry_backoff_ms: the pause before something is asked again.
+    """
+
+    client: Mapping[str, Any]
+    group_id: str
+    reset: Reset
+    isolation: int
+    request_timeout_ms: float
+    retry_backoff_ms: float
+
+
+def fetch_settings(
+    consumer_config: Mapping[str, Any], group_id: str | None, auto_offset_reset: str | None
+) -> FetchSettings:
+    """Pick out of a consumer's configuration what concerns lag.
+
+    Args:
+        consumer_config: keyword arguments as ``KafkaConsumer`` takes them.  What is about neither connections
+            nor the group is passed over.
+        group_id: instead of the configuration's.
+        auto_offset_reset: instead of the configuration's; ``earliest``, ``latest`` or ``none``.
+
+    Raises:
+        OptionError: a value that is missing or cannot work; it names the field, and tells no secret.
+    """
+    given = dict(consumer_config)
+    for name in given:
+        if not isinstance(name, str):
+            raise OptionError("consumer_config", f"{type(name).__name__} is no name of a setting")
+        # To pass over a misspelt one would be to connect with less security than was asked for.
+        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_SECURITY, *_NOT_OF_CONNECTIONS):
+            raise OptionError(name, "KafkaConsumer has no such setting")
+    client = {name: given[name] for name in (*_CONNECTION, *_SECURITY) if name in given}
+    for name in _SECRET:
+        if isinstance(client.get(name), str):
+            client[name] = _Secret(client[name])
+    _check_servers(client.get("bootstrap_servers", "localhost"))
+    for name in ("proxy_url", "socks5_proxy"):
+        if client.get(name) is not None and "://" not in str(client[name]):
+            raise OptionError(name, "has to begin with a scheme, socks5:// say")
+    _check_security(client)
+    return FetchSettings(
+        client=client,
+        group_id=_group_id(given.get("group_id") if group_id is None else group_id),
+        # kafka-python's own default.
+        reset=_reset(
+            given.get("auto_offset_reset", "latest") if auto_offset_reset is None else auto_offset_reset
+        ),
+        isolation=_isolation(given.get("isolation_level", "read_uncommitted")),
+        request_timeout_ms=_time("request_timeout_ms", given.get("request_timeout_ms", 30_000)),
+        retry_backoff_ms=_time("retry_backoff_ms", given.get("retry_backoff_ms", 100)),
+    )
+
+
+def _group_id(value: object) -> str:
+    if value is None:
+        raise OptionError("group_id", "missing: lag is a group's, give group_id")
+    if not isinstance(value, str) or not value:
+        raise OptionError("group_id", "has to be text that is not empty")
+    return value
+
+
+def _reset(value: object) -> Reset:
+    if not isinstance(value, str) or value not in _RESETS:
+        raise OptionError("auto_offset_reset", f"{value!r} is none of earliest, latest, none")
+    return _RESETS[value]
+
+
+def _isolation(value: object) -> int:
+    if type(value) is int and value in _ISOLATION.values():
+        return value
+    if not isinstance(value, str) or value.lower() not in _ISOLATION:
+        raise OptionError("isolation_level", f"{value!r} is none of {', '.join(_ISOLATION)}")
+    return _ISOLATION[value.lower()]
+
+
+def _time(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise OptionError(name, f"{value!r} is no time in milliseconds")
+    return value
+
+
+def _check_servers(value: object) -> None:
+    servers = value.split(",") if isinstance(value, str) else value
+    if not isinstance(servers, (list, tuple, set, frozenset)) or not servers:
+        raise OptionError("bootstrap_servers", "has to be HOST:PORT, or a list of these")
+    for server in servers:
+        _, colon, port = server.rpartition(":") if isinstance(server, str) else ("", ":", "")
+        if colon and "]" not in port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+            raise OptionError("bootstrap_servers", f"{server!r} is not HOST:PORT")
+
+
+def _check_security(client: Mapping[str, Any]) -> None:
+    """What kafka-python finds out only by not connecting."""
+    protocol = client.get("security_protocol", "PLAINTEXT")
+    if protocol not in _PROTOCOLS:
+        raise OptionError("security_protocol", f"{protocol!r} is none of {', '.join(_PROTOCOLS)}")
+    if not protocol.startswith("SASL"):
+        return
+    mechanism = client.get("sasl_mechanism")
+    if mechanism is None:
+        raise OptionError("sasl_mechanism", f"missing, security_protocol {protocol} needs it")
+    for name in ("sasl_plain_username", "sasl_plain_password"):
+        if mechanism in _WITH_PASSWORD and not client.get(name):
+            raise OptionError(name, f"missing, sasl_mechanism {mechanism} needs it")
+    if mechanism == "OAUTHBEARER" and client.get("sasl_oauth_token_provider") is None:
+        raise OptionError("sasl_oauth_token_provider", f"missing, sasl_mechanism {mechanism} needs it")

@@ -1,0 +1,182 @@
+"""The strategies that plan by lag, with real lag, real consumers, and a cluster that does not answer."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+
+from kafka_assignors import CooperativeLagAwareAssignor, LagAwareAssignor, RangeAssignor, RebalanceOnSkew
+from kafka_assignors.adapter.lag_assignor import LagAssignor
+from tests.integration.conftest import FreshNames
+from tests.integration.members import Group, Owned, assert_never_two_owners, moved
+
+KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
+QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.3, check_s=0.2, cool_down_s=0.5, per_hour=1)
+
+
+def fill(bootstrap: str, topic: str, records: Mapping[int, int]) -> None:
+    """Write so many records to each of a topic's partitions.  Members of these tests never commit."""
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    try:
+        for partition, count in records.items():
+            for _ in range(count):
+                producer.send(topic, b"x", partition=partition)
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def loads(owned: Owned, lags: Mapping[int, int]) -> list[int]:
+    return sorted(sum(lags[at.partition] for at in partitions) for partitions in owned.values())
+
+
+def problems(group: Group) -> list[str]:
+    """What our loggers warned of, but that a topic just made is not known everywhere yet."""
+    return [
+        event.facts["message"]
+        for member in group.members
+        for event in member.of_kind("log")
+        if event.facts["logger"] == "kafka_assignors"
+        and event.facts["level"] in {"WARNING", "ERROR"}
+        and "unknown topic" not in event.facts["message"]
+    ]
+
+
+@KINDS
+def test_the_example_of_the_kip(fresh: FreshNames, kind: type[LagAssignor]) -> None:
+    """100, 60 and 50 records nobody has read, and two members: 100 for one, 110 for the other."""
+    with Group(fresh, 3) as group:
+        lags = {0: 100, 1: 60, 2: 50}
+        fill(group.bootstrap, group.topics[0], lags)
+        members = group.join_all(2, kind, auto_offset_reset="earliest")
+        assert loads(group.settled(), lags) == [100, 110]
+        assert not problems(group)
+        assert_never_two_owners(members)
+
+
+@KINDS
+def test_without_a_commit_lag_begins_where_the_consumer_does(
+    fresh: FreshNames, kind: type[LagAssignor]
+) -> None:
+    """At the end: so there is none, and counts decide."""
+    with Group(fresh, 4) as group:
+        fill(group.bootstrap, group.topics[0], {0: 100, 1: 100})
+        group.join_all(2, kind, auto_offset_reset="latest")
+        owned = group.settled()
+        assert [len(partitions) for partitions in owned.values()] == [2, 2]
+        reports = [e.facts for member in group.members for e in member.of_kind("rebalance")]
+        assert reports[-1]["max_load"] == 0
+        assert not problems(group)
+
+
+def test_members_come_and_go(fresh: FreshNames) -> None:
+    """Leaves, joins and kill -9: one owner for each partition, and little lag for the busiest."""
+    with Group(fresh, 8) as group:
+        lags = dict(enumerate((400, 200, 100, 50, 40, 30, 20, 10)))
+        fill(group.bootstrap, group.topics[0], lags)
+        a, b = group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest")
+        assert loads(group.settled(), lags) == [390, 460]  # four each: 400 with the three smallest
+        group.join(CooperativeLagAwareAssignor, auto_offset_reset="earliest")
+        assert loads(group.settled(), lags)[-1] <= 455  # 410 could be; what is within a tenth stays
+        a.close()
+        assert loads(group.settled(), lags)[-1] <= 510
+        b.kill()
+        assert loads(group.settled(), lags) == [850]
+        assert_never_two_owners(group.members)
+        assert not problems(group)
+
+
+def test_lag_that_becomes_uneven_is_shared_anew(fresh: FreshNames) -> None:
+    """Nobody joins or leaves.  The leader notices, asks once, and what moves is what pays."""
+    with Group(fresh, 8) as group:
+        options = {"rebalance_on_skew": QUICK}
+        group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest", options=options)
+        before = group.settled()
+        busy, idle = (sorted(at.partition for at in before[name]) for name in ("m0", "m1"))
+        lags = dict.fromkeys(busy, 100) | dict.fromkeys(idle, 0)
+        fill(group.bootstrap, group.topics[0], lags)
+        leader = group.members[0]
+        group.wait_until(
+            lambda: any("asking for a rebalance" in e.facts["message"] for e in leader.of_kind("log")),
+            "the leader to ask",
+        )
+        group.wait_until(lambda: loads(group.settled(), lags) == [200, 200], "the lag to be shared")
+        assert len(moved(before, group.settled())) == 4  # two there and two back: counts stay
+        asked = [
+            member.name
+            for member in group.members
+            for e in member.of_kind("log")
+            if "asking for a rebalance" in e.facts["message"]
+        ]
+        assert asked == ["m0"]
+        assert_never_two_owners(group.members)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of something that lets everybody connect and never says a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@KINDS
+@pytest.mark.parametrize("where", ["silent", "nobody"])
+def test_a_cluster_that_does_not_answer_keeps_nobody_waiting(
+    fresh: FreshNames, kind: type[LagAssignor], where: str, silent: str
+) -> None:
+    """The group's broker is there; the one asked for lag is not.  It waits the timeout, and plans."""
+    address = silent if where == "silent" else "127.0.0.1:1"
+    options = {"consumer_config": {"bootstrap_servers": address, "group_id": "g"}, "lag_timeout_ms": 700}
+    with Group(fresh, 6) as group:
+        members = group.join_all(2, kind, options=options)
+        owned = group.settled()
+        assert [len(partitions) for partitions in owned.values()] == [3, 3]
+        waited = [e.facts["milliseconds"] for member in members for e in member.of_kind("rebalance")]
+        # One member alone asks for nothing.  The rest is what a busy machine takes.
+        assert max(waited) < 700 + 2_000
+        assert len(problems(group)) == 1
+        assert "counts decide there" in problems(group)[0]
+
+
+def test_from_range_to_cooperative_lag_aware_in_two_bounces(fresh: FreshNames) -> None:
+    """KIP-726's way, one member after the other."""
+    with Group(fresh, 6) as group:
+        fill(group.bootstrap, group.topics[0], {0: 60, 1: 50})
+        old = group.join_all(2, RangeAssignor, auto_offset_reset="earliest")
+        group.settled()
+        both = CooperativeLagAwareAssignor.upgrading_from(RangeAssignor)
+        for strategies in (both, [CooperativeLagAwareAssignor]):
+            new = []
+            for member in old:
+                member.close()
+                new.append(group.join(*strategies, auto_offset_reset="earliest"))
+                group.settled()
+            old = new
+        owned = group.settled()
+        assert loads(owned, {0: 60, 1: 50, 2: 0, 3: 0, 4: 0, 5: 0}) == [50, 60]
+        assert_never_two_owners(group.members)
+
+
+@KINDS
+def test_no_thread_survives_a_consumer_that_was_in_a_group(
+    fresh: FreshNames, kind: type[LagAssignor]
+) -> None:
+    topic = fresh.topic(4)
+    before = set(threading.enumerate())
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=fresh.bootstrap,
+        group_id=fresh.group(),
+        partition_assignment_strategy=[kind.configured(lag_refresh_ms=10)],
+    )
+    deadline = time.monotonic() + 30
+    while "kafka-assignors-lag" not in {thread.name for thread in threading.enumerate()}:
+        assert time.monotonic() < deadline
+        consumer.poll(100)
+    consumer.close()
+    assert set(threading.enumerate()) <= before

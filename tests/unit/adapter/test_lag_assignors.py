@@ -1,0 +1,309 @@
+"""The strategies that plan by lag: where it comes from, and what happens without it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from kafka_assignors import (
+    Assignor,
+    ConfigurationError,
+    CooperativeLagAwareAssignor,
+    LagAwareAssignor,
+    RebalanceOnSkew,
+)
+from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.plan import NO_GENERATION, TopicPartition
+from kafka_assignors.wire import lag_user_data
+from tests.joining import cluster, joined, own, plan_of, raw
+from tests.unit.adapter.conftest import MakeConsumer
+
+KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
+
+KIP = {TopicPartition("t", p): lag for p, lag in enumerate((100_000, 60_000, 50_000))}
+
+
+class Source:
+    """A ``lag_source`` that notes what it is asked."""
+
+    def __init__(self, lags: Mapping[TopicPartition, int] = KIP) -> None:
+        self.told = dict(lags)
+        self.asked: list[set[TopicPartition]] = []
+        self.error: Exception | None = None
+
+    def __call__(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        self.asked.append(set(partitions))
+        if self.error is not None:
+            raise self.error
+        return self.told
+
+
+def member(
+    name: str, lags: Mapping[TopicPartition, int] | None = None, age_ms: float = 0, topics: str = "t"
+) -> Any:
+    data = lag_user_data.encode({}, NO_GENERATION, lags or {}, age_ms)
+    return joined(name, raw(topics.split(), data))
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+@KINDS
+def test_the_example_of_the_kip(kind: type[LagAssignor]) -> None:
+    """100,000 for one; 60,000 and 50,000 for the other."""
+    assignor = kind(lag_source=Source())
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
+    assignor.close()
+
+
+@KINDS
+def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -> None:
+    source = Source({TopicPartition("t", 2): 50_000})
+    assignor = kind(lag_source=source)
+    reports = [
+        member("c0", {TopicPartition("t", 0): 100_000}),
+        member("c1", {TopicPartition("t", 1): 60_000}),
+    ]
+    plan = plan_of(assignor.assign(cluster({"t": 3}), reports))
+    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
+    assert source.asked == [{("t", 2)}]
+    assignor.close()
+
+
+def test_an_old_report_counts_no_more() -> None:
+    source = Source()
+    assignor = LagAwareAssignor(lag_source=source, lag_max_age_ms=1_000)
+    members = [
+        member("c0", {TopicPartition("t", 0): 1}, 1_001),
+        member("c1", {TopicPartition("t", 1): 2}, 1_000),
+    ]
+    assignor.assign(cluster({"t": 3}), members)
+    assert source.asked == [{("t", 0), ("t", 2)}]
+    assignor.close()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backwards: bool) -> None:
+    """Whatever order the members come in.  p0 has 9, then; p1 has 8; p2 has 7."""
+    a, b, c = (TopicPartition("t", p) for p in range(3))
+    members = [
+        member("c0", {a: 9, b: 8, c: 100}, 10),
+        member("c1", {a: 1, b: 3, c: 0}, 10),
+        member("c2", {c: 7}, 5),
+    ]
+    seen = []
+    assignor = LagAwareAssignor(lag_source=Source({}), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), members[::-1] if backwards else members)
+    assert seen[0].target.group.lags == {"t": [9, 8, 7]}
+    assignor.close()
+
+
+def test_what_only_one_member_can_have_is_not_asked_for() -> None:
+    source = Source()
+    assignor = LagAwareAssignor(lag_source=source)
+    assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
+    assert source.asked == []
+    assignor.close()
+
+
+def test_reports_on_what_does_not_exist_are_passed_over() -> None:
+    lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31): 5}
+    seen = []
+    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), [member("c0", lies), member("c1")])
+    assert seen[0].target.group.lags == {"t": [100_000, 60_000, 50_000]}
+    assignor.close()
+
+
+@KINDS
+def test_user_data_that_cannot_be_read_does_no_harm(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    assignor = kind(lag_source=Source())
+    broken = joined("c0", raw(["t"], b"\x00\x00garbage"))
+    nothing = joined("c1", raw(["t"], None))
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [broken, nothing]))
+    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
+    assert len(warnings(caplog)) == 1
+    assignor.close()
+
+
+@KINDS
+def test_without_lag_counts_decide_and_it_is_said_once(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    source = Source()
+    source.error = OSError("nobody there")
+    assignor = kind(lag_source=source)
+    for _ in range(3):
+        plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+        assert sorted(len(topics["t"]) for topics in plan.values()) == [1, 2]
+    assert warnings(caplog) == [
+        f"{kind.name}: no lag of 3 of 3 partitions (OSError: nobody there): counts decide there"
+    ]
+    source.error = None
+    with caplog.at_level(logging.INFO, "kafka_assignors"):
+        assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assert f"{kind.name}: the lag of all partitions is known again" in caplog.messages
+    source.error, source.told = None, {}
+    assignor.assign(cluster({"t": 4}), [member("c0"), member("c1")])
+    assert len(warnings(caplog)) == 2
+    assignor.close()
+
+
+@KINDS
+def test_a_source_that_hangs_is_waited_for_until_the_timeout(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    go_on = threading.Event()
+
+    def hang(partitions: object) -> dict[TopicPartition, int]:
+        go_on.wait(60)
+        return {}
+
+    assignor = kind(lag_source=hang, lag_timeout_ms=50)
+    began = time.monotonic()
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert time.monotonic() - began < 30  # and not the 60 it would hang
+    assert sum(len(topics["t"]) for topics in plan.values()) == 3
+    assert "no answer within 0.05 s" in caplog.text
+    go_on.set()
+    assignor.close()
+
+
+@KINDS
+def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    assignor = kind()
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert sum(len(topics["t"]) for topics in plan.values()) == 3
+    assert not warnings(caplog)
+
+
+@KINDS
+def test_a_member_reports_what_it_owns(kind: type[LagAssignor]) -> None:
+    source = Source()
+    assignor = kind(lag_source=source)
+    assert assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags == {}
+    own(assignor, {"t": [0, 2]}, 5)
+    deadline = time.monotonic() + 20
+    while not (told := assignor.told(bytes(assignor.metadata(["t"]).user_data))).lags:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert told.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
+    assert 0 <= told.lag_age_ms < 20_000
+    assert source.asked[0] == {("t", 0), ("t", 2)}
+    assignor.close()
+
+
+# --- in a consumer ------------------------------------------------------------------------------------------
+
+
+@KINDS
+def test_the_consumers_own_configuration_is_used(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
+    made = consumer(kind)
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    config = made._coordinator._assignors[kind.name]._side.config()
+    assert config["bootstrap_servers"] == made.config["bootstrap_servers"]
+    assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
+
+
+@KINDS
+def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
+    """Nobody answers at its address, so a fetch is under way when it is closed."""
+    before = set(threading.enumerate())
+    made = consumer(kind)
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    assignor = made._coordinator._assignors[kind.name]
+    own(assignor, {"t": [0]}, 5)
+    assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    names = {thread.name for thread in set(threading.enumerate()) - before}
+    assert {"kafka-assignors-lag", "kafka-assignors-lag-leader"} <= names
+    made.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_configuration_that_cannot_work_is_no_failed_rebalance(
+    consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the consumer let pass, the fetcher may not: then there is no lag."""
+    made = consumer(LagAwareAssignor)
+    made._manager.config["security_protocol"] = "NONE"
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    assignor = made._coordinator._assignors["lag-aware"]
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert sum(len(topics["t"]) for topics in plan.values()) == 3
+    own(assignor, {"t": [0]}, 5)
+    assert [("security_protocol" in line) for line in warnings(caplog)] == [True]
+
+
+# --- options ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[
+            ("lag_timeout_ms", 0),
+            ("lag_timeout_ms", float("inf")),
+            ("lag_timeout_ms", "2"),
+            ("lag_timeout_ms", True),
+        ],
+        *[("lag_refresh_ms", -1), ("lag_max_age_ms", 0), ("lag_source", {}), ("rebalance_on_skew", 1.5)],
+        *[("consumer_config", []), ("consumer_config", {"security_protocol": "NONE"})],
+        *[("max_partition_skew", 0), ("max_partition_skew", 1.0), ("max_partition_skew", True)],
+        *[("min_improvement", 1), ("min_improvement", -0.1), ("min_improvement", "10 %")],
+    ],
+)
+def test_a_wrong_option_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        CooperativeLagAwareAssignor.configured(**{name: value})
+
+
+@pytest.mark.parametrize("value", [True, False, RebalanceOnSkew(threshold=3)])
+def test_rebalancing_on_skew_is_on_or_off_or_a_policy(value: Any) -> None:
+    CooperativeLagAwareAssignor.configured(
+        rebalance_on_skew=value, max_partition_skew=None, min_improvement=0
+    )
+
+
+def test_no_secret_shows() -> None:
+    config = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": "hunter2",
+    }
+    assignor = LagAwareAssignor(consumer_config=config)
+    assert "hunter2" not in repr(assignor.options)
+    with pytest.raises(ConfigurationError) as refused:
+        LagAwareAssignor(consumer_config={**config, "sasl_mechanism": "hunter3", "bootstrap_servers": ":x:"})
+    assert "hunter2" not in str(refused.value)
+
+
+def test_strategies_in_both_protocols_have_a_first_bounce() -> None:
+    assert CooperativeLagAwareAssignor.upgrading_from(LagAwareAssignor) == [
+        CooperativeLagAwareAssignor,
+        LagAwareAssignor,
+    ]
+    with pytest.raises(ConfigurationError, match="LagAwareAssignor is eager"):
+        LagAwareAssignor.upgrading_from(LagAwareAssignor)
+
+
+def test_closing_twice_or_before_anything_is_no_error() -> None:
+    assignor = LagAwareAssignor(lag_source=Source())
+    assignor.close()
+    assignor.close()
+    own(assignor, {"t": [0]}, 5)
+    assert isinstance(assignor, Assignor)

@@ -1,0 +1,207 @@
+"""What a member knows of lag: kept in the background, asked for with a deadline."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from kafka_assignors.adapter.lag_keeper import Answer, LagKeeper, told_by
+from kafka_assignors.plan import TopicPartition
+
+A, B, C = (TopicPartition("t", p) for p in range(3))
+
+
+class Cluster:
+    """A source that answers from a dictionary, notes what it is asked, and can be made to hang or fail."""
+
+    def __init__(self, lags: Mapping[TopicPartition, int]) -> None:
+        self.lags_of = dict(lags)
+        self.asked: list[frozenset[TopicPartition]] = []
+        self.closed = 0
+        self.hangs = threading.Event()
+        self.goes_on = threading.Event()
+        self.error: Exception | None = None
+
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        self.asked.append(frozenset(partitions))
+        if self.hangs.is_set():
+            self.goes_on.wait(20)
+        if self.error is not None:
+            raise self.error
+        return Answer({at: self.lags_of[at] for at in partitions if at in self.lags_of})
+
+    def close(self) -> None:
+        self.closed += 1
+        self.goes_on.set()
+
+
+@pytest.fixture
+def made() -> Iterator[list[LagKeeper]]:
+    keepers: list[LagKeeper] = []
+    yield keepers
+    for keeper in keepers:
+        keeper.close()
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def test_what_is_owned_is_measured_again_and_again(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5, B: 6})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    assert keeper.report()[0] == {}
+    keeper.keep([A])
+    until(lambda: keeper.report()[0] == {A: 5})
+    cluster.lags_of[A] = 50
+    until(lambda: keeper.report()[0] == {A: 50})
+    keeper.keep([B])
+    until(lambda: keeper.report()[0] == {B: 6})
+
+
+def test_a_report_says_how_old_it_is(made: list[LagKeeper]) -> None:
+    """It was measured at 100 s; the next look is not due."""
+    now = [100.0]
+    keeper = LagKeeper(Cluster({A: 5}), refresh_s=1000, timeout_s=1, now=lambda: now[0])
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: keeper.report()[0])
+    now[0] = 107.5
+    assert keeper.report() == ({A: 5}, 7_500)
+
+
+def test_who_owns_nothing_any_more_measures_nothing_any_more(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: len(cluster.asked) > 2)
+    keeper.keep([])
+    keeper.ask([C], 10)  # by now the last look, if there was one under way, is over
+    until(lambda: keeper._turn == 2)
+    time.sleep(0.05)
+    seen = len(cluster.asked)
+    time.sleep(0.05)
+    assert len(cluster.asked) == seen
+
+
+def test_a_look_that_fails_leaves_the_last_one_and_is_not_the_last(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: keeper.report()[0])
+    cluster.error = OSError("the broker is down")
+    seen = len(cluster.asked)
+    until(lambda: len(cluster.asked) > seen + 2)
+    assert keeper.report()[0] == {A: 5}
+    cluster.error, cluster.lags_of[A] = None, 7
+    until(lambda: keeper.report()[0] == {A: 7})
+
+
+def test_the_leader_asks_for_any_partition(made: list[LagKeeper]) -> None:
+    keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A, B, C], 10) == Answer({A: 5, B: 6})
+
+
+def test_what_was_asked_for_a_moment_ago_is_not_asked_for_again(made: list[LagKeeper]) -> None:
+    """The second round of a rebalance follows at once, and should see what the first one saw."""
+    now = [100.0]
+    cluster = Cluster({A: 5, B: 6})
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1, now=lambda: now[0])
+    made.append(keeper)
+    keeper.ask([A], 10)
+    cluster.lags_of[A] = 50
+    assert keeper.ask([A, B], 10).lags == {A: 5, B: 6}
+    now[0] += 10
+    assert keeper.ask([A, B], 10).lags == {A: 50, B: 6}
+    assert cluster.asked == [{A}, {B}, {A, B}]
+
+
+def test_a_source_that_hangs_is_waited_for_until_the_deadline_and_no_longer(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    cluster.hangs.set()
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A], 0.05) == Answer({}, "no answer within 0.05 s")
+    assert keeper.ask([A], 0.05).problem  # what hangs still hangs, and nobody waits behind it for long
+    cluster.hangs.clear()
+    cluster.goes_on.set()
+    until(lambda: keeper.ask([A], 5).lags == {A: 5})
+
+
+def test_the_leader_does_not_wait_for_what_hangs_in_the_background(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    cluster.hangs.set()
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: cluster.asked)
+    cluster.hangs.clear()
+    assert keeper.ask([A], 10).lags == {A: 5}
+
+
+def test_an_error_is_the_reason_in_one_line(made: list[LagKeeper]) -> None:
+    cluster = Cluster({})
+    cluster.error = ValueError("first line\nsecond line")
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A], 10) == Answer({}, "ValueError: first line")
+
+
+def test_closing_ends_both_threads_and_what_is_under_way() -> None:
+    before = set(threading.enumerate())
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    keeper.keep([A])
+    keeper.ask([B], 10)
+    cluster.hangs.set()
+    seen = len(cluster.asked)
+    until(lambda: len(cluster.asked) > seen)
+    keeper.close()
+    assert set(threading.enumerate()) <= before
+    assert cluster.closed == 1
+    assert keeper.ask([C], 10) == Answer({}, "closed")
+    keeper.keep([A])
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kafka_assignors.adapter.lag_keeper._END_S", 0.05)
+    go_on = threading.Event()
+
+    def hang(partitions: object) -> dict[TopicPartition, int]:
+        go_on.wait(20)
+        return {}
+
+    keeper = LagKeeper(told_by(hang), refresh_s=10, timeout_s=1)
+    keeper.ask([A], 0.01)
+    keeper.close()
+    go_on.set()
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("told", "lags", "problem"),
+    [
+        ({A: 5, B: 6}, {A: 5, B: 6}, ""),
+        ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples will do; nobody asked for C
+        ({A: 5}, {A: 5}, "lag_source says nothing of t-1"),
+        ({A: -1, B: 6}, {B: 6}, "lag_source says -1 of t-0"),
+        ({A: "5", B: 1.5}, {}, "lag_source says '5' of t-0"),
+    ],
+)
+def test_what_a_function_says_is_checked(told: Any, lags: dict[TopicPartition, int], problem: str) -> None:
+    assert told_by(lambda _partitions: told).lags([A, B], 1) == Answer(lags, problem)

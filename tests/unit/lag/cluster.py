@@ -1,0 +1,182 @@
+"""A cluster made of dictionaries, behind the few calls a gathering makes; its clock moves when it waits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from kafka.errors import KafkaTimeoutError
+from kafka.future import Future
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+
+from kafka_assignors.lag.fetch_gathering import Gathering
+from kafka_assignors.lag.fetch_link import Link
+from kafka_assignors.lag.fetch_requests import BEGIN
+from kafka_assignors.lag.reading import Reading
+from kafka_assignors.lag.settings import fetch_settings
+from kafka_assignors.plan import TopicPartition
+
+COORDINATOR = 9
+Faults = Callable[[str, "int | None", int], "dict[TopicPartition, int] | None"]
+
+
+class Cluster:
+    """Brokers 1, 2, ... lead partitions in turn; broker 9 keeps the commits.
+
+    Attributes:
+        logs: partition -> begin and end.
+        commits: partition -> offset.
+        faults: called before each answer with the kind of request, the broker, and how many there were of the
+            kind; may change this cluster, raise what kafka-python would, or return error codes of partitions.
+        sent: kind and broker of each request, in order.
+        versions: the highest version of OffsetFetch and FindCoordinator the broker knows.
+    """
+
+    def __init__(self, logs: dict[TopicPartition, tuple[int, int]], brokers: int = 1) -> None:
+        self.logs = logs
+        self.commits: dict[TopicPartition, int] = {}
+        self.leaders = {tp: 1 + i % brokers for i, tp in enumerate(sorted(logs))}
+        self.topic_errors: dict[str, int] = {}
+        self.faults: Faults = lambda *_: None
+        self.sent: list[tuple[str, int | None]] = []
+        self.asked: Counter[str] = Counter()  # partitions, by kind of request
+        self.version = 99
+        self.now = 0.0
+
+    def fetch(
+        self, *wanted: TopicPartition, timeout_ms: float = 2000, all_begins: bool = False, **config: Any
+    ) -> Reading:
+        """One fetch, to its end."""
+        link = getattr(self, "link", None) or _Link(self)
+        self.link = link
+        gathering = Gathering(
+            cast(Link, link),
+            fetch_settings({"group_id": "g", "auto_offset_reset": "earliest", **config}, None, None),
+            wanted or tuple(self.logs),
+            self.now + timeout_ms / 1000,
+            all_begins=all_begins,
+            clock=lambda: self.now,
+        )
+        _run(gathering.run())
+        self.gathering = gathering
+        return gathering.reading()
+
+    # --- the requests ---
+
+    def answer(self, request: Any, node: int | None, timeout_ms: float) -> Any:
+        kind = type(request).__name__.removesuffix("Request")
+        self.sent.append((kind, node))
+        number = sum(1 for k, _ in self.sent if k == kind)
+        self.allowed_ms = timeout_ms
+        wrong = self.faults(kind, node, number) or {}
+        if isinstance(request, MetadataRequest):
+            return self._metadata([t.name for t in request.topics])
+        if isinstance(request, FindCoordinatorRequest):
+            row = SimpleNamespace(error_code=0, node_id=COORDINATOR)
+            return SimpleNamespace(API_VERSION=min(self.version, 6), coordinators=[row], **vars(row))
+        if isinstance(request, OffsetFetchRequest):
+            assert node == COORDINATOR
+            topics = request.groups[0].topics if self.version >= 8 else request.topics
+            asked = [TopicPartition(t.name, p) for t in topics for p in t.partition_indexes]
+            self.asked[kind] += len(asked)
+            rows = [(tp, wrong.get(tp, 0), {"committed_offset": self.commits.get(tp, -1)}) for tp in asked]
+            about = SimpleNamespace(error_code=0, topics=_topics(rows))
+            return SimpleNamespace(API_VERSION=min(self.version, 8), groups=[about], **vars(about))
+        assert isinstance(request, ListOffsetsRequest)
+        rows = []
+        for topic in request.topics:
+            for p in topic.partitions:
+                tp = TopicPartition(topic.name, p.partition_index)
+                which = "begin" if p.timestamp == BEGIN else "end"
+                self.asked[which] += 1
+                code = wrong.get(tp, 3 if tp not in self.logs else 0 if self.leaders[tp] == node else 6)
+                log = self.logs.get(tp, (-1, -1))
+                rows.append((tp, code, {"offset": -1 if code else log[which == "end"]}))
+        return SimpleNamespace(topics=_topics(rows))
+
+    def _metadata(self, names: list[str]) -> Any:
+        topics = []
+        for name in names:
+            found = [tp for tp in self.logs if tp.topic == name]
+            code = self.topic_errors.get(name, 0 if found else 3)
+            topics.append(
+                SimpleNamespace(
+                    name=name,
+                    error_code=code,
+                    partitions=[
+                        SimpleNamespace(
+                            partition_index=tp.partition,
+                            leader_id=self.leaders[tp],
+                            error_code=0 if self.leaders[tp] >= 0 else 5,
+                        )
+                        for tp in found
+                        if not code
+                    ],
+                )
+            )
+        return SimpleNamespace(topics=topics)
+
+
+def errors(kind: str, codes: dict[TopicPartition, int], times: int = 10**9) -> Faults:
+    """Faults: the first answers of a kind have these errors."""
+    return lambda what, _, number: codes if what == kind and number <= times else None
+
+
+class _Link:
+    """As a ``Link``: everything is done at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.leaders: dict[TopicPartition, int] = {}
+        self.manager = _Manager(cluster)
+        self._cluster = cluster
+
+    async def ready(self, timeout_ms: float) -> None:
+        pass
+
+    def sleep(self, seconds: float) -> Future:
+        self._cluster.now += seconds
+        return Future().success(None)
+
+
+class _Manager:
+    last_failure: Exception | None = None
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.broker_version_data = SimpleNamespace(api_version=lambda _: cluster.version)
+        self.cluster = SimpleNamespace(
+            brokers=lambda: {*cluster.leaders.values()},
+            add_coordinator=lambda row, *_, **__: row.node_id,
+        )
+
+    def send(self, request: Any, node: int | None, request_timeout_ms: float) -> Future:
+        try:
+            return Future().success(self._cluster.answer(request, node, request_timeout_ms))
+        except KafkaTimeoutError as error:  # it took all the time it was given
+            self._cluster.now += request_timeout_ms / 1000
+            return Future().failure(error)
+        except Exception as error:
+            return Future().failure(error)
+
+    def call_soon(self, call: Callable[..., Awaitable[None]], *args: Any) -> Future:
+        _run(call(*args))
+        return Future().success(None)
+
+
+def _topics(rows: list[tuple[TopicPartition, int, dict[str, int]]]) -> list[Any]:
+    return [
+        SimpleNamespace(
+            name=tp.topic,
+            partitions=[SimpleNamespace(partition_index=tp.partition, error_code=code, **values)],
+        )
+        for tp, code, values in rows
+    ]
+
+
+def _run(work: Awaitable[None]) -> None:
+    """A coroutine that waits for nothing that is not done."""
+    for _ in work.__await__():
+        raise AssertionError("it waits")

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.lag import Reset, lag
+from kafka_assignors.lag.arithmetic import begin_matters
+
+
+@pytest.mark.parametrize(
+    ("offsets", "reset", "expected", "why"),
+    [
+        ((100, 40, 0), "earliest", 60, "KIP-169: end - committed"),
+        ((100, 40, 0), "latest", 60, "whatever the reset, if there is a commit"),
+        ((100, None, 30), "earliest", 70, "KIP-169: no commit, all that is there"),
+        ((100, None, 30), "latest", 0, "KIP-169: no commit, and it starts at the end"),
+        ((100, 100, 30), "earliest", 0, "caught up"),
+        ((100, 30, 30), "latest", 70, "a commit at the begin is in the log"),
+        ((100, 10, 30), "earliest", 70, "truncated: it starts at what is left"),
+        ((100, 10, 30), "latest", 0, "truncated: out of range, and it starts at the end"),
+        ((100, 101, 30), "earliest", 70, "created again: out of range, from the begin"),
+        ((100, 101, 30), "latest", 0, "created again: out of range, and it starts at the end"),
+        ((0, 500, 0), "earliest", 0, "created again, and empty"),
+        ((0, None, 0), "earliest", 0, "never written to"),
+        ((50, None, 50), "earliest", 0, "all deleted"),
+        ((50, 20, 50), "latest", 0, "all deleted, and read long ago"),
+        ((100, 100, None), "earliest", 0, "caught up: the begin was not asked for"),
+    ],
+)
+def test_lag(offsets: tuple[int, int | None, int | None], reset: Reset, expected: int, why: str) -> None:
+    assert lag(*offsets, reset) == expected, why
+
+
+OFFSETS = st.integers(-5, 50)
+RESETS: st.SearchStrategy[Reset] = st.sampled_from(["earliest", "latest"])
+
+
+@given(OFFSETS, st.none() | OFFSETS, OFFSETS, RESETS)
+def test_is_never_negative_and_never_more_than_there_is(
+    end: int, committed: int | None, begin: int, reset: Reset
+) -> None:
+    assert 0 <= lag(end, committed, begin, reset) <= max(end - begin, 0)
+
+
+@given(st.integers(0, 50), st.none() | st.integers(0, 60), st.integers(0, 50), RESETS)
+def test_begin_matters_wherever_the_lag_depends_on_it(
+    end: int, committed: int | None, begin: int, reset: Reset
+) -> None:
+    """The lag without the begin is the lag with any begin the log may have, unless it is said to matter."""
+    if not begin_matters(end, committed, reset):
+        assert lag(end, committed, None, reset) == lag(end, committed, min(begin, end), reset)
+
+
+@given(st.integers(1, 50), st.none() | st.integers(0, 60), RESETS)
+def test_begin_is_not_asked_for_in_vain(end: int, committed: int | None, reset: Reset) -> None:
+    """Where it matters, there are two begins with different lags."""
+    if begin_matters(end, committed, reset):
+        assert len({lag(end, committed, begin, reset) for begin in range(end + 1)}) > 1

@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import pytest
+from kafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    UnknownBrokerIdError,
+)
+
+from kafka_assignors.errors import LagDeniedError, LagError, LagTimeoutError, LagUnreachableError
+from kafka_assignors.lag import Offsets
+from kafka_assignors.plan import TopicPartition
+from tests.unit.lag.cluster import COORDINATOR, Cluster, errors
+
+A0, A1, A2, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 1), ("a", 2), ("b", 0)])
+NOT_LEADER, DENIED, UNSTABLE = 6, 29, 88
+
+
+def three(brokers: int = 1) -> Cluster:
+    cluster = Cluster({A0: (0, 100), A1: (10, 50), A2: (0, 7), B0: (5, 9)}, brokers)
+    cluster.commits = {A0: 40, A1: 50, B0: 2}
+    return cluster
+
+
+def test_lags_and_what_they_are_made_of() -> None:
+    cluster = three()
+    reading = cluster.fetch()
+    assert reading.lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+    assert reading.offsets[A0] == Offsets(0, 100, 40)
+    assert reading.offsets[A2] == Offsets(0, 7, None)
+    assert reading.missing == {}
+
+
+@pytest.mark.parametrize("version", [99, 7, 3])
+def test_one_request_a_kind_and_broker(version: int) -> None:
+    cluster = three(brokers=2)
+    cluster.version = version
+    assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+    assert sorted(cluster.sent, key=str) == [
+        ("FindCoordinator", None),
+        ("ListOffsets", 1),
+        ("ListOffsets", 1),
+        ("ListOffsets", 2),
+        ("ListOffsets", 2),
+        ("Metadata", None),
+        ("OffsetFetch", COORDINATOR),
+    ]
+
+
+def test_commits_come_before_ends() -> None:
+    """The other way round, what a group reads in between would look like a topic created again."""
+    cluster = three()
+    cluster.fetch()
+    kinds = [kind for kind, _ in cluster.sent]
+    assert kinds.index("OffsetFetch") < kinds.index("ListOffsets")
+
+
+def test_begins_are_asked_for_only_where_they_matter() -> None:
+    cluster = three()
+    reading = cluster.fetch()
+    assert (cluster.asked["end"], cluster.asked["begin"]) == (4, 3)
+    assert reading.offsets[A1] == Offsets(None, 50, 50)
+    assert cluster.fetch(all_begins=True).offsets[A1] == Offsets(10, 50, 50)
+
+
+def test_leaders_are_looked_up_once() -> None:
+    cluster = three()
+    cluster.fetch()
+    cluster.sent.clear()
+    assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+    assert "Metadata" not in {kind for kind, _ in cluster.sent}
+
+
+def test_a_leader_that_moved_is_found_again() -> None:
+    cluster = three(brokers=2)
+    cluster.fetch()
+    cluster.leaders = {tp: 3 - leader for tp, leader in cluster.leaders.items()}
+    assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+
+
+def test_an_election_is_waited_for() -> None:
+    cluster = three()
+    cluster.leaders[A0] = -1
+
+    def elected(kind: str, node: int | None, number: int) -> None:
+        if kind == "Metadata" and number == 4:
+            cluster.leaders[A0] = 1
+
+    cluster.faults = elected
+    assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+
+
+def test_an_election_that_takes_too_long_costs_its_partition_only() -> None:
+    cluster = three()
+    cluster.leaders[A0] = -1
+    reading = cluster.fetch(timeout_ms=1000)
+    assert reading.lags == {A1: 0, A2: 7, B0: 4}
+    assert reading.missing == {A0: "LeaderNotAvailable"}
+    assert cluster.now <= 1.0
+    assert sum(kind == "Metadata" for kind, _ in cluster.sent) < 20  # it is not asked without a pause
+
+
+def test_a_partition_whose_broker_says_it_is_no_leader_forever() -> None:
+    cluster = three()
+    cluster.faults = errors("ListOffsets", {A0: NOT_LEADER})
+    reading = cluster.fetch(timeout_ms=1000)
+    assert reading.lags == {A1: 0, A2: 7, B0: 4}
+    assert reading.missing == {A0: "NotLeaderForPartition"}
+
+
+def test_unknown_topics_and_partitions_are_not_waited_for() -> None:
+    cluster = three()
+    nowhere, beyond = TopicPartition("c", 0), TopicPartition("a", 9)
+    reading = cluster.fetch(A0, nowhere, beyond)
+    assert reading.lags == {A0: 60}
+    assert reading.missing == {nowhere: "no such partition", beyond: "no such partition"}
+    assert cluster.now == 0
+
+
+def test_nothing_but_unknown_topics_is_no_failure() -> None:
+    cluster = three()
+    nowhere = TopicPartition("c", 0)
+    assert cluster.fetch(nowhere).missing == {nowhere: "no such partition"}
+
+
+def test_a_topic_deleted_between_two_requests() -> None:
+    cluster = three()
+
+    def deleted(kind: str, node: int | None, number: int) -> None:
+        if kind == "ListOffsets":
+            cluster.logs.pop(B0, None)
+
+    cluster.faults = deleted
+    reading = cluster.fetch(A0, B0)
+    assert reading.lags == {A0: 60}
+    assert reading.missing == {B0: "no such partition"}
+
+
+def test_a_topic_that_is_denied_costs_itself_only() -> None:
+    cluster = three()
+    cluster.topic_errors["a"] = DENIED
+    cluster.faults = errors("OffsetFetch", dict.fromkeys((A0, A1, A2), DENIED))
+    reading = cluster.fetch()
+    assert reading.lags == {B0: 4}
+    assert set(reading.missing) == {A0, A1, A2}
+    assert set(reading.missing.values()) == {"not authorised to describe the topic"}
+
+
+def test_an_unstable_commit_is_asked_for_again() -> None:
+    cluster = three()
+    cluster.faults = errors("OffsetFetch", {A0: UNSTABLE}, times=1)
+    assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+    assert cluster.asked["OffsetFetch"] == 5
+
+
+def test_a_coordinator_that_moves_is_found_again() -> None:
+    cluster = three()
+
+    def moving(kind: str, node: int | None, number: int) -> None:
+        if kind == "OffsetFetch" and number < 3:
+            raise NotCoordinatorError
+
+    cluster.faults = moving
+    assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+    assert sum(kind == "FindCoordinator" for kind, _ in cluster.sent) == 3
+
+
+def test_a_group_that_is_denied() -> None:
+    cluster = three()
+
+    def denied(kind: str, node: int | None, number: int) -> None:
+        if kind == "OffsetFetch":
+            raise GroupAuthorizationFailedError("group 'g'")
+
+    cluster.faults = denied
+    with pytest.raises(LagDeniedError, match="group 'g'"):
+        cluster.fetch()
+    assert cluster.now == 0
+
+
+@pytest.mark.parametrize("error", [KafkaConnectionError("gone"), UnknownBrokerIdError(2)])
+def test_a_broker_that_is_gone_costs_its_partitions_only(error: Exception) -> None:
+    cluster = three(brokers=2)
+
+    def gone(kind: str, node: int | None, number: int) -> None:
+        if node == 2:
+            raise error
+
+    cluster.faults = gone
+    reading = cluster.fetch()
+    assert reading.lags == {A0: 60, A2: 7}
+    assert set(reading.missing) == {A1, B0}
+    assert cluster.gathering.connection_failed
+
+
+def test_a_broker_that_comes_back_is_asked_again() -> None:
+    cluster = three(brokers=2)
+
+    def down(kind: str, node: int | None, number: int) -> None:
+        if node == 2 and cluster.now < 0.5:
+            raise KafkaConnectionError("gone")
+
+    cluster.faults = down
+    assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+
+
+def test_a_broker_that_hangs_costs_its_partitions_only() -> None:
+    cluster = three(brokers=2)
+
+    def hangs(kind: str, node: int | None, number: int) -> None:
+        if node == 1:
+            raise KafkaTimeoutError("hangs")
+
+    cluster.faults = hangs
+    cluster.leaders = {A0: 2, A1: 2, A2: 1, B0: 1}
+    reading = cluster.fetch()
+    assert reading.lags == {A0: 60, A1: 0}
+    assert set(reading.missing) == {A2, B0}
+
+
+def test_time_is_passed_down_to_requests() -> None:
+    cluster = three()
+    cluster.fetch(timeout_ms=700)
+    assert cluster.allowed_ms <= 700
+    cluster.fetch(timeout_ms=5000, request_timeout_ms=1200)
+    assert cluster.allowed_ms == 1200
+
+
+def test_a_broker_gone_before_the_ends_are_known() -> None:
+    """Commits alone make no lag: that is a failure, and says which."""
+    cluster = three()
+
+    def gone(kind: str, node: int | None, number: int) -> None:
+        if kind == "ListOffsets":
+            raise KafkaConnectionError("gone")
+
+    cluster.faults = gone
+    with pytest.raises(LagUnreachableError, match="gone"):
+        cluster.fetch()
+    assert cluster.now <= 2
+
+
+def test_a_coordinator_that_hangs() -> None:
+    cluster = three()
+
+    def hangs(kind: str, node: int | None, number: int) -> None:
+        if kind == "OffsetFetch":
+            raise KafkaTimeoutError("hangs")
+
+    cluster.faults = hangs
+    with pytest.raises(LagTimeoutError):
+        cluster.fetch()
+
+
+def test_begins_that_cannot_be_had_cost_what_depends_on_them_only() -> None:
+    cluster = three()
+    seen = 0
+
+    def gone(kind: str, node: int | None, number: int) -> None:
+        nonlocal seen
+        seen += kind == "ListOffsets"
+        if seen > 1:
+            raise KafkaConnectionError("gone")
+
+    cluster.faults = gone
+    reading = cluster.fetch()
+    assert reading.lags == {A1: 0}
+    assert set(reading.missing) == {A0, A2, B0}
+
+
+def test_an_answer_that_makes_no_sense_is_a_failure_like_others() -> None:
+    cluster = three()
+
+    def broken(kind: str, node: int | None, number: int) -> None:
+        raise ValueError("bytes")
+
+    cluster.faults = broken
+    with pytest.raises(LagError, match="bytes"):
+        cluster.fetch()
+
+
+def test_a_partition_may_be_named_twice() -> None:
+    assert three().fetch(A0, A0).lags == {A0: 60}
+
+
+@pytest.mark.parametrize(("level", "isolation"), [("read_committed", 1), ("read_uncommitted", 0)])
+def test_the_end_that_counts_is_the_one_the_consumer_can_reach(level: str, isolation: int) -> None:
+    cluster = three()
+    seen = []
+    answer = cluster.answer
+
+    def spy(request: object, node: int | None, timeout_ms: float) -> object:
+        seen.append(getattr(request, "isolation_level", None))
+        return answer(request, node, timeout_ms)
+
+    cluster.answer = spy  # type: ignore[method-assign]
+    cluster.fetch(isolation_level=level)
+    assert {one for one in seen if one is not None} == {isolation}

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.lag import LagFetcher
+from kafka_assignors.lag import settings as module
+from kafka_assignors.lag.settings import FetchSettings, fetch_settings
+
+SECRET = "hunter2" + "-and-more"
+
+
+def read(config: dict[str, Any], group_id: str | None = None, reset: str | None = None) -> FetchSettings:
+    return fetch_settings({"group_id": "g", **config}, group_id, reset)
+
+
+def test_takes_over_what_concerns_the_connection() -> None:
+    found = read(
+        {
+            "bootstrap_servers": ["a:1", "b:2"],
+            "client_id": "me",
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "u",
+            "sasl_plain_password": SECRET,
+            "ssl_cafile": "ca.pem",
+            "api_version": (3, 0),
+            "max_poll_records": 5,
+            "value_deserializer": bytes.decode,
+            "partition_assignment_strategy": [object],
+            "ssl_ciphers": "ALL",
+            "metric_reporters": [object],
+        }
+    )
+    assert dict(found.client) == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "client_id": "me",
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "u",
+        "sasl_plain_password": SECRET,
+        "ssl_cafile": "ca.pem",
+        "api_version": (3, 0),
+    }
+
+
+def test_defaults_are_those_of_a_consumer() -> None:
+    found = read({})
+    assert (found.reset, found.isolation) == (KafkaConsumer.DEFAULT_CONFIG["auto_offset_reset"], 0)
+    assert found.request_timeout_ms == KafkaConsumer.DEFAULT_CONFIG["request_timeout_ms"]
+    assert found.retry_backoff_ms == KafkaConsumer.DEFAULT_CONFIG["retry_backoff_ms"]
+
+
+def test_each_setting_is_one_that_consumer_and_admin_client_have() -> None:
+    """Pins kafka-python: a name that one of them drops would stop every fetch."""
+    names = {*module._CONNECTION, *module._SECURITY}
+    assert names <= set(KafkaAdminClient.DEFAULT_CONFIG)
+    assert names <= set(KafkaConsumer.DEFAULT_CONFIG)
+    security = {n for n in KafkaConsumer.DEFAULT_CONFIG if n.startswith(("ssl_", "sasl_", "security_"))}
+    assert security == {*module._SECURITY, *module._NOT_OF_CONNECTIONS}
+
+
+def test_arguments_win_over_the_configuration() -> None:
+    found = read({"auto_offset_reset": "latest"}, "other", "earliest")
+    assert (found.group_id, found.reset) == ("other", "earliest")
+
+
+@pytest.mark.parametrize(
+    ("given", "reset"),
+    [("earliest", "earliest"), ("smallest", "earliest"), ("none", "earliest"), ("largest", "latest")],
+)
+def test_reset_by_all_its_names(given: str, reset: str) -> None:
+    assert read({"auto_offset_reset": given}).reset == reset
+
+
+@pytest.mark.parametrize(("given", "isolation"), [("read_committed", 1), (1, 1), ("READ_UNCOMMITTED", 0)])
+def test_isolation(given: object, isolation: int) -> None:
+    assert read({"isolation_level": given}).isolation == isolation
+
+
+SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_password": SECRET}
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        ({"group_id": None}, "group_id"),
+        ({"group_id": ""}, "group_id"),
+        ({"group_id": 3}, "group_id"),
+        ({"auto_offset_reset": "middle"}, "auto_offset_reset"),
+        ({"auto_offset_reset": ["latest"]}, "auto_offset_reset"),
+        ({"isolation_level": "some"}, "isolation_level"),
+        ({"isolation_level": True}, "isolation_level"),
+        ({"request_timeout_ms": 0}, "request_timeout_ms"),
+        ({"request_timeout_ms": "30"}, "request_timeout_ms"),
+        ({"retry_backoff_ms": float("inf")}, "retry_backoff_ms"),
+        ({"bootstrap_servers": []}, "bootstrap_servers"),
+        ({"bootstrap_servers": 9092}, "bootstrap_servers"),
+        ({"bootstrap_servers": "host:port"}, "bootstrap_servers"),
+        ({"bootstrap_servers": ["host:1", None]}, "bootstrap_servers"),
+        ({"bootstrap_servers": "host:70000"}, "bootstrap_servers"),
+        ({"security_protocol": "TLS"}, "security_protocol"),
+        ({"security_protocol": "SASL_SSL"}, "sasl_mechanism"),
+        (SASL, "sasl_plain_username"),
+        ({**SASL, "sasl_mechanism": "OAUTHBEARER"}, "sasl_oauth_token_provider"),
+        ({"sasl_passwort": SECRET}, "sasl_passwort"),
+        ({"ssl_ca": "x"}, "ssl_ca"),
+        ({"proxy_url": f"me:{SECRET}@proxy"}, "proxy_url"),
+        ({3: 4}, "consumer_config"),
+    ],
+)
+def test_what_cannot_work_is_named(config: dict[Any, Any], field: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        LagFetcher({"group_id": "g", **config})
+    assert caught.value.option == field
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "servers", ["localhost", "a:1,b:2", ["a:1"], "[::1]:9092", "[::1]", "SASL_SSL://a:1", ("a", "b:5")]
+)
+def test_addresses_as_kafka_python_takes_them(servers: object) -> None:
+    assert read({"bootstrap_servers": servers}).client["bootstrap_servers"] == servers
+
+
+def test_secrets_do_not_show() -> None:
+    config = {
+        **SASL,
+        "sasl_plain_username": "u",
+        "ssl_password": SECRET,
+        "proxy_url": f"socks5://u:{SECRET}@p:1",
+    }
+    found = read(config)
+    fetcher = LagFetcher(config, group_id="g")
+    for text in (repr(found), str(found), repr(dict(found.client)), f"{found.client}", repr(fetcher)):
+        assert SECRET not in text
+
+
+def test_a_secret_is_still_text() -> None:
+    password = read({**SASL, "sasl_plain_username": "u"}).client["sasl_plain_password"]
+    assert password == SECRET
+    assert password.encode() == SECRET.encode()
+    assert "\0".join(["u", password]) == f"u\0{SECRET}"
+
+
+def test_the_given_configuration_is_left_alone() -> None:
+    config = {**SASL, "sasl_plain_username": "u", "group_id": "g"}
+    before = dict(config)
+    LagFetcher(config)
+    assert config == before
+    assert type(config["sasl_plain_password"]) is str
+
+
+def test_the_fetcher_has_the_documented_arguments() -> None:
+    assert list(inspect.signature(LagFetcher).parameters) == [
+        "consumer_config",
+        "group_id",
+        "auto_offset_reset",
+    ]
+    assert list(inspect.signature(LagFetcher.fetch).parameters)[1:] == [
+        "partitions",
+        "timeout_ms",
+        "all_begins",
+    ]
