@@ -4,6 +4,6 @@ Reading order: ``settings`` and ``churn`` (what is asked), ``events`` (the data)
 (one consumer), ``fleet``, ``cluster`` and ``replay`` (what drives them), ``stage`` (what the scenes share),
 ``replay_scene`` and ``backlog_scene``, ``run`` (one strategy in one scene), ``compare`` (all of them),
 ``ownership``, ``processing``, ``lag``, ``measure`` and ``drain`` (pure: logs in, numbers out), ``results``
-(the shape of results.json), ``watch`` and ``live`` (what is seen while it runs), ``table`` and ``report`` (what
-is seen at the end).
+(the shape of results.json), ``watch`` and ``live`` (what is seen while it runs), ``table`` and ``report``
+(what is seen at the end).
 """

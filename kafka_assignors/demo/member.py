@@ -1,9 +1,9 @@
 """One consumer process: ``python -m kafka_assignors.demo.member``.
 
-Its first line on stdin is its configuration as JSON.  After that, the line ``go`` lets a member that was held
-begin to work, and ``leave`` asks it to finish its batch and close; the end of stdin means that whoever started
-it is gone, and ends it at once.  When it cannot go on it says why on stdout, which is a pipe: its files may be
-on a disk that is full.
+Its first line on stdin is its configuration as JSON.  After that, the line ``go`` lets a member that was
+held begin to work, and ``leave`` asks it to finish its batch and close; the end of stdin means that whoever
+started it is gone, and ends it at once.  When it cannot go on it says why on stdout, which is a pipe: its
+files may be on a disk that is full.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Settings:
 
     The defaults keep four members about two thirds busy: January 2013 has 27,004 flights, which at 60,000
     times real time is 605 records/s; a member that spends 4 ms a record does about 240 records/s, so four do
-    960 and three 720.  The backlog is one that four work off in 15 s, if none of them idles.
+    960 and three 720.  The backlog is one that four work off in 12 s, if none of them idles.
 
     Args:
         scenes: which of the two.
@@ -57,7 +57,7 @@ class Settings:
     speed: float = 60_000.0
     duration: float = 60.0
     churn: tuple[Step, ...] = parse(DEFAULT_CHURN)
-    backlog: int = 15_000
+    backlog: int = 12_000
     work_ms: float = 4.0
     warm_up_ms: float = 400.0
     session_timeout_ms: int = 6_000

@@ -23,11 +23,13 @@ class Row(Generic[ResultT]):
         label: what it is.
         show: how it is written.
         meaning: one sentence that defines it.
+        brief: what it is where there is little room; empty, where it is left out there.
     """
 
     label: str
     show: Callable[[ResultT], str]
     meaning: str
+    brief: str = ""
 
 
 def seconds(value: float | None, digits: int = 2) -> str:
@@ -86,38 +88,51 @@ ROWS: tuple[Row[StrategyResult], ...] = (
 DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     Row(
         "drain time",
-        lambda r: f"{r['drain']:.1f} s" + (" (unfinished)" if r["fault"] else ""),
+        lambda r: "unfinished" if r["fault"] else f"{r['drain']:.1f} s",
         'From the word "go", which all members get at once, having joined and warmed up, until the last '
         "record was processed for the first time.",
+        "drain",
     ),
     Row(
         "lower bound",
         lambda r: seconds(r["bound"], 1),
         "What the least largest load takes one member, if a record costs it nothing but its work; no plan "
         "and no client can be faster.",
+        "bound",
     ),
     Row(
         "times the bound",
-        lambda r: "-" if r["ratio"] is None else f"{r['ratio']:.2f}",
+        lambda r: "-" if r["ratio"] is None or r["fault"] else f"{r['ratio']:.2f}",
         "Drain time over lower bound; 1.00 cannot be reached: polls, logs and commits take their time too.",
+        "times",
     ),
     Row(
         "largest load",
         lambda r: f"{r['largest_load']:,} (least {r['least_largest']:,})",
         'Records of the member that had most at the word "go"; least: the mean, or the heaviest partition if '
         "that is more.",
+        "largest load",
     ),
     Row(
         "first idle after",
         lambda r: seconds(r["first_idle"], 1),
         "When the first member had nothing left to do.",
     ),
-    Row("partitions moved", lambda r: f"{r['moved']:,}", 'Hand-overs after the word "go".'),
-    Row("rebalances", lambda r: f"{r['rebalances']:,}", 'Generations of the group after the word "go".'),
-    Row("lost", lambda r: f"{r['lost']:,}", "Records the broker took and nobody ever processed; must be 0."),
+    Row("partitions moved", lambda r: f"{r['moved']:,}", 'Hand-overs after the word "go".', "moved"),
+    Row(
+        "rebalances",
+        lambda r: f"{r['rebalances']:,}",
+        'Generations of the group after the word "go".',
+        "rebalances",
+    ),
+    Row(
+        "lost",
+        lambda r: f"{r['lost']:,}",
+        "Records the broker took and nobody ever processed; must be 0.",
+        "lost",
+    ),
     Row("duplicates", lambda r: f"{r['duplicates']:,}", "Times a record was processed again."),
 )
-BRIEF = 8  # figures of the backlog that a terminal of 80 columns has room for
 
 
 def summary(results: Results) -> Group:
@@ -143,15 +158,13 @@ def _replay(results: Results) -> Table:
 
 def _backlog(results: Results) -> Table:
     """One row a strategy, one column a figure: there are more strategies."""
-    first = results["backlog"][0]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="")
-    table.title = (
-        f"a backlog of {first['produced']:,} records, {results['settings']['consumers']} members; "
-        f"the largest load is {first['least_largest']:,} at least"
-    )
-    table.add_column("")
-    for row in DRAIN_ROWS[:BRIEF]:
-        table.add_column(row.label, justify="right", style="bold", vertical="bottom")
+    settings, first = results["settings"], results["backlog"][0]
+    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
+    table.title = f"a backlog of {first['produced']:,} records, {settings['consumers']} members"
+    table.add_column("", no_wrap=True)
+    rows = [row for row in DRAIN_ROWS if row.brief]
+    for row in rows:
+        table.add_column(row.brief, justify="right", style="bold", vertical="bottom")
     for one in results["backlog"]:
-        table.add_row(one["strategy"], *(row.show(one).split(" (")[0] for row in DRAIN_ROWS[:BRIEF]))
+        table.add_row(one["strategy"], *(row.show(one).partition(" (")[0] for row in rows))
     return table

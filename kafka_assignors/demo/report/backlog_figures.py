@@ -6,9 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_assignors.demo.palette import member_colour
-from kafka_assignors.demo.report.drawing import INK, SOFT, Figure, Mark, axis, layout, marked, number
+from kafka_assignors.demo.report.drawing import (
+    INK,
+    SOFT,
+    Figure,
+    Mark,
+    axis,
+    layout,
+    legend_below,
+    marked,
+    number,
+)
 from kafka_assignors.demo.results import DrainResult
 
+ROOM_FOR_TEXT = 1.4  # of the longest bar
 TIME = "time since the word \u201cgo\u201d (s)"
 
 
@@ -23,6 +34,11 @@ def bound_marks(runs: Sequence[DrainResult]) -> list[Mark]:
     return [Mark(runs[0]["bound"], f"lower bound {runs[0]['bound']:.1f} s")] if runs else []
 
 
+def _height(runs: Sequence[DrainResult]) -> int:
+    """Return that of the two figures that stand side by side."""
+    return max(380, 110 + 46 * len(runs))
+
+
 def drain_times(runs: Sequence[DrainResult], colours: Mapping[str, str]) -> Figure:
     """Draw the drain time of each strategy as a bar, and the bound as a line that none can be left of."""
     names = [one["strategy"] for one in runs]
@@ -34,24 +50,24 @@ def drain_times(runs: Sequence[DrainResult], colours: Mapping[str, str]) -> Figu
         "x": [one["drain"] for one in runs],
         "marker": {"color": [colours[name] for name in names]},
         "text": [_beside_the_bound(one) for one in runs],
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "textfont": {"size": 14, "color": "#FFFFFF"},
+        "textposition": "outside",
+        "textfont": {"size": 13, "color": INK},
+        "cliponaxis": False,
         "hovertemplate": "%{y}: %{x:.2f} s<extra></extra>",
         "showlegend": False,
     }
-    look = layout(height=max(260, 110 + 46 * len(runs)), bottom=60)
+    look = layout(height=_height(runs), bottom=60)
     look |= {
         "bargap": 0.28,
-        "xaxis": axis("drain time (s)", [0.0, max(1.06 * end, 0.1)]) | {"showgrid": False},
-        "yaxis": axis("", None) | {"autorange": "reversed", "automargin": True, "showgrid": False},
+        "xaxis": axis("drain time (s)", [0.0, max(ROOM_FOR_TEXT * end, 0.1)]) | {"showgrid": False},
+        "yaxis": axis("", None) | {"autorange": "reversed", "showgrid": False},
     }
     del look["yaxis"]["title"]
     return {"data": [bars], "layout": marked(look, bound_marks(runs))}
 
 
 def _beside_the_bound(one: DrainResult) -> str:
-    times = "" if one["ratio"] is None else f"  \u00b7  {one['ratio']:.2f} \u00d7 the bound"
+    times = "" if one["ratio"] is None else f" \u00b7 {one['ratio']:.2f} \u00d7"
     return f"{one['drain']:.1f} s{times}"
 
 
@@ -81,13 +97,13 @@ def largest(runs: Sequence[DrainResult], colours: Mapping[str, str]) -> Figure:
                 "hoverinfo": "skip",
             }
         )
-    look = layout(height=max(340, 110 + 46 * len(runs)), bottom=100)
+    look = layout(height=_height(runs), bottom=100)
     look |= {
         "hovermode": "x unified",
         "xaxis": axis(TIME, time_span(runs)) | {"showgrid": False},
         "yaxis": axis("largest lag of a member (records)", None) | {"rangemode": "tozero", "tickformat": ","},
-        "legend": {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"},
     }
+    legend_below(look)
     return {"data": data, "layout": marked(look, bound_marks(runs))}
 
 
@@ -108,14 +124,15 @@ def loads(runs: Sequence[DrainResult]) -> Figure:
         for member in members
     ]
     look = layout(height=340, bottom=80)
+    look["margin"]["r"] = 100  # of the line's label
     look |= {
         "barmode": "group",
         "bargap": 0.25,
         "bargroupgap": 0.06,
         "xaxis": axis("", None) | {"showgrid": False},
         "yaxis": axis("load at the start (records)", None) | {"rangemode": "tozero", "tickformat": ","},
-        "legend": {"orientation": "h", "x": 0, "y": -0.14, "yanchor": "top", "entrywidth": 72},
     }
+    legend_below(look, entrywidth=72)
     del look["xaxis"]["title"]
     if runs:
         least = runs[0]["least_largest"]
@@ -134,10 +151,11 @@ def loads(runs: Sequence[DrainResult]) -> Figure:
             {
                 "xref": "paper",
                 "x": 1,
-                "xanchor": "right",
+                "xanchor": "left",
+                "xshift": 6,
                 "y": least,
-                "yanchor": "bottom",
-                "text": f"the least that the largest can be: {least:,}",
+                "align": "left",
+                "text": f"least largest<br>{least:,}",
                 "showarrow": False,
                 "font": {"size": 12, "color": SOFT},
             }

@@ -12,10 +12,14 @@ from kafka_assignors.demo.report.markup import card, figures_table, name
 from kafka_assignors.demo.results import Results
 from kafka_assignors.demo.table import DRAIN_ROWS
 
+MOST_IN_A_TITLE = 3  # strategies
+
 
 def title(results: Results) -> str:
     """Say what is compared."""
-    return f"How long a backlog takes: {', '.join(one['strategy'] for one in results['backlog'])}"
+    names = [one["strategy"] for one in results["backlog"]]
+    what = " vs ".join(names) if len(names) <= MOST_IN_A_TITLE else f"{len(names)} strategies"
+    return f"How long a backlog takes: {what}"
 
 
 def part(results: Results, colours: Mapping[str, str], drawn: dict[str, Figure]) -> str:
@@ -47,10 +51,9 @@ def _together(results: Results, colours: Mapping[str, str], drawn: dict[str, Fig
     drawn["largest-lag"] = figures.largest(runs, colours)
     drawn["loads"] = figures.loads(runs)
     return f"""<section><div class="grid"><div><h2>Drain time</h2>
-<p>Until the last record was processed; no plan can be left of the line.</p>
+<p>Until the last record was processed. No plan can end left of the line.</p>
 {card("drain-times")}</div>
-<div><h2>Largest lag</h2><p>Of the member that has most at the moment; the broken line is a plan on the
-bound.</p>
+<div><h2>Largest lag</h2><p>Of the member that has most at the moment. Broken: a plan on the bound.</p>
 {card("largest-lag")}</div></div></section>
 <section><h2>Load at the start</h2><p>What each member had to do when all began.</p>
 {card("loads")}</section>"""
@@ -79,7 +82,8 @@ and nothing of it is committed. Members join, share the partitions and warm up f
 ({settings["warm_up_ms"]:g} ms each), but get no records before all have done so; then all are told to go at
 once. The time counts from there.</li>
 <li>The lower bound is max(records / members, records of the heaviest partition) times
-{settings["work_ms"]:g} ms. What polling, logging and committing cost (up to {settings["batch"]} records at a time) is not in it.</li>
+{settings["work_ms"]:g} ms. What polling, logging and committing cost (up to {settings["batch"]} records at a
+time) is not in it.</li>
 <li>All numbers come from the event logs of the members and of the producer, compared offset by offset; what
 was sent agrees with the broker's end offsets.{end}</li>
 </ul></section>"""

@@ -11,6 +11,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Helveti
 NARROWEST = 400  # px; a plot's area where the page has two columns
 LETTER = 7  # px; of a label
 ROW = 17  # px; of labels above a plot
+BELOW = 52  # px; from a plot to the legend below it: the numbers and the title of its axis
 
 
 class Figure(TypedDict):
@@ -38,7 +39,9 @@ def marked(layout: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
     Labels that would run into each other get rows of their own, and a line down to the plot.
     """
     rows = label_rows(marks, layout["xaxis"]["range"])
-    layout["margin"]["t"] += ROW * max(rows, default=0)
+    room = ROW * max(rows, default=0)
+    layout["height"] += room
+    layout["margin"]["t"] += room
     layout["shapes"] = [
         {
             "type": "line",
@@ -101,6 +104,13 @@ def layout(*, height: int, bottom: int) -> dict[str, Any]:
     }
 
 
+def legend_below(layout: dict[str, Any], **more: object) -> None:
+    """Put the legend below the plot, where plotly counts in heights of the plot."""
+    margin = layout["margin"]
+    plot = layout["height"] - margin["t"] - margin["b"]
+    layout["legend"] = {"orientation": "h", "x": 0, "y": -BELOW / plot, "yanchor": "top", **more}
+
+
 def axis(title: str, span: Sequence[float] | None) -> dict[str, Any]:
     """Return an axis with a title, from and to what ``span`` says, or as the data is."""
     made: dict[str, Any] = {
@@ -112,5 +122,6 @@ def axis(title: str, span: Sequence[float] | None) -> dict[str, Any]:
         "ticks": "outside",
         "tickcolor": "#CBD2D9",
         "tickfont": {"size": 12, "color": SOFT},
+        "automargin": True,
     }
     return made | {"range": list(span)} if span is not None else made

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka_assignors.demo.palette import member_colour
-from kafka_assignors.demo.report.drawing import INK, Figure, Mark, axis, layout, marked, number
+from kafka_assignors.demo.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked, number
 from kafka_assignors.demo.results import LagResult
 
 
@@ -42,15 +42,8 @@ def lag(series: LagResult, marks: Sequence[Mark], title: str, span: Sequence[flo
         "hovermode": "x unified",
         "xaxis": axis(title, span) | {"showgrid": False},
         "yaxis": axis("lag (records)", [0, top]) | {"tickformat": ","},
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": -0.24,
-            "yanchor": "top",
-            "traceorder": "normal",
-            "entrywidth": 72,
-        },
     }
+    legend_below(look, traceorder="normal", entrywidth=72)
     return {"data": data, "layout": marked(look, marks)}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_assignors.demo.palette import NOBODY, member_colour
-from kafka_assignors.demo.report.drawing import INK, Figure, Mark, axis, layout, marked, number
+from kafka_assignors.demo.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked, number
 from kafka_assignors.demo.results import HoldResult, Results, StepResult, StrategyResult
 
 PAUSE = INK
@@ -48,15 +48,8 @@ def ownership(one: StrategyResult, partitions: int, span: Sequence[float]) -> Fi
         "xaxis": axis(TIME, span) | {"showgrid": False},
         "yaxis": axis("partition", [partitions - 0.4, -0.6])
         | {"tickmode": "linear", "dtick": max(1, partitions // 18), "showgrid": False},
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": -0.17,
-            "yanchor": "top",
-            "traceorder": "normal",
-            "entrywidth": 72,
-        },
     }
+    legend_below(look, traceorder="normal", entrywidth=72)
     return {"data": data, "layout": marked(look, churn_marks(one["steps"]))}
 
 
@@ -130,8 +123,8 @@ def pauses(results: Results, colours: Mapping[str, str]) -> Figure:
         | {"categoryorder": "array", "categoryarray": labels, "showgrid": False},
         "yaxis": axis("pause of a partition (s)", None)
         | {"type": "log", "tickvals": [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20], "tickformat": "~g"},
-        "legend": {"orientation": "h", "x": 0, "y": -0.18, "yanchor": "top"},
     }
+    legend_below(look)
     return {"data": data, "layout": look}
 
 
@@ -155,8 +148,8 @@ def moves(results: Results, span: Sequence[float], colours: Mapping[str, str]) -
     look |= {
         "xaxis": axis(TIME, span) | {"showgrid": False},
         "yaxis": axis("partitions moved so far", None) | {"rangemode": "tozero"},
-        "legend": {"orientation": "h", "x": 0, "y": -0.18, "yanchor": "top"},
     }
+    legend_below(look)
     steps = results["strategies"][0]["steps"] if results["strategies"] else []
     return {"data": data, "layout": marked(look, churn_marks(steps))}
 
