@@ -138,3 +138,23 @@ def settled_groups(draw: st.DrawFn, *, equal: bool = False, max_members: int = 6
     grown = {t: count + draw(st.integers(0, 2)) for t, count in topics.items()}
     racks = draw(replica_racks(names, 10))
     return Group(tuple(members) or (member("m0", everything),), grown, racks)
+
+
+lag = st.one_of(
+    st.integers(-1, 3),
+    st.integers(0, 100),
+    st.integers(0, 1_000_000),
+    st.integers(2**61, 2**63 - 1),
+)
+
+
+def lagging(groups: st.SearchStrategy[Group]) -> st.SearchStrategy[Group]:
+    """The same groups with lags: of some topics, of too few or too many partitions, unknown, huge."""
+
+    @st.composite
+    def with_lags(draw: st.DrawFn) -> Group:
+        group = draw(groups)
+        names = st.sampled_from((*group.topics, "gone"))
+        return replace(group, lags=draw(st.dictionaries(names, st.lists(lag, max_size=10))))
+
+    return with_lags()

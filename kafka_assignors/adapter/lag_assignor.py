@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -48,6 +49,7 @@ class LagAssignor(Assignor):
         self._complained = False
         self._closed = False
         self._unable = ""
+        self._deadline = 0.0
 
     def close(self) -> None:
         """End the threads; the consumer's ``close()`` does that, too."""
@@ -90,6 +92,7 @@ class LagAssignor(Assignor):
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
+        self._deadline = time.monotonic() + self.options.lag_timeout_ms / 1000
         self._given = super()._assign(cluster, members)
         return self._given
 
@@ -101,7 +104,7 @@ class LagAssignor(Assignor):
             name for name, many in zip(group.names, group.subscribed.sum(axis=1) > 1, strict=True) if many
         ]
         lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in shared}
-        for at, lag in self._reported(told).items():
+        for at, lag in self._known(told).items():
             if at.topic in lags and 0 <= at.partition < len(lags[at.topic]):
                 lags[at.topic][at.partition] = lag
         rest = [
@@ -117,9 +120,15 @@ class LagAssignor(Assignor):
             self._say_once(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: known.tolist() for topic, known in lags.items()})
 
-    def _reported(self, told: Sequence[Told]) -> dict[TopicPartition, int]:
-        """What members report, the youngest report of each partition; the larger lag of two equally old."""
-        best: dict[TopicPartition, tuple[int, int]] = {}
+    def _known(self, told: Sequence[Told]) -> dict[TopicPartition, int]:
+        """What members report, and what the leader has just found out itself.
+
+        The youngest of each partition counts, and the larger lag of two equally old ones: members come in any
+        order.
+        """
+        best: dict[TopicPartition, tuple[float, int]] = {}
+        if self._keeper is not None:
+            best = {at: (-age_ms, lag) for at, (lag, age_ms) in self._keeper.recent().items()}
         for one in told:
             if one.lag_age_ms > self.options.lag_max_age_ms:
                 continue
@@ -135,7 +144,7 @@ class LagAssignor(Assignor):
         keeper = self._ready()
         if keeper is None:
             return Answer({}, self._unable)
-        return keeper.ask(partitions, self.options.lag_timeout_ms / 1000)
+        return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
 
     def _say_once(self, unknown: int, partitions: int, why: str) -> None:
         if not unknown and self._complained:

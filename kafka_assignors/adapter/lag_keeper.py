@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotInTime  # its own until Python 3.11
 from functools import partial
-from numbers import Integral
 from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from kafka_assignors.adapter.background import Background
 from kafka_assignors.errors import KafkaAssignorsError
@@ -74,7 +75,7 @@ class _ToldBy:
         problem = ""
         for at in partitions:
             lag = told.get(at)
-            if isinstance(lag, Integral) and lag >= 0:
+            if isinstance(lag, (int, np.integer)) and lag >= 0:
                 found[at] = int(lag)
             elif not problem:
                 what = "nothing" if lag is None else f"{lag!r}"
@@ -119,7 +120,7 @@ class _Line:
             return future.result(timeout_s)
         except NotInTime:
             future.cancel()  # in case the thread is still busy with an earlier one
-            return Answer({}, f"no answer within {timeout_s:g} s")
+            return Answer({}, f"no answer within {timeout_s:.2f} s")
         except CancelledError:
             return Answer({}, "closed")
         except Exception as error:
@@ -167,25 +168,35 @@ class LagKeeper:
         return lags, 1000 * (self._now() - then)
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
-        """Ask for the lag of these; what was asked for a moment ago is not asked for again.
-
-        Args:
-            partitions: any, not only what is owned.
-            timeout_s: seconds to wait at most.
-        """
-        known = {at: self._asked[at][0] for at in partitions if self._is_fresh(at)}
-        rest = [at for at in partitions if at not in known]
-        if not rest:
-            return Answer(known)
-        answer = self._leading.wait_for(rest, timeout_s)
-        then = self._now()
-        self._asked = {at: self._asked[at] for at in self._asked if self._is_fresh(at)}
-        self._asked.update({at: (lag, then) for at, lag in answer.lags.items()})
-        return Answer({**known, **answer.lags}, answer.problem)
+        """Ask for the lag of these, owned or not, and wait for ``timeout_s`` seconds at most."""
+        answer = self._leading.wait_for(partitions, timeout_s)
+        self._remember(answer.lags)
+        return answer
 
     def look(self, partitions: Collection[TopicPartition]) -> Answer:
         """In a job of ``later``: the lag of these, now; it may raise anything."""
-        return self._mine.look(partitions, self._timeout_s)
+        answer = self._mine.look(partitions, self._timeout_s)
+        self._remember(answer.lags)
+        return answer
+
+    def recent(self) -> dict[TopicPartition, tuple[int, float]]:
+        """What was asked and looked for a moment ago: lag (records), and age (milliseconds).
+
+        The second round of a rebalance follows at once and should see what the first one saw; and what made a
+        leader ask for a rebalance is newer than what members report.
+        """
+        now = self._now()
+        return {
+            at: (lag, 1000 * (now - then)) for at, (lag, then) in self._asked.items() if self._is_recent(then)
+        }
+
+    def _remember(self, lags: Lags) -> None:
+        then = self._now()
+        kept = {at: known for at, known in self._asked.items() if self._is_recent(known[1])}
+        self._asked = kept | {at: (lag, then) for at, lag in lags.items()}
+
+    def _is_recent(self, then: float) -> bool:
+        return self._now() - then < self._refresh_s
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
         """Run a job in the background in a while; it may ``look``.  What it raises is logged."""
@@ -200,15 +211,12 @@ class LagKeeper:
             if not line.background.join(_END_S):
                 log.warning("a lag source is still busy %g s after it should have ended", _END_S)
 
-    def _is_fresh(self, at: TopicPartition) -> bool:
-        return at in self._asked and self._now() - self._asked[at][1] < self._refresh_s
-
     def _refresh(self, turn: int) -> None:
         if turn != self._turn or not self._owned:
             return  # somebody else keeps on
         owned = self._owned
         try:
-            answer = self.look(owned)
+            answer = self._mine.look(owned, self._timeout_s)
         except Exception as error:  # an old reading that says its age is better than none
             log.debug("no lag of %d partitions: %s", len(owned), one_line(error))
         else:

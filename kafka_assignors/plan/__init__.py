@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.bound import load_lower_bound
+from kafka_assignors.plan.bound import lag_lower_bound, load_lower_bound, moves_lower_bound
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
+from kafka_assignors.plan.cooperative_lag_aware import plan_cooperative_lag_aware
+from kafka_assignors.plan.lag_aware import plan_lag_aware
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
     NO_GENERATION,
@@ -39,10 +41,14 @@ __all__ = [
     "TopicPartition",
     "Why",
     "explain",
+    "lag_lower_bound",
     "load_lower_bound",
     "measure",
+    "moves_lower_bound",
+    "plan_cooperative_lag_aware",
     "plan_fair",
     "plan_fairest_sticky",
+    "plan_lag_aware",
     "plan_range",
     "plan_roundrobin",
     "plan_sticky",

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan.model import Group
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.claims import Claims
+from kafka_assignors.plan.goals import Mask, Vector
+from kafka_assignors.plan.model import NOBODY, Group
 from kafka_assignors.plan.sticky import plan_fair
 
-__all__ = ["load_lower_bound"]
+__all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound"]
+
+_ROUNDS = 8
+"""Of pouring each topic's lag anew."""
 
 
 def load_lower_bound(group: Group) -> int:
@@ -15,3 +23,140 @@ def load_lower_bound(group: Group) -> int:
     the least, so it is the largest load of the fair plan.  Cost: that of the plan.
     """
     return int(plan_fair(group).loads.max(initial=0))
+
+
+def lag_lower_bound(group: Group) -> int:
+    """No valid plan's largest load is smaller, a load being the lag (records) of a member's partitions.
+
+    Proven, not exact: the largest of
+
+    - the heaviest partition;
+    - for topics that only some subscribe to: their lag divided by how many those are, rounded up.  The set of
+      topics for which this is most is found as a flow of lag, as if partitions could be divided;
+    - of a set of topics with m subscribers the k m + 1 heaviest partitions: somebody has k + 1 of them, which
+      weigh at least what the k + 1 lightest of them do.
+
+    Lag that nobody knows counts as ``Group.lag`` guesses it.  Cost: a sort, and with unequal subscriptions a
+    few passes over the matrix of topics and members.
+    """
+    return LagBound(group).of_plans(np.zeros(len(group.members), np.int64))
+
+
+class LagBound:
+    """``lag_lower_bound`` for one group and several rules of counts."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        read = group.subscribed.any(axis=1) & (group.counts > 0)
+        self._topics = np.flatnonzero(read)
+        self._lag = np.sort(group.lag[read[group.topic_of]])
+        self._sets = _sets(group, read)
+
+    def of_plans(self, fewest: Vector) -> int:
+        """No plan is lighter that gives each member at least so many partitions.
+
+        Whoever has the heaviest partition of a topic then has others too, which weigh at least
+        what as many of the lightest ones do; likewise who has k + 1 of the heaviest.
+        """
+        group = self._group
+        lightest = np.append(0, np.cumsum(self._lag))
+        best = max((_crowding(group, topics, fewest, lightest) for topics in self._sets), default=0)
+        for topic in self._topics.tolist():
+            first = int(group.firsts[topic])
+            heaviest = int(group.lag[first : first + int(group.counts[topic])].max())
+            others = int(fewest[group.subscribed[topic]].min()) - 1
+            best = max(best, heaviest + int(lightest[min(max(others, 0), len(self._lag) - 1)]))
+        return best
+
+
+def _sets(group: Group, read: Mask) -> list[Mask]:
+    """Sets of topics to look at: all, those with the same subscribers, and the most crowded one."""
+    subscribed = group.subscribed[read]
+    if bool(subscribed[:, subscribed.any(axis=0)].all()):
+        return [read]
+    kinds: dict[bytes, list[int]] = {}
+    for topic in np.flatnonzero(read).tolist():
+        kinds.setdefault(group.subscribed[topic].tobytes(), []).append(topic)
+    sets = [read, _most_crowded(group, read)]
+    for topics in kinds.values():
+        sets.append(np.zeros_like(read))
+        sets[-1][topics] = True
+    return sets
+
+
+def _most_crowded(group: Group, read: Mask) -> Mask:
+    """The topics of which the most lag falls on each of their subscribers, or nearly the most.
+
+    All lag is divided among the subscribers as if it were a liquid.  Then who has most shows where it is
+    crowded: of all sets of topics that only the first few of them subscribe to, the most crowded one.
+    """
+    total = np.zeros(len(group.names), np.int64)
+    np.add.at(total, group.topic_of, group.lag)
+    topics = np.flatnonzero(read)
+    subscribed = group.subscribed[topics]
+    loads = _poured(total[topics].astype(np.float64), subscribed)
+    rank = np.empty(len(loads), np.int64)
+    rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
+    last = np.where(subscribed, rank, -1).max(axis=1)  # when all subscribers of a topic are among the first
+    joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0, initial=len(loads))
+    members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
+    lag = np.zeros(len(loads))
+    np.add.at(lag, last, total[topics].astype(np.float64))
+    crowded = np.zeros_like(read)
+    if len(topics):
+        crowded[topics] = last <= last[int((np.cumsum(lag)[last] / members).argmax())]
+    return crowded
+
+
+def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.float64]:
+    """By member: what it has when each topic's lag is divided as it makes the loads even.
+
+    Topic after topic is poured anew onto the lowest loads, which converges to the fairest division; a few
+    rounds are enough to see who has most.
+    """
+    subscribers = [np.flatnonzero(row) for row in subscribed]
+    loads = np.zeros(subscribed.shape[1])
+    given = [np.zeros(len(members)) for members in subscribers]
+    for _ in range(_ROUNDS):
+        for topic, members in enumerate(subscribers):
+            others = loads[members] - given[topic]
+            ascending = np.sort(others)
+            level = (lag[topic] + np.cumsum(ascending)) / np.arange(1, len(members) + 1)
+            # The level of those whose others lie below it.
+            full = int((ascending < level).sum())
+            given[topic] = np.maximum(level[max(full, 1) - 1] - others, 0)
+            loads[members] = others + given[topic]
+    return loads
+
+
+def _crowding(group: Group, topics: Mask, fewest: Vector, lightest: Vector) -> int:
+    """What some subscriber of these topics must have of their lag."""
+    lag = -np.sort(-group.lag[topics[group.topic_of]])
+    subscribers = group.subscribed[topics].any(axis=0)
+    members = int(subscribers.sum())
+    if not len(lag) or not members:
+        return 0
+    bound = -(-int(lag.sum()) // members)
+    full = (len(lag) - 1) // members  # rounds after which there is still one left
+    rounds = np.arange(1, full + 1)
+    heavier = np.append(0, np.cumsum(lag))
+    shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
+    others = np.clip(int(fewest[subscribers].min()) - rounds - 1, 0, len(lightest) - 1)
+    return max(bound, int((shared + lightest[others]).max(initial=0)))
+
+
+def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
+    """So many owned partitions at least must go to others in any plan whose largest load is ``load`` records.
+
+    Whoever owns more gives away partitions until it does not, and no way of that takes fewer than the
+    heaviest first.  Cost: a sort.
+    """
+    owned = np.flatnonzero(claims.owner != NOBODY)
+    owner, lag = claims.owner[owned], group.lag[owned]
+    order = np.lexsort((-lag, owner))
+    moves = 0
+    for mine in np.split(lag[order], np.cumsum(np.bincount(owner, minlength=1))[:-1]):
+        excess = int(mine.sum()) - load
+        if excess > 0:
+            moves += int(np.searchsorted(np.cumsum(mine), excess)) + 1
+    return moves

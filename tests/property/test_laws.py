@@ -13,15 +13,17 @@ from kafka_assignors.plan import (
     Assignment,
     Group,
     measure,
+    plan_cooperative_lag_aware,
     plan_fair,
     plan_fairest_sticky,
+    plan_lag_aware,
     plan_range,
     plan_roundrobin,
     plan_sticky,
     resolve,
 )
 from tests import oracle
-from tests.builders import groups, next_generation, settled_groups, shuffled
+from tests.builders import groups, lagging, next_generation, settled_groups, shuffled
 
 Planner = Callable[[Group], Assignment]
 
@@ -31,9 +33,18 @@ PLANNERS: dict[str, Planner] = {
     "fair": plan_fair,
     "sticky": lambda group: plan_sticky(group, resolve(group)),
     "fairest-sticky": lambda group: plan_fairest_sticky(group, resolve(group)),
+    "lag-aware": plan_lag_aware,
+    "cooperative-lag-aware": lambda group: plan_cooperative_lag_aware(group, resolve(group)),
+    "cooperative-lag-aware, loads only": lambda group: plan_cooperative_lag_aware(
+        group, resolve(group), max_partition_skew=None, min_improvement=0
+    ),
+    "cooperative-lag-aware, skew of 2": lambda group: plan_cooperative_lag_aware(
+        group, resolve(group), max_partition_skew=2, min_improvement=0.02
+    ),
 }
 every_planner = pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS)
-any_group = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))
+unlagged = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))
+any_group = st.one_of(unlagged, lagging(unlagged))
 
 
 @every_planner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from typing import Any
 
@@ -201,3 +202,47 @@ def test_the_metadata_has_the_replicas_of_all_partitions_at_hand() -> None:
     known.is_replica_node = None
     assert replicas(known, "t", 4) == [(2, 0), (1,), (), ()]
     assert replicas(known, "gone", 1) == [()]
+
+
+def test_what_is_to_be_done_at_close_is_done_before_it_returns(consumer: MakeConsumer) -> None:
+    """The consumer's event loop ends, and cancels what still waits on it."""
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    sent(made)
+    done: list[str] = []
+    made._coordinator._assignors["cooperative-sticky"]._side.at_close(lambda: done.append("closed"))
+    assert not done
+    made.close()
+    assert done == ["closed"]
+
+
+def test_the_configuration_of_the_connection_is_there(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    sent(made)
+    config = made._coordinator._assignors["cooperative-sticky"]._side.config()
+    for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
+        assert config[name] == made.config[name]
+    assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
+
+
+def test_a_rejoin_is_asked_for_from_another_thread(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    sent(made)
+    side = made._coordinator._assignors["cooperative-sticky"]._side
+    made._coordinator.rejoin_needed = False
+    side.request_rejoin_from_elsewhere()
+    deadline = time.monotonic() + 20
+    while not made._coordinator.rejoin_needed:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    made.close()
+    side.request_rejoin_from_elsewhere()  # nobody to ask any more, and no error
+
+
+def test_outside_a_consumer_nothing_is_seen() -> None:
+    side = CooperativeStickyAssignor()._side
+    assert (side.config(), side.member_id()) == (None, None)
+    side.at_close(lambda: None)
+    side.request_rejoin_from_elsewhere()

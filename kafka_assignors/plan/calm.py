@@ -1,0 +1,87 @@
+"""The plan that moves as little as the rule of counts allows, as even in load as that leaves room for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.claims import Claims
+from kafka_assignors.plan.counts import CountRule, lowest_within_reach
+from kafka_assignors.plan.descent import Budget, descend
+from kafka_assignors.plan.goals import Matrix
+from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.redeal import redeal
+from kafka_assignors.plan.standing import Field, Standing
+from kafka_assignors.plan.sticky import plan_fairest_sticky, plan_sticky
+
+__all__ = ["calm_owners"]
+
+
+def calm_owners(group: Group, claims: Claims, field: Field, rule: CountRule, budget: Budget) -> Owners:
+    """Move nothing but what the counts ask for; place that, and what nobody had, by its lag.
+
+    Nothing could keep more with a skew of 1 (``plan_sticky``), with equal subscriptions, or without a rule;
+    else it is a heuristic.  What is free anyway then changes places until that makes the largest load
+    no smaller.  A plan with nothing free that keeps the rule is returned as it is.
+    """
+    home = claims.owner
+    planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky
+    owners: Owners = planner(group, claims).owners.copy()
+    if rule.skew is not None and rule.skew > 1:
+        _even_out(field, owners, home, rule.skew)
+    free = (home == NOBODY) | (owners != home)
+    if not free[field.dealt].any():
+        return owners
+    dealt = redeal(field, owners, free, by_room=rule.skew is not None)
+    if field.loads(dealt).max() < field.loads(owners).max() and rule.holds(
+        field.subscribed, field.shares(dealt)
+    ):
+        owners = dealt
+    standing = Standing(field, owners)
+    descend(standing, rule, 0, budget, home)
+    owners = standing.owner
+    return owners
+
+
+def _even_out(field: Field, owners: Owners, home: Owners, skew: int) -> None:
+    """Hand on one partition at a time, from who has too many to who has fewest of those it can reach."""
+    shares = field.shares(owners)
+    while True:
+        counts = shares.sum(axis=0)
+        beyond = counts - lowest_within_reach(field.subscribed, shares)
+        high = int(beyond.argmax())
+        if beyond[high] <= skew:
+            return
+        for giver, taker, topic in _way(field, shares, high, int(counts[high] - beyond[high])):
+            mine = np.flatnonzero((owners == giver) & (field.topic_of == topic))
+            # What is not at home anyway, then what weighs most.
+            chosen = mine[np.lexsort((-field.lag[mine], home[mine] == giver))[0]]
+            owners[chosen] = taker
+            shares[topic, giver] -= 1
+            shares[topic, taker] += 1
+
+
+def _way(field: Field, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:
+    """The shortest chain of members from one to another that has ``count``: who gives whom what topic."""
+    counts = shares.sum(axis=0)
+    came: dict[int, tuple[int, int]] = {start: (-1, -1)}
+    layer = [start]
+    while True:
+        following = []
+        for giver in layer:
+            for topic in np.flatnonzero(shares[:, giver]).tolist():
+                for taker in np.flatnonzero(field.subscribed[topic]).tolist():
+                    if taker in came:
+                        continue
+                    came[taker] = giver, topic
+                    following.append(taker)
+        if ends := [member for member in following if counts[member] == count]:
+            break
+        layer = following
+    way: list[tuple[int, int, int]] = []
+    at = min(ends)
+    while at != start:
+        giver, topic = came[at]
+        way.append((giver, at, topic))
+        at = giver
+    return way

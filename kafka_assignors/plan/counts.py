@@ -1,0 +1,101 @@
+"""The rule of counts: how many partitions more than others a member may have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.goals import Mask, Matrix, Vector
+from kafka_assignors.plan.standing import Field
+
+__all__ = ["CountRule", "lowest_within_reach"]
+
+
+class CountRule:
+    """Nobody has more than ``skew`` partitions more than a member to whom one of its could go.
+
+    It could go there in one step or in several: from a member to another one that subscribes to its topic,
+    which hands on one of another topic, and so on.  With a skew of 1 these are just the fair plans, of which
+    the sum of the squares of the counts is the least: it is enough to keep the sum.  With equal subscriptions
+    it is the difference between the most and the fewest.
+
+    Args:
+        skew: partitions, at least 1; None allows everything.  Also an attribute.
+        equal: whether all members that take part subscribe to the same topics.
+        players: who takes part, by member.
+    """
+
+    def __init__(self, skew: int | None, *, equal: bool, players: Mask) -> None:
+        self.skew = skew
+        self.equal = equal
+        self.players = players
+        self.looks_further = not (skew is None or skew == 1 or equal)
+        """Whether ``steps`` is not all there is to it, and ``holds`` must be asked."""
+
+    def allows(self, field: Field, owners: Owners, kept: Owners) -> bool:
+        """Whether a plan keeps the rule, given one that does."""
+        if self.skew != 1:
+            return self.holds(field.subscribed, field.shares(owners))
+        return _squares(field, owners) == _squares(field, kept)
+
+    def largest(self, field: Field, kept: Owners) -> int:
+        """How many partitions one member can have in a plan that keeps the rule, given one that does."""
+        if self.skew != 1:
+            return len(field.dealt)
+        return int(field.counts(kept).max(initial=0))
+
+    def fewest(self, field: Field, kept: Owners) -> Vector:
+        """By member: how many partitions it has at least in any plan that keeps the rule, given one."""
+        fewest = np.zeros(len(field.plays), np.int64)
+        if self.skew is not None and self.equal and len(field.players):
+            spare = len(field.dealt) - self.skew * (len(field.players) - 1)
+            fewest[field.players] = max(-(-spare // len(field.players)), 0)
+        elif self.skew == 1:
+            # In two equally fair plans one member's counts differ by one at most.
+            fewest = np.maximum(field.counts(kept) - 1, 0)
+        return fewest
+
+    def steps(self, counts: Vector, high: int, low: int, most: int) -> list[int]:
+        """How many partitions more than it gets ``high`` may give to ``low``: from ``-most`` to ``most``."""
+        wanted = range(-most, most + 1)
+        gap = int(counts[high] - counts[low])
+        if self.skew is None:
+            return list(wanted)
+        if self.skew == 1:
+            return [step for step in wanted if step in (0, gap)]
+        if not self.equal:
+            return [step for step in wanted if step == 0 or abs(gap - 2 * step) <= self.skew]
+        others = self.players.copy()
+        others[[high, low]] = False
+        fewest, largest = int(counts[others].min(initial=2**62)), int(counts[others].max(initial=0))
+        found = []
+        for step in wanted:
+            after = int(counts[high]) - step, int(counts[low]) + step
+            if step == 0 or max(*after, largest) - min(*after, fewest) <= self.skew:
+                found.append(step)
+        return found
+
+    def holds(self, subscribed: Mask, shares: Matrix) -> bool:
+        """Whether a matrix of shares (topics, members) keeps the rule, which for a skew of 1 is not asked."""
+        if self.skew is None:
+            return True
+        counts = shares.sum(axis=0)
+        return bool((counts - lowest_within_reach(subscribed, shares) <= self.skew).all())
+
+
+def _squares(field: Field, owners: Owners) -> int:
+    return int((field.counts(owners) ** 2).sum())
+
+
+def lowest_within_reach(subscribed: Mask, shares: Matrix) -> Vector:
+    """By member: the smallest count (partitions) of a member that one of its partitions could go to."""
+    counts = shares.sum(axis=0)
+    lowest: Vector = counts.copy()
+    far = int(counts.max(initial=0)) + 1
+    while True:
+        of_topic = np.where(subscribed, lowest, far).min(axis=1, initial=far)
+        reached = np.where(shares > 0, of_topic[:, None], far).min(axis=0, initial=far)
+        lower = np.minimum(lowest, reached)
+        if np.array_equal(lower, lowest):
+            return lowest
+        lowest = lower

@@ -1,0 +1,62 @@
+"""KIP-169's greedy."""
+
+from __future__ import annotations
+
+from random import Random
+
+from kafka_assignors.plan import Group, Member, plan_lag_aware
+from tests.builders import member
+
+
+def test_the_example_of_the_kip() -> None:
+    """Lags of 100,000, 60,000 and 50,000 on two members: 100,000 and 110,000."""
+    group = Group((member("c0"), member("c1")), {"t0": 3}, lags={"t0": [100_000, 60_000, 50_000]})
+    assert plan_lag_aware(group) == {"c0": {"t0": [0]}, "c1": {"t0": [1, 2]}}
+
+
+def test_ties_go_by_seniority_and_number() -> None:
+    """Equal lags are dealt in order; a static member comes first, whatever its id."""
+    static = member("z", instance_id="s")
+    group = Group((member("a"), member("b"), static), {"t0": 4}, lags={"t0": [5, 5, 5, 5]})
+    assert plan_lag_aware(group) == {"z": {"t0": [0, 3]}, "a": {"t0": [1]}, "b": {"t0": [2]}}
+
+
+def test_counts_come_before_lag() -> None:
+    """Who has one partition gets no second one before the others have theirs, however light it is."""
+    group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [1000, 1, 1, 1]})
+    assert plan_lag_aware(group) == {"a": {"t0": [0, 3]}, "b": {"t0": [1, 2]}}
+
+
+def test_each_topic_by_itself() -> None:
+    """The first member gets the only partition of every topic: the others' lag does not count."""
+    topics = ("t0", "t1", "t2")
+    group = Group(
+        (member("a", topics), member("b", topics)),
+        dict.fromkeys(topics, 1),
+        lags=dict.fromkeys(topics, [7]),
+    )
+    assert plan_lag_aware(group) == {"a": dict.fromkeys(topics, [0]), "b": {}}
+
+
+def one_by_one(lags: list[int], members: int) -> list[int]:
+    """The greedy as the KIP says it: each partition to fewest partitions, then least lag, then seniority."""
+    state = [(0, 0, m) for m in range(members)]
+    owners = [0] * len(lags)
+    for p in sorted(range(len(lags)), key=lambda p: -lags[p]):
+        count, load, m = min(state)
+        owners[p] = m
+        state[state.index((count, load, m))] = (count + 1, load + lags[p], m)
+    return owners
+
+
+def test_it_is_what_dealing_one_by_one_gives() -> None:
+    for seed in range(200):
+        rng = Random(seed)
+        lags = [rng.choice((0, rng.randint(0, 5), rng.randint(0, 10**6))) for _ in range(rng.randint(0, 40))]
+        members = rng.randint(1, 9)
+        group = Group(
+            tuple(Member(f"m{i}", frozenset({"t0"})) for i in range(members)),
+            {"t0": len(lags)},
+            lags={"t0": lags},
+        )
+        assert plan_lag_aware(group).owners.tolist() == one_by_one(lags, members)
