@@ -106,7 +106,7 @@ def dashboard(snapshot: Snapshot, said: str, width: int, height: int) -> Layout:
     chart = max(height - 5 - (members + 3) - (len(rows) + 2) - 2, 1)
     layout = Layout()
     layout.split_column(
-        Layout(_panel(_head(snapshot, inner), "kafka-assignors demo", said), size=5),
+        Layout(_panel(_head(snapshot, inner), _title(snapshot.run), said), size=5),
         Layout(_panel(_members(snapshot.members), "members"), size=members + 3),
         Layout(_panel(Group(*rows), "partition → member"), size=len(rows) + 2),
         Layout(_panel(_lag(snapshot.lag, inner, chart), _lag_title(snapshot)), size=chart + 2),
@@ -133,12 +133,12 @@ def _head(snapshot: Snapshot, inner: int) -> Group:
     first.add_column()
     first.add_column(justify="right")
     first.add_row(
-        Text.assemble((run.strategy, f"bold {ACCENT}"), f"  {run.scene}, strategy {run.number} of {run.of}"),
+        Text(run.strategy, f"bold {ACCENT}"),
         Text.assemble(_clock(run), "   moved so far ", (str(snapshot.moves), "bold")),
     )
     bar = ProgressBar(
         total=1.0,
-        completed=_completed(snapshot),
+        completed=completed(snapshot),
         width=inner,
         complete_style=ACCENT,
         finished_style=ACCENT,
@@ -148,6 +148,10 @@ def _head(snapshot: Snapshot, inner: int) -> Group:
     return Group(first, line, _script(run))
 
 
+def _title(run: RunView) -> str:
+    return f"kafka-assignors demo: the {run.scene}, strategy {run.number} of {run.of}"
+
+
 def _clock(run: RunView) -> str:
     if run.scene == "replay":
         return f"{run.phase}  {run.elapsed:.0f} s of {run.duration:.0f} s"
@@ -155,7 +159,7 @@ def _clock(run: RunView) -> str:
     return f"{run.phase}  {run.elapsed:.0f} s{at_least}"
 
 
-def _completed(snapshot: Snapshot) -> float:
+def completed(snapshot: Snapshot) -> float:
     """Return the part that is done: of the replay by the clock, of the backlog by its records."""
     run = snapshot.run
     if run.scene == "backlog":

@@ -23,6 +23,8 @@ p {{ margin: 0 0 14px; max-width: 900px; color: {SOFT}; }}
 section {{ margin-top: 40px; }}
 .grid {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(520px, 1fr)); gap: 20px; }}
 .grid > * {{ min-width: 0; }}
+.grid > div {{ display: flex; flex-direction: column; }}
+.grid > div > figure {{ flex: 1; }}
 figure {{ margin: 0; padding: 14px 14px 6px; background: #FFF; border: 1px solid {GRID}; border-radius: 10px;
 }} figcaption {{ padding: 0 4px 4px; font-weight: 600; font-size: 16px; }}
 .dot {{ display: inline-block; width: 10px; height: 10px; margin-right: 8px; border-radius: 50%; }}

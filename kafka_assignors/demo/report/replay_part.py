@@ -121,7 +121,7 @@ def _together(results: Results, colours: Mapping[str, str], drawn: dict[str, Fig
     return f"""<section><div class="grid"><div><h2>Pauses</h2>
 <p>A point is one partition in one step. The axis is logarithmic.</p>
 {card("pauses")}</div>
-<div><h2>Moves</h2><p>Hand-overs to another member, added up; the least possible: {least}.</p>
+<div><h2>Moves</h2><p>Hand-overs, added up; the least possible: {least}.</p>
 {card("moves")}</div></div></section>"""
 
 
