@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafka_assignors.adapter.base import Assignor
 from kafka_assignors.adapter.cooperative_lag_aware import CooperativeLagAwareAssignor
 from kafka_assignors.adapter.cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors.adapter.failover import FailoverAssignor
 from kafka_assignors.adapter.fair import FairAssignor
 from kafka_assignors.adapter.fairest_sticky import FairestStickyAssignor
 from kafka_assignors.adapter.lag_aware import LagAwareAssignor
@@ -20,6 +21,7 @@ __all__ = [
     "ConfigurationError",
     "CooperativeLagAwareAssignor",
     "CooperativeStickyAssignor",
+    "FailoverAssignor",
     "FairAssignor",
     "FairestStickyAssignor",
     "LagAwareAssignor",
@@ -43,6 +45,7 @@ STRATEGIES: dict[str, type[Assignor]] = {
         CooperativeStickyAssignor,
         LagAwareAssignor,
         CooperativeLagAwareAssignor,
+        FailoverAssignor,
     )
 }
 """Name on the wire -> class."""

@@ -75,8 +75,10 @@ class Background:
                 continue
             try:
                 future.set_result(job())
-            except BaseException as error:  # whatever it is, the next job is to run
+            except Exception as error:  # whatever it is, the next job is to run
                 future.set_exception(error)
+            except BaseException as error:  # not to be raised where its result is waited for
+                future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
 
     def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
         """Wait for the next job that is due; None when this is stopped."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -23,7 +23,7 @@ from kafka_assignors.adapter.collector import no_collections
 from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.consumer_side import ConsumerSide
 from kafka_assignors.adapter.joined import Told, member_of, told_by
-from kafka_assignors.adapter.last_resort import ranges_of_what_is_free
+from kafka_assignors.adapter.last_resort import RANGES, LastResort, what_is_free
 from kafka_assignors.adapter.next_round import PATIENCE_S, NextRound
 from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport, parse
 from kafka_assignors.adapter.upgrade import first_bounce
@@ -34,9 +34,9 @@ from kafka_assignors.plan import (
     Group,
     Member,
     Ownership,
+    Reason,
     explain,
     measure,
-    plan_range,
     resolve,
     this_round,
 )
@@ -70,6 +70,12 @@ class Assignor(AbstractPartitionAssignor):
     """It deals in an order of its own, whoever had what."""
     by_rack: ClassVar[bool] = True
     """It plans by racks, where they are known."""
+    by_lag: ClassVar[bool] = False
+    """It plans by lag, where that is known."""
+    by_priority: ClassVar[bool] = False
+    """It plans by the members' priorities."""
+    last_resort: ClassVar[LastResort] = RANGES
+    """What it plans by when everything else failed."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **options: Any) -> None:
@@ -133,6 +139,10 @@ class Assignor(AbstractPartitionAssignor):
         """
         return group
 
+    def in_its_words(self) -> Mapping[Reason, Reason]:
+        """The reasons this strategy has where others move for balance or a rack, or leave a partition be."""
+        return {}
+
     # --- what kafka-python calls -------------------------------------------------------------------------
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
@@ -174,8 +184,8 @@ class Assignor(AbstractPartitionAssignor):
         except Exception:
             # Whatever it is, it must not stop the user's group.
             self._next.begins()
-            log.exception("%s: failed, falling back to ranges", self.name)
-            return ranges_of_what_is_free(cluster, members)
+            log.exception("%s: failed, falling back to %s", self.name, self.last_resort.name)
+            return what_is_free(self.last_resort, cluster, members)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given."""
@@ -268,12 +278,12 @@ class Assignor(AbstractPartitionAssignor):
         return group
 
     def _safe_plan(self, group: Group, claims: Claims) -> Assignment:
-        """The plan; where there is a bug in it, ranges, which then go through the rounds as any plan does."""
+        """The plan; where there is a bug in it, the last resort, which then goes through the rounds, too."""
         try:
             return self.plan(group, claims)
         except Exception:
-            log.exception("%s: planning failed, falling back to ranges", self.name)
-            return plan_range(group)
+            log.exception("%s: planning failed, falling back to %s", self.name, self.last_resort.name)
+            return self.last_resort.plan(group)
 
     def _report(
         self, group: Group, claims: Claims, target: Assignment, given: Assignment, seconds: float
@@ -287,12 +297,17 @@ class Assignor(AbstractPartitionAssignor):
             "moved": metrics.moved,
             "spread": metrics.spread,
             **({} if metrics.near is None else {"near": metrics.near}),
+            **({} if metrics.max_load is None else {"max_load": metrics.max_load}),
             "milliseconds": round(1000 * seconds, 3),
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
         if self.options.on_plan is not None:
             why = partial(
-                explain, group, claims, target, given, tuple(self._next.held), in_order=self.in_order
+                explain,
+                *(group, claims, target, given, tuple(self._next.held)),
+                in_order=self.in_order,
+                by_load=self.by_lag,
+                words=self.in_its_words(),
             )
             with self._aside("on_plan"):
                 self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds, why))

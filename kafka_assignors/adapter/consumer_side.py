@@ -117,6 +117,11 @@ class ConsumerSide:
         """All strategies of the consumer's list."""
         return list(getattr(self._seen(), "_assignors", {}).values())
 
+    def session_timeout_s(self) -> float | None:
+        """How long the broker waits for a heartbeat; none is sent while an assignor plans."""
+        timeout = getattr(self._seen(), "config", {}).get("session_timeout_ms")
+        return timeout / 1000 if isinstance(timeout, (int, float)) else None
+
     def member_id(self) -> str | None:
         """The broker's id of the consumer, since it joined."""
         now = getattr(getattr(self._seen(), "_generation", None), "member_id", None)

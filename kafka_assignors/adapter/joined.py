@@ -27,6 +27,7 @@ class Told(NamedTuple):
         priority: see ``Member``.
         lags: records left to read of the partitions it knows that of.
         lag_age_ms: how long before it joined that was measured.
+        unread: what is wrong with the rest of it, None when nothing is.
     """
 
     revoked: Ownership = MappingProxyType({})
@@ -34,15 +35,19 @@ class Told(NamedTuple):
     priority: int | None = None
     lags: Mapping[TopicPartition, int] = MappingProxyType({})
     lag_age_ms: int = 0
+    unread: str | None = None
 
 
 def told_by(joined: Joined, read: Callable[[bytes], Told], complaints: Complaints) -> Told:
     """What a member says in its user data; nothing where that cannot be read."""
     try:
-        return read(bytes(joined.metadata.user_data or b""))
+        told = read(bytes(joined.metadata.user_data or b""))
     except CodecError as error:
         complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
         return Told()
+    if told.unread is not None:
+        complaints.add(joined.member_id, f"sent user data of which a part cannot be read ({told.unread})")
+    return told
 
 
 def member_of(

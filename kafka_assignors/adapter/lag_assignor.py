@@ -37,6 +37,7 @@ class LagAssignor(Assignor):
 
     options_type = LagOptions
     by_rack = False
+    by_lag = True
     min_improvement: ClassVar[float] = 0.1
     """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
     options: LagOptions
@@ -92,7 +93,10 @@ class LagAssignor(Assignor):
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
-        self._deadline = time.monotonic() + self.options.lag_timeout_ms / 1000
+        patience = self.options.lag_timeout_ms / 1000
+        if (session := self._side.session_timeout_s()) is not None:
+            patience = min(patience, session / 3)  # the leader must not be taken for dead while it waits
+        self._deadline = time.monotonic() + patience
         self._given = super()._assign(cluster, members)
         return self._given
 

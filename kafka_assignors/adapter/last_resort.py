@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.adapter import convert
-from kafka_assignors.plan import Group, Member, plan_range
+from kafka_assignors.plan import Assignment, Group, Member, plan_range, plan_seniors
 
-__all__ = ["ranges_of_what_is_free"]
+__all__ = ["RANGES", "SENIORS", "LastResort", "what_is_free"]
 
 
-def ranges_of_what_is_free(
-    cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+class LastResort(NamedTuple):
+    """A plan that needs nothing but subscriptions.
+
+    Attributes:
+        name: for the log.
+        plan: makes it.
+    """
+
+    name: str
+    plan: Callable[[Group], Assignment]
+
+
+RANGES = LastResort("ranges", plan_range)
+SENIORS = LastResort("the most senior member", plan_seniors)
+"""For strategies under which a topic may have one owner only."""
+
+
+def what_is_free(
+    last_resort: LastResort,
+    cluster: ClusterMetadata,
+    members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
 ) -> dict[str, ConsumerProtocolAssignment]:
-    """Ranges, without what another member says it still has in its hands (KIP-429).
+    """The last resort's plan, without what another member says it still has in its hands (KIP-429).
 
     Such a partition stays without an owner until the next rebalance, which is better than with two.
     """
     topics = {member.member_id: convert.topics_in(member.metadata) for member in members}
     wanted = frozenset[str]().union(*topics.values())
     plain = tuple(Member(name, mine) for name, mine in topics.items())
-    plan = plan_range(Group(plain, convert.partition_counts(cluster, wanted)))
+    plan = last_resort.plan(Group(plain, convert.partition_counts(cluster, wanted)))
     hands: dict[tuple[str, int], set[str]] = {}
     for member in members:
         for topic, numbers in convert.owned_in(member.metadata).items():

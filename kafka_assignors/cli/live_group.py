@@ -1,7 +1,8 @@
 """A live group as a planning problem.  Read-only: it asks the broker, and joins nothing.
 
 Who owns what is taken from the assignment the broker keeps for each member, which is what the leader gave out
-last; what members said when they joined is older.  So what a strategy sends as user data need not be read.
+last; what members said when they joined is older.  So of what a strategy sends as user data only
+``failover``'s priorities are read.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from kafka.errors import (
     for_code,
 )
 
+from kafka_assignors.adapter import STRATEGIES, Assignor
 from kafka_assignors.adapter.convert import ownership, racks_of_nodes
-from kafka_assignors.errors import BrokerError, GroupError
+from kafka_assignors.errors import BrokerError, CodecError, GroupError
 from kafka_assignors.plan import Group, Member
 
 __all__ = ["LiveGroup", "read_live_group"]
@@ -124,10 +126,12 @@ def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...
         raise GroupError(f"group {group_id!r} is not one of consumers but of {described['protocol_type']!r}")
     if state in _REBALANCING:  # then the broker does not tell who subscribes to what
         raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it has settled")
-    return tuple(_member(group_id, member) for member in described["members"])
+    kind = STRATEGIES.get(described["protocol_data"])
+    ranks = kind() if kind is not None and kind.by_priority else None
+    return tuple(_member(group_id, member, ranks) for member in described["members"])
 
 
-def _member(group_id: str, member: Mapping[str, Any]) -> Member:
+def _member(group_id: str, member: Mapping[str, Any], ranks: Assignor | None) -> Member:
     subscription, assignment = member["member_metadata"], member["member_assignment"] or {}
     for what, value in (("subscription", subscription), ("assignment", assignment)):
         if not isinstance(value, Mapping):  # left as it came: no consumer's
@@ -140,7 +144,24 @@ def _member(group_id: str, member: Mapping[str, Any]) -> Member:
         generation=_LAST,
         instance_id=member["group_instance_id"] or None,
         rack=subscription.get("rack_id") or None,
+        priority=None if ranks is None else _priority(ranks, subscription.get("user_data")),
     )
+
+
+def _priority(strategy: Assignor, user_data: str | None) -> int | None:
+    """As the group's leader reads it: nonsense is no priority."""
+    try:
+        return strategy.told(as_bytes(user_data or "")).priority
+    except CodecError:
+        return None
+
+
+def as_bytes(text: str) -> bytes:
+    r"""The bytes kafka-python describes by a text: UTF-8, and where they are not that, ``\x99``.
+
+    Four bytes that are themselves such a sequence cannot be told from the one byte it stands for.
+    """
+    return re.sub(rb"\\x([89a-f][0-9a-f])", lambda found: bytes.fromhex(found[1].decode()), text.encode())
 
 
 def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:

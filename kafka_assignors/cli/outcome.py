@@ -101,7 +101,12 @@ def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_l
         metrics=measure(group, claims, target),
         max_load=int(target.loads.max(initial=0)),
         load_lower_bound=load_lower_bound,
-        why=explain(group, claims, target, given, holds, departed=departed, in_order=assignor.in_order),
+        why=explain(
+            *(group, claims, target, given, holds),
+            departed=departed,
+            in_order=assignor.in_order,
+            words=assignor.in_its_words(),
+        ),
     )
 
 

@@ -28,6 +28,7 @@ __all__ = ["command"]
 _WIDE = 10_000  # columns: no line of a plan is longer
 _MOST_NOTES = 5
 _DEFAULT = "cooperative-sticky"  # of a file that names none
+_IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priority": "priority"}
 
 
 @click.command("plan")
@@ -167,9 +168,16 @@ def _notes(problem: Problem, group: Group, assignors: Sequence[Assignor]) -> Non
     complaints.about_claims(resolve(group))
     by_rack = any(assignor.by_rack for assignor in assignors)
     lines = [*(_about_racks(group) if by_rack else ()), *complaints.lines()]
-    racks = {} if by_rack else group.racks
-    given = (("lags", problem.lags), ("priority", problem.priorities), ("racks", racks))
-    if unused := [name for name, values in given if values]:
+    by_priority = any(assignor.by_priority for assignor in assignors)
+    silent = [member.priority is None for member in group.members]
+    if any(silent) and all(assignor.by_priority for assignor in assignors):
+        lines.append(f"{sum(silent)} of {len(silent)} members say no priority: they rank last")
+    given = {
+        "lags": bool(problem.lags),
+        "priority": not (by_priority or all(silent)),
+        "racks": bool(group.racks) and not by_rack,
+    }
+    if unused := [name for name, there in given.items() if there]:
         who = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
         lines.append(f"{who} not use {' and '.join(unused)}")
     for line in lines[:_MOST_NOTES]:
@@ -219,7 +227,7 @@ def _check_options(where: str, names: Iterable[str]) -> None:
     there_is = f"there is {', '.join(known)}" if known else "no strategy has options for its plan"
     for name in names:
         if name in consumers:
-            hint = "; here it is members[].rack" if name == "rack" else ""
+            hint = f"; here it is members[].{_IN_FILES[name]}" if name in _IN_FILES else ""
             raise click.UsageError(f"{where}{name}: belongs to a consumer{hint}")
         if name not in known:
             raise click.UsageError(f"{where}{shown(name)}: unknown, {there_is}")

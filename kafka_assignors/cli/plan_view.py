@@ -19,6 +19,15 @@ __all__ = ["comparison", "one_plan"]
 MEMBERS = 30  # shown of a large group, unless all are asked for
 CHANGES = 20  # and of a large plan
 
+_STAYS = {Reason.KEPT, Reason.STAYS}
+_TAKEN = {  # from an owner that is still there
+    Reason.MOVED,
+    Reason.NEARER,
+    Reason.HIGHEST,
+    Reason.ACTIVE,
+    Reason.DEALT,
+    Reason.OWNER_UNSUBSCRIBED,
+}
 _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
@@ -26,7 +35,7 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
     """What a strategy would do: figures, members, and what does not stay where it is."""
     names = short_names(outcome.assignment)
     metrics, why = outcome.metrics, outcome.why
-    changed = [one for one in why if one.reason is not Reason.KEPT]
+    changed = [one for one in why if one.reason not in _STAYS]
     found = Counter(one.reason for one in why)
     parts: list[Text | Table] = [
         Text.assemble(
@@ -110,10 +119,10 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
     had: Counter[str] = Counter()
     kept: Counter[str] = Counter()
     for why in outcome.why:
-        if why.reason is Reason.KEPT and why.member_id is not None:
+        if why.reason in _STAYS and why.member_id is not None:
             kept[why.member_id] += 1
             had[why.member_id] += 1
-        elif why.reason in {Reason.MOVED, Reason.NEARER, Reason.DEALT, Reason.OWNER_UNSUBSCRIBED}:
+        elif why.reason in _TAKEN:
             had[why.others[0]] += 1
     return had, kept
 

@@ -34,14 +34,12 @@ class Problem:
         strategy: the name of one; None leaves the choice to the caller.
         options: of the strategy.
         lags: topic -> records left to read, by partition number; partitions at the end may be left out.
-        priorities: member id -> priority, for those that have one.
     """
 
     group: Group
     strategy: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     lags: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    priorities: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(data: bytes) -> Problem:
@@ -76,11 +74,11 @@ def parse(value: object) -> Problem:
     topics = {name: _whole(at, count, 0) for at, name, count in _entries("topics", top.get("topics", {}))}
     if (total := sum(topics.values())) > MOST_PARTITIONS:
         raise ProblemError(f"topics: {total} partitions in all, more than {MOST_PARTITIONS}")
-    members, priorities = [], {}
+    members = []
     seen: dict[str, int] = {}
     static: dict[str, int] = {}
     for i, entry in enumerate(_array("members", top.get("members", []))):
-        member, priority = _member(f"members[{i}]", entry, frozenset(topics))
+        member = _member(f"members[{i}]", entry, frozenset(topics))
         first = seen.setdefault(member.member_id, i)
         if first != i:
             raise ProblemError(f"members[{i}].id: {_show(member.member_id)} is members[{first}], too")
@@ -89,8 +87,6 @@ def parse(value: object) -> Problem:
                 f"members[{i}].instance_id: {_show(member.instance_id)} is members[{first}]'s, too"
             )
         members.append(member)
-        if priority is not None:
-            priorities[member.member_id] = priority
     racks = {
         name: _racks(at, racks, name, topics) for at, name, racks in _entries("racks", top.get("racks", {}))
     }
@@ -101,11 +97,10 @@ def parse(value: object) -> Problem:
         lags={
             name: _lags(at, lags, name, topics) for at, name, lags in _entries("lags", top.get("lags", {}))
         },
-        priorities=priorities,
     )
 
 
-def _member(path: str, value: object, everything: frozenset[str]) -> tuple[Member, int | None]:
+def _member(path: str, value: object, everything: frozenset[str]) -> Member:
     known = ("id", "instance_id", "rack", "topics", "owned", "generation", "priority")
     entry = _fields(path, value, known)
     if "id" not in entry:
@@ -117,7 +112,7 @@ def _member(path: str, value: object, everything: frozenset[str]) -> tuple[Membe
             for i, name in enumerate(_array(f"{path}.topics", entry["topics"]))
         )
     generation = entry.get("generation")
-    member = Member(
+    return Member(
         member_id=_text(f"{path}.id", entry["id"]),
         topics=topics,
         owned=_owned(f"{path}.owned", entry.get("owned", [])),
@@ -126,8 +121,8 @@ def _member(path: str, value: object, everything: frozenset[str]) -> tuple[Membe
         ),
         instance_id=_optional(_text, f"{path}.instance_id", entry.get("instance_id")),
         rack=_optional(_text, f"{path}.rack", entry.get("rack")),
+        priority=_optional(_whole, f"{path}.priority", entry.get("priority")),
     )
-    return member, _optional(_whole, f"{path}.priority", entry.get("priority"))
 
 
 def _owned(path: str, value: object) -> dict[str, list[int]]:

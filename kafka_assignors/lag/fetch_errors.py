@@ -42,10 +42,15 @@ _WORDS: dict[type[KafkaError], str] = {
 }
 
 
-def hopeless(error: Exception) -> bool:
+def hopeless(error: BaseException) -> bool:
     """Whether the cluster's door stays shut, however often one knocks."""
+    # A connection that ends in the middle of a TLS handshake may be that of a broker that is about to stop.
+    return _not_let_in(error) and "EOF" not in str(error)
+
+
+def _not_let_in(error: BaseException) -> bool:
     return isinstance(error, (*_NOT_LET_IN, ssl.SSLError)) or (
-        isinstance(error, KafkaConnectionError) and "SSL" in str(error) and "EOF" not in str(error)
+        isinstance(error, KafkaConnectionError) and "SSL" in str(error)
     )
 
 
@@ -54,7 +59,7 @@ def lag_error(error: BaseException) -> LagError:
     if isinstance(error, LagError):
         return error
     text = shown(re.sub(r"^\[Error -?\d+\] ", "", str(error)).strip() or type(error).__name__)
-    if isinstance(error, Exception) and hopeless(error):
+    if _not_let_in(error):
         return LagDeniedError(f"the cluster does not let us in: {text}")
     if isinstance(error, _TIMEOUTS):
         return LagTimeoutError(f"the cluster did not answer in time: {text}")

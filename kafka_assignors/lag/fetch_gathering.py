@@ -14,6 +14,7 @@ from typing import Any
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
+    LeaderNotAvailableError,
     RetriableError,
     UnknownBrokerIdError,
     UnknownTopicOrPartitionError,
@@ -106,7 +107,7 @@ class Gathering:
             elif tp in self._trouble:
                 missing[tp] = self._trouble[tp]
             else:
-                silent = self._unanswered.get(tp) or self.failure or _no_answer()
+                silent = self._unanswered.get(tp) or self.failure or self._link.trouble or _no_answer()
                 missing[tp] = str(lag_error(silent))
         if silent is not None and not lags:
             raise lag_error(self.failure or silent) from silent
@@ -115,7 +116,7 @@ class Gathering:
     @property
     def connection_failed(self) -> bool:
         """Whether a broker did not answer, so that a new link may do better."""
-        return self.failure is not None or bool(self._unanswered)
+        return self.failure is not None or any(not self._is_done(tp) for tp in self._unanswered)
 
     # --- asking ---
 
@@ -145,7 +146,9 @@ class Gathering:
         except KafkaError as error:
             return error
         for tp, code, offset in found:
-            if not self._is_wrong(tp, code):
+            if code:
+                self._note(tp, code)
+            else:
                 self._committed[tp] = offset if offset >= 0 else None
         return None
 
@@ -175,12 +178,14 @@ class Gathering:
                 code = unknown
             if code == unknown:  # passes by itself only if somebody creates it
                 self._lost[tp] = reason(code)
-            elif not self._is_wrong(tp, code):
+            elif code:
+                self._note(tp, code)
+            else:
                 code, leader = found[tp.partition]
                 if leader >= 0:
                     leaders[tp] = leader
                 else:
-                    self._trouble[tp] = reason(code) if code else "no leader"
+                    self._note(tp, code or LeaderNotAvailableError.errno)
 
     async def _list_offsets(self, partitions: Sequence[TopicPartition]) -> None:
         """Ends and begins of partitions, those of each leader on their own."""
@@ -223,28 +228,26 @@ class Gathering:
             self._did_not_answer(asked, error)
             return
         for tp, code, offset in requests.read_offset_list(response):
-            if self._is_wrong(tp, code):
+            if code:
+                self._note(tp, code)
                 self._link.leaders.pop(tp, None)
             else:
                 known[tp] = offset
 
     def _is_done(self, tp: TopicPartition) -> bool:
         """Whether there is nothing more to find out about it, or no use in trying."""
-        if tp in self._unanswered and not _may_pass(self._unanswered[tp]):
+        end = self._ends.get(tp)
+        if end is not None and (tp in self._begins or not self._needs_begin(tp, end)):
             return True
-        return tp in self._lost or (
-            tp in self._ends and (tp in self._begins or not self._needs_begin(tp, self._ends[tp]))
-        )
+        return tp in self._lost or (tp in self._unanswered and not _may_pass(self._unanswered[tp]))
 
     def _needs_begin(self, tp: TopicPartition, end: int) -> bool:
         return self._all_begins or begin_matters(end, self._committed[tp], self._settings.reset)
 
-    def _is_wrong(self, tp: TopicPartition, code: int) -> bool:
-        """Note an error of one partition: in trouble if it may pass, else lost."""
+    def _note(self, tp: TopicPartition, code: int) -> None:
+        """Note what a broker says of one partition: it is in trouble if that may pass, else lost."""
         self._unanswered.pop(tp, None)
-        if code:
-            (self._trouble if again(code) else self._lost)[tp] = reason(code)
-        return code != 0
+        (self._trouble if again(code) else self._lost)[tp] = reason(code)
 
     def _did_not_answer(self, partitions: Iterable[TopicPartition], error: KafkaError) -> None:
         """Note what kept a broker from answering, and that the leaders have to be looked for anew."""

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailedError
 from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
@@ -30,6 +30,10 @@ __all__ = ["Link"]
 
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, and with them the one that holds a password."""
+_IN_FLIGHT = 10_000
+"""As good as no limit: when twice the limit waits for a connection to be made, kafka-python sends none on."""
+_HANG_UPS = 3
+"""So often may a broker hang up during authentication before we take that for its answer."""
 
 
 class Link:
@@ -49,7 +53,9 @@ class Link:
         self._ended = threading.Event()
         self._with_sasl = str(client.get("security_protocol", "")).startswith("SASL")
         try:
-            self._admin = KafkaAdminClient(**client, kafka_client=self._make_client)
+            self._admin = KafkaAdminClient(
+                **client, max_in_flight_requests_per_connection=_IN_FLIGHT, kafka_client=self._make_client
+            )
         except BaseException:
             if hasattr(self, "_loop"):
                 self._loop.close()
@@ -80,9 +86,15 @@ class Link:
         except KafkaError as error:  # it took too long: because of what?
             raise self.manager.last_failure or error from error
 
+    @property
+    def trouble(self) -> Exception | None:
+        """Why there is no connection yet, as far as that is known."""
+        return None if self.manager.bootstrapped else self.manager.last_failure
+
     def shut(self) -> None:
         """Ask the thread to end; it closes what is open.  Returns at once; any thread may, more than once."""
-        self._loop.stop(timeout_ms=0)
+        with suppress(Exception):  # its thread has ended, or is about to
+            self._loop.call_soon_threadsafe(self._loop.halt)
 
     def wait_shut(self, timeout_s: float) -> bool:
         """Whether the thread came to its end in time.  What may keep it is a lookup of a host's name."""
@@ -103,23 +115,27 @@ class Link:
 
     def end(self) -> None:
         """The thread is about to end: close everything."""
-        try:
-            with suppress(RuntimeError):  # after a crash of the loop it would wait for this very thread
-                self.manager.close()
-                self._loop.close()
-                self._admin.close()
-        finally:
-            for name in _WITH_REQUESTS:
-                logging.getLogger(name).removeFilter(self._discreet)
-            self._ended.set()
+        # If it crashed, it is not halted yet, and closing it would wait for this very thread.
+        for close in (self._loop.halt, self.manager.close, self._loop.close, lambda: self._admin.close()):
+            with suppress(Exception):  # of a loop that crashed; the next in turn has to be closed, too
+                close()
+        for name in _WITH_REQUESTS:
+            logging.getLogger(name).removeFilter(self._discreet)
+        self._ended.set()
 
 
 class _Loop(NetworkSelector):  # type: ignore[misc]  # kafka-python carries no types
     """An I/O loop that cleans up on its own thread, where nobody else uses the sockets."""
 
     def __init__(self, link: Link, **configs: Any) -> None:
-        super().__init__(**configs)
+        # It warns of what takes 100 ms, as reading of thousands of partitions does.  Nobody else waits here.
+        super().__init__(**{**configs, "slow_task_threshold_secs": 0})
         self.link = link
+
+    def halt(self) -> None:
+        """End it from its own thread: a stop from outside is forgotten if the thread has not begun yet."""
+        with suppress(RuntimeError):  # a thread cannot wait for itself, which stop() tries to at last
+            self.stop(timeout_ms=0)
 
     def run_forever(self) -> None:
         self.link.began()
@@ -135,6 +151,7 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]
     def __init__(self, net: Any, **configs: Any) -> None:
         super().__init__(net, **configs)
         self.last_failure: Exception | None = None
+        self._hang_ups = 0
         self.refused = Future()  # with the first failure that trying again does not mend, as its value
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = True) -> None:
@@ -142,12 +159,19 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]
 
     def get_connection(self, node_id: Any, **options: Any) -> Any:
         connection = super().get_connection(node_id, **options)
-        connection.init_future.add_errback(self._failed)
+        connection.init_future.add_errback(lambda error: self._failed(connection, error))
         return connection
 
-    def _failed(self, error: Exception) -> None:
-        self.last_failure = error
-        if hopeless(error) and not self.refused.is_done:
+    def _failed(self, connection: Any, error: Exception) -> None:
+        sure = hopeless(error)
+        if not sure and connection.sasl_enabled and connection.parser and type(error) is KafkaConnectionError:
+            # That a password is wrong comes together with the end of the connection, and often kafka-python
+            # sees the latter only.  A broker that stops does the same, so it is asked again.
+            self._hang_ups += 1
+            error = SaslAuthenticationFailedError("the broker hung up during authentication")
+            sure = self._hang_ups >= _HANG_UPS
+        self.last_failure = error.with_traceback(None)  # whose frames hold the socket
+        if sure and not self.refused.is_done:
             self.refused.success(error)
 
 

@@ -14,8 +14,8 @@ __all__ = ["FetchSettings", "fetch_settings"]
 _CONNECTION = (
     *("bootstrap_servers", "client_id", "client_dns_lookup", "api_version", "proxy_url", "socks5_proxy"),
     *("request_timeout_ms", "retry_backoff_ms", "reconnect_backoff_ms", "reconnect_backoff_max_ms"),
-    *("connections_max_idle_ms", "metadata_max_age_ms", "max_in_flight_requests_per_connection"),
-    *("receive_message_max_bytes", "receive_buffer_bytes", "send_buffer_bytes", "socket_options", "selector"),
+    *("connections_max_idle_ms", "metadata_max_age_ms", "receive_message_max_bytes"),
+    *("receive_buffer_bytes", "send_buffer_bytes", "socket_options", "selector"),
 )
 _SECURITY = (
     *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),

@@ -6,6 +6,7 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.bound import lag_lower_bound, load_lower_bound, moves_lower_bound
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
 from kafka_assignors.plan.cooperative_lag_aware import plan_cooperative_lag_aware
+from kafka_assignors.plan.failover import plan_failover, plan_seniors
 from kafka_assignors.plan.lag_aware import plan_lag_aware
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
@@ -46,11 +47,13 @@ __all__ = [
     "measure",
     "moves_lower_bound",
     "plan_cooperative_lag_aware",
+    "plan_failover",
     "plan_fair",
     "plan_fairest_sticky",
     "plan_lag_aware",
     "plan_range",
     "plan_roundrobin",
+    "plan_seniors",
     "plan_sticky",
     "resolve",
     "seniority",

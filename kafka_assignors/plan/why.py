@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,12 @@ class Reason(str, Enum):
     """Why a partition has the owner it has in a plan; the value starts its line."""
 
     KEPT = "kept"
+    STAYS = "stays with the active member"
     MOVED = "moved for balance"
+    LOAD = "moved for load"
     NEARER = "moved to a rack with a replica"
+    HIGHEST = "moved to the highest priority"
+    ACTIVE = "moved to the active member"
     DEALT = "dealt in order"
     OWNER_GONE = "owner gone"
     OWNER_UNSUBSCRIBED = "owner no longer subscribes"
@@ -74,6 +79,8 @@ def explain(
     *,
     departed: Collection[Member] = (),
     in_order: bool = False,
+    words: Mapping[Reason, Reason] = MappingProxyType({}),
+    by_load: bool = False,
 ) -> list[Why]:
     """Say for every partition of the group's topics why the plan puts it where it does.
 
@@ -87,6 +94,9 @@ def explain(
             counts as one that had no owner.
         in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
             has balance, or a rack, as a reason.
+        words: the reasons a strategy has for what others do for balance, or for a rack, or leave as it is.
+        by_load: the strategy evens out lag.  What goes to a member that owned as many partitions as the old
+            owner, or one fewer, is then moved for load, as their counts give no reason; if there is any lag.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
@@ -103,7 +113,16 @@ def explain(
     unowned = frozenset(partitions) - owner.keys()
     claimed = _newest_claims(group.members, unowned)
     had = _newest_claims(departed, unowned)
-    nearer = _nearer(group, claims, target)
+    by_load = by_load and bool(group.lag.any())
+    for_load = _for_load(group, claims, target) if by_load else frozenset[tuple[str, int]]()
+    nearer = frozenset[tuple[str, int]]() if by_load else _nearer(group, claims, target)
+
+    def moved(at: tuple[str, int]) -> Reason:
+        if in_order:
+            return Reason.DEALT
+        if at in for_load:
+            return Reason.LOAD
+        return Reason.NEARER if at in nearer else Reason.MOVED
 
     def reason(at: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
         if member_id is None:
@@ -111,18 +130,18 @@ def explain(
         if at in owner:
             if owner[at] == member_id:
                 return Reason.KEPT, ()
-            if in_order:
-                return Reason.DEALT, (owner[at],)
-            return Reason.NEARER if at in nearer else Reason.MOVED, (owner[at],)
+            return moved(at), (owner[at],)
         if claimants := claimed.get(at):
             # An only claim that does not make an owner is that of a member which may not have it any more.
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
         return (Reason.OWNER_GONE, had[at]) if at in had else (Reason.NO_OWNER, ())
 
-    return [
-        Why(*at, to.get(at), *reason(at, to.get(at)), blocked.get(at) if now.get(at) != to.get(at) else None)
-        for at in partitions
-    ]
+    def why(at: tuple[str, int], member_id: str | None) -> Why:
+        what, others = reason(at, member_id)
+        waits_for = blocked.get(at) if now.get(at) != member_id else None
+        return Why(*at, member_id, words.get(what, what), others, waits_for)
+
+    return [why(at, to.get(at)) for at in partitions]
 
 
 def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
@@ -133,6 +152,15 @@ def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, 
     after = group.near(Assignment.of(group, target).owners)
     moved = (claims.owner != NOBODY) & ~before & after
     return frozenset(group.at(partition) for partition in np.flatnonzero(moved).tolist())
+
+
+def _for_load(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
+    """What goes from an owner to a member that owned as many partitions, or nearly: not for their counts."""
+    after = Assignment.of(group, target).owners
+    moved = np.flatnonzero((claims.owner != NOBODY) & (after != NOBODY) & (claims.owner != after))
+    owned = np.bincount(claims.owner[claims.owner != NOBODY], minlength=len(group.members))
+    even = owned[claims.owner[moved]] - owned[after[moved]] < 2
+    return frozenset(group.at(partition) for partition in moved[even].tolist())
 
 
 def _newest_claims(

@@ -21,6 +21,10 @@ class NoJavaError(Exception):
     """Java cannot be measured here; the text says why."""
 
 
+class JavaBrokenError(NoJavaError):
+    """There is a compiler, and it refuses the source."""
+
+
 @dataclass(frozen=True, slots=True)
 class JavaPeer:
     """The compiled harness, and what it needs on the class path."""
@@ -35,10 +39,22 @@ class JavaPeer:
 
 
 def java_peer(folder: Path) -> JavaPeer:
-    """Compile the harness into ``folder``, with the jars of the broker's lock.
+    """Compile the harness into ``folder``.
 
     Raises:
         NoJavaError: there is no JDK 17 or newer, or the jars cannot be had.
+    """
+    return JavaPeer(*compiled(folder, SOURCE))
+
+
+def compiled(folder: Path, *sources: Path) -> tuple[Path, str]:
+    """Compile Java into ``folder``, with kafka-clients of the broker's lock.
+
+    Returns:
+        The launcher, and the class path to run it with.
+
+    Raises:
+        NoJavaError: as above.
     """
     try:
         java = find_java()
@@ -54,8 +70,8 @@ def java_peer(folder: Path) -> JavaPeer:
         )
     class_path = os.pathsep.join(map(str, [*jars, folder]))
     done = subprocess.run(
-        [javac, "-cp", class_path, "-d", folder, SOURCE], capture_output=True, text=True, check=False
+        [javac, "-cp", class_path, "-d", folder, *sources], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise NoJavaError(f"{javac} failed: {done.stderr.strip()[-500:]}")
-    return JavaPeer(java.path, class_path)
+        raise JavaBrokenError(f"{javac} failed: {done.stderr.strip()[-500:]}")
+    return java.path, class_path

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import psutil
 from kafka import KafkaAdminClient
@@ -19,7 +20,8 @@ from kafka_assignors import CooperativeLagAwareAssignor
 from kafka_assignors.broker import development_broker
 from kafka_assignors.errors import LagError
 from kafka_assignors.lag import LagFetcher
-from kafka_assignors.plan import TopicPartition
+from kafka_assignors.plan import NO_GENERATION, TopicPartition
+from kafka_assignors.wire import lag_user_data
 from tests.bench.machine import machine
 from tests.joining import cluster, joined, raw
 
@@ -27,6 +29,14 @@ TOPICS = dict.fromkeys((f"orders-{i}" for i in range(5)), 2_000)
 MEMBERS = 100
 CALLS = 5
 TIMEOUT_MS = 2_000
+
+
+def report(member: int) -> bytes:
+    """User data of a member that knows the lag of its hundredth of the partitions."""
+    mine = [
+        TopicPartition(topic, p) for topic, count in TOPICS.items() for p in range(member, count, MEMBERS)
+    ]
+    return lag_user_data.encode({}, NO_GENERATION, {at: 1_000 * (at.partition % 7) for at in mine}, 0)
 
 
 def wait_for_lag(bootstrap: str, console: Console) -> None:
@@ -49,7 +59,8 @@ def main() -> None:
     """Measure, and show."""
     console = Console()
     table = Table("the broker", "calls", "median, s", "longest, s", title="assign(), lag_timeout_ms=2000")
-    members = [joined(f"m{i:03}", raw(TOPICS)) for i in range(MEMBERS)]
+    silent = [joined(f"m{i:03}", raw(TOPICS)) for i in range(MEMBERS)]
+    reporting = [joined(f"m{i:03}", raw(TOPICS, report(i))) for i in range(MEMBERS)]
     console.print(f"{machine()}; starting a broker with {sum(TOPICS.values()):,} partitions", markup=False)
     with development_broker("jars") as broker:
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap, request_timeout_ms=120_000)
@@ -63,7 +74,7 @@ def main() -> None:
             lag_refresh_ms=1,  # so that nothing is remembered from the call before
         )
 
-        def row(state: str, before: Callable[[], object]) -> None:
+        def row(state: str, before: Callable[[], object], members: list[Any]) -> None:
             assignor = strategy()
             try:
                 assignor.assign(cluster(TOPICS), members)  # connected, as a leader is that has led before
@@ -79,10 +90,11 @@ def main() -> None:
             table.add_row(state, str(CALLS), f"{sorted(times)[CALLS // 2]:.2f}", f"{max(times):.2f}")
 
         (java,) = psutil.Process(broker.pid).children()
-        row("answers", lambda: None)
-        row("frozen (SIGSTOP)", java.suspend)
+        row("answers", lambda: None, silent)
+        row("need not be asked: members report", lambda: None, reporting)
+        row("frozen (SIGSTOP)", java.suspend, silent)
         java.resume()
-        row("killed", java.kill)
+        row("killed", java.kill, silent)
     console.print(table)
 
 

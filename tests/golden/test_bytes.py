@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.adapter import CooperativeStickyAssignor, StickyAssignor, convert
+from kafka_assignors.adapter import CooperativeStickyAssignor, FailoverAssignor, StickyAssignor, convert
 from kafka_assignors.plan import NO_GENERATION
-from kafka_assignors.wire import cooperative_user_data, sticky_user_data
+from kafka_assignors.wire import cooperative_user_data, failover_user_data, sticky_user_data
 from tests.golden import load
+from tests.joining import cluster, joined, own, plan_of, raw
 
 JAVA = load("java_bytes")
 PYTHON = load("kafka_python_bytes")
+FAILOVER = load("java_failover")
 
 
 def cases(entries: list[dict[str, Any]]) -> pytest.MarkDecorator:
@@ -115,3 +117,33 @@ def test_what_a_cooperative_member_sends() -> None:
     assert sent.user_data.hex() == "00000005"
     read = ConsumerProtocolSubscription.decode(sent.encode())
     assert (normal(convert.owned_in(read)), read.generation_id, read.rack_id) == ({"t": [2, 3]}, 5, "r1")
+
+
+# --- failover ----------------------------------------------------------------------------------------------
+
+
+@cases(FAILOVER["written"])
+def test_a_priority_is_written_as_java_does(case: dict[str, Any]) -> None:
+    """By either name of the option, and by default."""
+    java, priority = bytes.fromhex(case["hex"]), case["priority"]
+    for name in ("priority", "assignment_consumer_priority"):
+        assert FailoverAssignor(**{name: priority}).metadata({"t"}).user_data == java
+    read = failover_user_data.decode_priority(java)
+    assert read == (2**31 - 1 if priority is None else priority)
+    assert failover_user_data.decode_history(java) == ({}, NO_GENERATION)
+
+
+@cases(FAILOVER["read"])
+def test_java_takes_for_active_whom_we_do(case: dict[str, Any]) -> None:
+    """It reads the first four bytes of ours, too."""
+    members = [joined(name, raw(["t"], bytes.fromhex(hex))) for name, hex in case["user_data"].items()]
+    plan = plan_of(FailoverAssignor().assign(cluster({"t": 4}), members))
+    assert [name for name, topics in plan.items() if topics] == [case["active"]]
+
+
+def test_what_java_was_given_to_read_is_what_we_write() -> None:
+    """t-2 and t-3, owned in generation 5."""
+    (ours,) = {hex for case in FAILOVER["read"][2:3] for hex in case["user_data"].values() if len(hex) > 8}
+    active = FailoverAssignor(priority=10)
+    own(active, {"t": [2, 3]}, 5)
+    assert active.metadata({"t"}).user_data.hex() == ours

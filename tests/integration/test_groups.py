@@ -14,9 +14,12 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as TheirSticky
 
 from kafka_assignors import (
+    CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
+    FailoverAssignor,
     FairAssignor,
     FairestStickyAssignor,
+    LagAwareAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
@@ -34,9 +37,12 @@ STRATEGIES = [
     FairAssignor,
     FairestStickyAssignor,
     CooperativeStickyAssignor,
+    FailoverAssignor,
+    LagAwareAssignor,
+    CooperativeLagAwareAssignor,
 ]
 STICKY: list[type] = [StickyAssignor, CooperativeStickyAssignor]
-COOPERATIVE: list[type] = [FairestStickyAssignor, CooperativeStickyAssignor]
+COOPERATIVE: list[type] = [FairestStickyAssignor, CooperativeStickyAssignor, CooperativeLagAwareAssignor]
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
 

@@ -88,7 +88,7 @@ def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
         second.stop()
 
 
-def wait_until_seen(bootstrap: str, racks: dict[int, str]) -> None:
+def wait_until_seen(bootstrap: str, racks: dict[int, str | None]) -> None:
     """Wait until that broker knows these, and no others: one that is ready need not be known to it yet."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:

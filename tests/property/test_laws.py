@@ -14,11 +14,13 @@ from kafka_assignors.plan import (
     Group,
     measure,
     plan_cooperative_lag_aware,
+    plan_failover,
     plan_fair,
     plan_fairest_sticky,
     plan_lag_aware,
     plan_range,
     plan_roundrobin,
+    plan_seniors,
     plan_sticky,
     resolve,
 )
@@ -41,6 +43,9 @@ PLANNERS: dict[str, Planner] = {
     "cooperative-lag-aware, skew of 2": lambda group: plan_cooperative_lag_aware(
         group, resolve(group), max_partition_skew=2, min_improvement=0.02
     ),
+    "the most senior": plan_seniors,
+    "failover": lambda group: plan_failover(group, resolve(group)),
+    "failover without preemption": lambda group: plan_failover(group, resolve(group), preempt=False),
 }
 every_planner = pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS)
 unlagged = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from concurrent.futures import CancelledError
 
@@ -30,6 +31,15 @@ def test_a_job_that_fails_is_not_the_last() -> None:
     failed = line.submit(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         failed.result(10)
+    assert line.submit(lambda: "next").result(10) == "next"
+    line.stop()
+
+
+def test_a_job_that_wants_to_end_the_program_only_fails() -> None:
+    """Else the consumer's I/O thread would end where it waits for the result."""
+    line = Background("test-exit")
+    with pytest.raises(RuntimeError, match="SystemExit: 3"):
+        line.submit(lambda: sys.exit(3)).result(10)
     assert line.submit(lambda: "next").result(10) == "next"
     line.stop()
 

@@ -55,6 +55,15 @@ def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
         "no topics": (raw([]), "subscribes to no topic"),
         "unknown topic": (raw(["t", "gone"]), "unknown topic 'gone'"),
     }
+    if kind.by_priority:
+        cases |= {
+            "unknown topic": (raw(["t", "gone"], bytes(4)), "unknown topic 'gone'"),
+            "no topics": (raw([], bytes(4)), "subscribes to no topic"),
+            "no user data": (raw(["t"], None), "cannot be read"),
+            "random bytes": (raw(["t"], rng.randbytes(200)), "a part cannot be read"),
+            "truncated": (raw(["t"], b"\x00\x00\x00"), "cannot be read"),
+            "a megabyte of junk": (raw(["t"], huge), "a part cannot be read"),
+        }
     if kind.name in {"sticky", "cooperative-sticky", "fairest-sticky"}:
         cases |= {
             "random bytes": (raw(["t"], rng.randbytes(200)), "cannot be read"),
@@ -89,12 +98,12 @@ def test_a_hostile_member(kind: Kind, case: str, caplog: pytest.LogCaptureFixtur
     assert complaint in warning
 
 
-@every_strategy
+@pytest.mark.parametrize("kind", [kind for kind in STRATEGIES.values() if not kind.by_priority])
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_no_user_data_is_no_complaint(
     kind: Kind, user_data: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is what a member sends that was never assigned anything."""
+    """It is what a member sends that was never assigned anything, but has no priority to tell."""
     plan = plan_of(kind().assign(cluster(TOPICS), [joined("a", raw(TOPICS, user_data))]))
     assert owner_of(plan).keys() == every(TOPICS)
     assert not warnings(caplog)

@@ -224,6 +224,8 @@ def test_the_configuration_of_the_connection_is_there(consumer: MakeConsumer) ->
     for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
         assert config[name] == made.config[name]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
+    side = made._coordinator._assignors["cooperative-sticky"]._side
+    assert side.session_timeout_s() == made.config["session_timeout_ms"] / 1000
 
 
 def test_a_rejoin_is_asked_for_from_another_thread(consumer: MakeConsumer) -> None:
@@ -243,6 +245,6 @@ def test_a_rejoin_is_asked_for_from_another_thread(consumer: MakeConsumer) -> No
 
 def test_outside_a_consumer_nothing_is_seen() -> None:
     side = CooperativeStickyAssignor()._side
-    assert (side.config(), side.member_id()) == (None, None)
+    assert (side.config(), side.member_id(), side.session_timeout_s()) == (None, None, None)
     side.at_close(lambda: None)
     side.request_rejoin_from_elsewhere()

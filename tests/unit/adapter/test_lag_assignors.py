@@ -192,6 +192,24 @@ def test_a_source_that_hangs_is_waited_for_until_the_timeout(
     assignor.close()
 
 
+def test_the_leader_is_not_taken_for_dead_while_it_waits(consumer: MakeConsumer) -> None:
+    """It sends no heartbeat meanwhile, so a third of the session is the most it waits."""
+    go_on = threading.Event()
+
+    def hang(partitions: object) -> dict[TopicPartition, int]:
+        go_on.wait(60)
+        return {}
+
+    made = consumer(LagAwareAssignor.configured(lag_source=hang, lag_timeout_ms=50_000))
+    made._coordinator.config["session_timeout_ms"] = 300
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    began = time.monotonic()
+    made._coordinator._assignors["lag-aware"].assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assert time.monotonic() - began < 30  # and not 50
+    go_on.set()
+
+
 @KINDS
 def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture

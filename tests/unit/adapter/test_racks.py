@@ -10,6 +10,7 @@ from kafka.cluster import ClusterMetadata
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport
 from kafka_assignors.adapter import STRATEGIES, convert
+from kafka_assignors.plan import NO_GENERATION
 from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
 
 TOPICS = {"t": 6, "u": 2}
@@ -106,7 +107,7 @@ def test_where_no_rack_helps_the_plan_is_that_without(
 
 
 def test_who_does_not_plan_by_racks() -> None:
-    others = {"range", "roundrobin", "lag-aware", "cooperative-lag-aware"}
+    others = {"range", "roundrobin", "failover", "lag-aware", "cooperative-lag-aware"}
     assert STRATEGIES.keys() - {kind.name for kind in BY_RACK} == others
 
 
@@ -129,7 +130,8 @@ def test_a_strange_rack_harms_nobody(
     kind: type[Assignor], rack: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is no broker's, so its member is near nothing, and gets its part; nobody complains."""
-    members = [joined("bad", raw(TOPICS, rack=rack)), joined("good", raw(TOPICS, rack="zone-a"))]
+    data = kind().user_data({}, NO_GENERATION)
+    members = [joined("bad", raw(TOPICS, data, rack=rack)), joined("good", raw(TOPICS, data, rack="zone-a"))]
     plan = plan_of(kind().assign(cluster(TOPICS, BROKERS, REPLICAS), members))
     assert owner_of(plan).keys() == every(TOPICS)
     if kind in BY_RACK:

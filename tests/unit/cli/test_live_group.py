@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from kafka.errors import (
     CoordinatorNotAvailableError,
     GroupAuthorizationFailedError,
@@ -16,6 +19,7 @@ from kafka.errors import (
 )
 
 from kafka_assignors.cli.live_group import (
+    as_bytes,
     describe,
     members_of,
     no_way_in,
@@ -24,6 +28,7 @@ from kafka_assignors.cli.live_group import (
 )
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Member
+from tests.joining import raw
 
 
 def a_member(**fields: Any) -> dict[str, Any]:
@@ -33,7 +38,7 @@ def a_member(**fields: Any) -> dict[str, Any]:
         "group_instance_id": None,
         "member_metadata": {
             "topics": ["t1", "t0"],
-            "user_data": b"\x99 not ours",
+            "user_data": "\\x99 not ours",
             "owned_partitions": [{"topic": "t0", "partitions": [7]}],
             "generation_id": 3,
             "rack_id": None,
@@ -58,6 +63,32 @@ def test_a_member_owns_what_it_was_given_last() -> None:
     assert members_of("g", described(a_member())) == (
         Member("m-1", frozenset({"t0", "t1"}), {"t0": [0, 1]}, generation=0),
     )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "user_data", "priority"),
+    [
+        ("failover", b"\x00\x00\x00\x07", 7),
+        ("failover", b"\xff\xff\xff\xff and a history nobody can read", -1),
+        ("failover", b"\x00\x07", None),
+        ("failover", b"", None),
+        ("failover", None, None),
+        ("sticky", b"\x00\x00\x00\x07", None),
+        ("theirs", b"\x00\x00\x00\x07", None),
+    ],
+)
+def test_priorities_are_those_a_failover_group_joined_with(
+    strategy: str, user_data: bytes | None, priority: int | None
+) -> None:
+    metadata = raw(["t0"], user_data).to_dict()
+    (one,) = members_of("g", described(a_member(member_metadata=metadata), protocol_data=strategy))
+    assert one.priority == priority
+
+
+@given(user_data=st.binary(max_size=50))
+def test_bytes_that_kafka_python_made_a_text_of_come_back(user_data: bytes) -> None:
+    assume(not re.search(rb"\\x[89a-f][0-9a-f]", user_data))
+    assert as_bytes(raw(["t"], user_data).to_dict()["user_data"]) == user_data
 
 
 def test_static_members_and_racks() -> None:

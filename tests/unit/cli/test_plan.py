@@ -136,6 +136,55 @@ def test_who_joins_is_in_no_rack() -> None:
     assert found["assignment"]["c1"] == [["orders", 1], ["orders", 2]]
 
 
+ACTIVE_AND_PASSIVE: dict[str, Any] = {
+    "strategy": "failover",
+    "topics": {"orders": 2, "audit": 1},
+    "members": [
+        {"id": "c1", "priority": 5, "owned": [["orders", 0], ["orders", 1]], "generation": 5},
+        {"id": "c2", "priority": 10, "topics": ["orders"]},
+        {"id": "c3", "priority": -1},
+    ],
+}
+
+
+def test_failover_gives_each_topic_to_the_highest_priority_that_subscribes() -> None:
+    found = planned(problem=ACTIVE_AND_PASSIVE)
+    assert found["assignment"] == {"c1": [["audit", 0]], "c2": [["orders", 0], ["orders", 1]], "c3": []}
+    assert "first_round" not in found
+    reasons = [why["reason"] for why in found["why"]]
+    assert reasons == ["no owner before", *["moved to the highest priority: c1"] * 2]
+    assert (found["metrics"]["max_load"], found["metrics"]["load_lower_bound"]) == (2, 1)
+    compared = {one["strategy"]: one for one in planned("--compare", problem=ACTIVE_AND_PASSIVE)}
+    assert compared["failover"] == found
+
+
+@pytest.mark.parametrize("where", ["in the file", "on the command line"])
+def test_failover_without_preemption_leaves_the_active_be(where: str) -> None:
+    words = ["--option", "preempt=false"] if where == "on the command line" else []
+    options = {} if words else {"options": {"preempt": False}}
+    found = planned(*words, problem=ACTIVE_AND_PASSIVE | options)
+    assert found["assignment"]["c1"] == [["audit", 0], ["orders", 0], ["orders", 1]]
+    reasons = [why["reason"] for why in found["why"]]
+    assert reasons == ["no owner before", *["stays with the active member"] * 2]
+    after = planned("--without", "c1", *words, problem=ACTIVE_AND_PASSIVE | options)
+    assert after["assignment"] == {"c2": [["orders", 0], ["orders", 1]], "c3": [["audit", 0]]}
+
+
+def test_a_table_of_failover() -> None:
+    table = call("--option", "preempt=false", problem=ACTIVE_AND_PASSIVE).stdout
+    assert re.search(r"^c1 +3 +2 +1 +0$", table, re.MULTILINE)
+    assert "2 stays with the active member, 1 no owner before" in table
+    assert not re.search(r"^orders-0 ", table, re.MULTILINE)
+    table = call(problem=ACTIVE_AND_PASSIVE).stdout
+    assert re.search(r"^c1 +1 +0 +1 +2$", table, re.MULTILINE)
+    assert re.search(r"^orders-0 +c1 +c2 +moved to the highest priority$", table, re.MULTILINE)
+
+
+def test_who_joins_has_no_priority() -> None:
+    found = planned("--join", "1", "--without", "c3", problem=ACTIVE_AND_PASSIVE)
+    assert found["assignment"]["new-1"] == []
+
+
 def test_an_eager_strategy_gives_everything_at_once() -> None:
     found = planned("--strategy", "sticky")
     assert "first_round" not in found
@@ -166,7 +215,7 @@ def test_the_command_line_wins_over_the_file_and_that_over_the_default() -> None
 def test_compare_is_a_list_with_every_strategy() -> None:
     found = planned("--compare")
     assert [one["strategy"] for one in found] == list(STRATEGIES)
-    assert found[-1] == planned()
+    assert next(one for one in found if one["strategy"] == "cooperative-sticky") == planned()
 
 
 def test_nobody_at_all_is_a_plan_too() -> None:
@@ -305,7 +354,7 @@ def test_what_a_strategy_does_not_use_is_said() -> None:
     result = call("--output", "json", problem=problem)
     assert result.stderr == "note: strategy 'cooperative-sticky' does not use lags and priority\n"
     json.loads(result.stdout)
-    assert "note: the strategies do not use lags and priority\n" in call("--compare", problem=problem).stderr
+    assert "note: the strategies do not use lags\n" in call("--compare", problem=problem).stderr
 
 
 def test_claims_that_count_for_nothing_are_said() -> None:
@@ -318,6 +367,16 @@ def test_claims_that_count_for_nothing_are_said() -> None:
 
 def test_a_sound_problem_needs_no_words() -> None:
     assert call().stderr == ""
+
+
+def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
+    assert call("--strategy", "failover", problem=ACTIVE_AND_PASSIVE).stderr == ""
+    said = call("--strategy", "failover").stderr
+    assert said == "note: 3 of 3 members say no priority: they rank last\n"
+    assert call("--compare").stderr == ""
+    lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5]}}
+    said = call("--strategy", "failover", problem=lags).stderr
+    assert said == "note: strategy 'failover' does not use lags\n"
 
 
 # --- usage -------------------------------------------------------------------------------------------------
@@ -333,7 +392,19 @@ def test_a_sound_problem_needs_no_words() -> None:
         (("--option", "rack"), "--option rack: expected NAME=VALUE"),
         (("--option", "=1"), "--option =1: expected NAME=VALUE"),
         (("--option", "rack=1"), "--option rack: belongs to a consumer; here it is members[].rack"),
-        (("--option", "rcak=a"), "--option rcak: unknown, no strategy has options"),
+        (
+            ("--option", "priority=1"),
+            "--option priority: belongs to a consumer; here it is members[].priority",
+        ),
+        (
+            ("--option", "assignment_consumer_priority=1"),
+            "--option assignment_consumer_priority: belongs to a consumer; here it is members[].priority",
+        ),
+        (
+            ("--option", "preempt=1", "--strategy", "failover"),
+            "--option preempt: expected true or false, got 1",
+        ),
+        (("--option", "rcak=a"), "--option rcak: unknown, there is preempt"),
         (("--option", "on_plan=print"), "--option on_plan: belongs to a consumer"),
         (("--compare", "--option", "rcak=a"), "--option rcak: unknown, "),
         (("--without", "c9"), "--without: no member is 'c9': c1, c2, c3"),
@@ -352,7 +423,7 @@ def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -
         ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
         ({"strategy": "rnage"}, "strategy: unknown 'rnage', there is range, roundrobin, "),
         ({"options": {"rack": ""}}, "options.rack: belongs to a consumer; here it is members[].rack"),
-        ({"options": {"rcak": "a"}}, "options.rcak: unknown, no strategy has options"),
+        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is preempt"),
     ],
 )
 @pytest.mark.parametrize("compare", [True, False])

@@ -53,6 +53,7 @@ def test_every_field_is_read() -> None:
                     generation=5,
                     instance_id="static-1",
                     rack="zone-a",
+                    priority=10,
                 ),
             ),
             {"orders": 12, "payments": 6},
@@ -61,7 +62,6 @@ def test_every_field_is_read() -> None:
         strategy="sticky",
         options={"rack": "a"},
         lags={"orders": (100000, 60000, 50000)},
-        priorities={"c1": 10},
     )
 
 

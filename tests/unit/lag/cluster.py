@@ -128,6 +128,8 @@ def errors(kind: str, codes: dict[TopicPartition, int], times: int = 10**9) -> F
 class _Link:
     """As a ``Link``: everything is done at once."""
 
+    trouble: Exception | None = None
+
     def __init__(self, cluster: Cluster) -> None:
         self.leaders: dict[TopicPartition, int] = {}
         self.manager = _Manager(cluster)

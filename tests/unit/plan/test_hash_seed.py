@@ -8,7 +8,7 @@ import sys
 
 PROGRAM = """
 from random import Random
-from kafka_assignors.plan import Group, Member, plan_fairest_sticky, plan_sticky, resolve
+from kafka_assignors.plan import Group, Member, plan_failover, plan_fairest_sticky, plan_sticky, resolve
 rng = Random(7)
 topics = {f"topic-{i}": rng.randint(0, 9) for i in range(8)}
 def some(count):
@@ -22,6 +22,7 @@ def replicas():
 racks = {t: [replicas() for _ in range(n)] for t, n in topics.items()}
 for group in Group(members, topics), Group(members, topics, racks):
     print(plan_sticky(group, resolve(group)), plan_fairest_sticky(group, resolve(group)))
+print(plan_failover(group, resolve(group)), plan_failover(group, resolve(group), preempt=False))
 """
 
 
@@ -38,6 +39,7 @@ def test_six_hash_seeds_one_plan() -> None:
         for seed in range(6)
     }
     assert len(plans) == 1
-    without, within = plans.pop().splitlines()
+    without, within, failover = plans.pop().splitlines()
     assert "topic-0" in without
     assert within != without
+    assert "topic-0" in failover

@@ -1,4 +1,4 @@
-"""The three formats of user data: there and back, and whatever else may come."""
+"""The formats of user data: there and back, and whatever else may come."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import NO_GENERATION
-from kafka_assignors.wire import cooperative_user_data, history, sticky_user_data
+from kafka_assignors.wire import cooperative_user_data, failover_user_data, history, sticky_user_data
 
 int32s = st.integers(-(2**31), 2**31 - 1)
 ownerships = st.dictionaries(st.text(max_size=20), st.lists(int32s, max_size=5).map(sorted), max_size=4)
@@ -81,3 +81,47 @@ def test_another_version_is_refused() -> None:
         cooperative_user_data.decode(b"\x00\x00\x00\x05\x00\x07" + bytes(8))
     with pytest.raises(CodecError):
         sticky_user_data.decode(b"\x00\x09" + sticky_user_data.encode({"t": [1]}, 1))
+
+
+# --- failover: a priority that counts whatever is behind it -------------------------------------------------
+
+
+@given(priority=int32s, owned=ownerships, generation=int32s)
+def test_failover_comes_back(priority: int, owned: dict[str, list[int]], generation: int) -> None:
+    """Who owned nothing has no history to tell, and sends what Java does."""
+    data = failover_user_data.encode(priority, owned, generation)
+    assert failover_user_data.decode_priority(data) == priority
+    told = failover_user_data.decode_history(data)
+    assert told == ((owned, generation) if owned else ({}, NO_GENERATION))
+    assert data[:4] == failover_user_data.encode(priority) == priority.to_bytes(4, "big", signed=True)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"\x00\x00\x01"])
+def test_less_than_a_priority_is_refused(data: bytes) -> None:
+    with pytest.raises(CodecError, match="failover user data: needs 4 bytes"):
+        failover_user_data.decode_priority(data)
+
+
+@given(priority=int32s, junk=st.binary(min_size=1, max_size=200))
+def test_junk_behind_a_priority_is_refused_alone(priority: int, junk: bytes) -> None:
+    """Or it happens to be a history."""
+    data = failover_user_data.encode(priority) + junk
+    assert failover_user_data.decode_priority(data) == priority
+    with suppress(CodecError):
+        failover_user_data.decode_history(data)
+
+
+@given(owned=ownerships.filter(bool), cut=st.integers(1, 30))
+def test_a_truncated_failover_history_is_never_read(owned: dict[str, list[int]], cut: int) -> None:
+    data = failover_user_data.encode(7, owned, 5)
+    shorter = data[: max(len(data) - cut, 5)]
+    assert failover_user_data.decode_priority(shorter) == 7
+    with pytest.raises(CodecError):
+        failover_user_data.decode_history(shorter)
+
+
+def test_user_data_larger_than_any_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_assignors.wire.primitives.MAX_BYTES", 100)
+    for decode in (failover_user_data.decode_priority, failover_user_data.decode_history):
+        with pytest.raises(CodecError, match="more than 100"):
+            decode(bytes(200))

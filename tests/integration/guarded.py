@@ -1,0 +1,102 @@
+"""A broker of its own with several doors: an open one, one behind a proxy, one that wants a password."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+
+from kafka_assignors.broker import jvm
+from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.java import find_java
+from kafka_assignors.broker.ports import HOST, free_ports
+from kafka_assignors.broker.progress import silent
+from kafka_assignors.broker.supervised import Supervised
+from tests.integration.proxy import Proxy
+
+START_S = 90.0
+USER, PASSWORD = "reader", "pa55word-of-the-reader"
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A running broker.
+
+    Attributes:
+        bootstrap: its open door: whoever comes in may do everything.
+        proxied: ``host:port`` of a proxy; clients that come that way stay behind it.
+        proxy: that proxy.
+        sasl: ``host:port`` of the door where one gives name and password.
+    """
+
+    bootstrap: str
+    proxied: str
+    proxy: Proxy
+    sasl: str
+
+    def config(self, password: str = PASSWORD) -> dict[str, Any]:
+        """A consumer's configuration for the guarded door."""
+        return {
+            "bootstrap_servers": self.sasl,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": USER,
+            "sasl_plain_password": password,
+        }
+
+    def allow(self, kind: ResourceType, name: str) -> None:
+        """Let the user describe a topic or a group."""
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            admin.create_acls(
+                [
+                    ACL(
+                        principal=f"User:{USER}",
+                        host="*",
+                        operation=ACLOperation.DESCRIBE,
+                        permission_type=ACLPermissionType.ALLOW,
+                        resource_pattern=ResourcePattern(kind, name),
+                    )
+                ]
+            )
+        finally:
+            admin.close()
+
+
+@contextmanager
+def guarded_broker() -> Iterator[Guarded]:
+    """Run it for the length of a ``with`` block."""
+    plain, controller, behind, proxied, sasl = free_ports(5)
+    doors = {"PLAINTEXT": plain, "CONTROLLER": controller, "BEHIND": behind, "SASL": sasl}
+    addresses = {name: f"{name}://{HOST}:{port}" for name, port in doors.items()}
+    properties = {
+        "listeners": ",".join(addresses.values()),
+        "advertised.listeners": ",".join(
+            [addresses["PLAINTEXT"], addresses["SASL"], f"BEHIND://{HOST}:{proxied}"]
+        ),
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,BEHIND:PLAINTEXT,SASL:SASL_PLAINTEXT"
+        ),
+        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl.plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
+    spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, properties, scratch=True)
+    broker = Supervised(spec, env)
+    try:
+        broker.wait_ready(plain, START_S, "starting the guarded broker", silent)
+        with Proxy(proxied, behind) as proxy:
+            yield Guarded(f"{HOST}:{plain}", f"{HOST}:{proxied}", proxy, f"{HOST}:{sasl}")
+    finally:
+        broker.stop()

@@ -1,0 +1,48 @@
+"""Groups that lag: records written, and commits made for a group that nobody is in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka import TopicPartition as TheirPartition
+from kafka.errors import KafkaError, NoError
+from kafka.structs import OffsetAndMetadata
+
+from kafka_assignors.plan import TopicPartition
+
+SETTLE_S = 30.0
+
+
+def write(bootstrap: str, counts: Mapping[TopicPartition, int]) -> None:
+    """Append so many records to each partition."""
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    try:
+        for tp, count in counts.items():
+            for _ in range(count):
+                producer.send(tp.topic, b"x", partition=tp.partition)
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def commit(bootstrap: str, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Commit for a group without members, as an administrator does."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    theirs = {TheirPartition(*tp): OffsetAndMetadata(offset, "", -1) for tp, offset in offsets.items()}
+    deadline = time.monotonic() + SETTLE_S
+    try:
+        while True:  # a new broker's coordinator may just be in the making
+            try:
+                answers = admin.alter_group_offsets(group_id, theirs)
+            except KafkaError as error:
+                if not error.retriable or time.monotonic() > deadline:
+                    raise
+            else:
+                if not any(error.retriable for error in answers.values()) or time.monotonic() > deadline:
+                    assert set(answers.values()) == {NoError}, answers
+                    return
+            time.sleep(0.2)
+    finally:
+        admin.close()

@@ -1,0 +1,199 @@
+"""The laws of ``failover``, and the life of an active/passive group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from kafka_assignors.plan import Group, Member, plan_failover, resolve, seniority
+from tests import oracle
+from tests.builders import groups, next_generation, settled_groups, shuffled
+
+priorities = st.sampled_from((None, -(2**31), -1, 0, 5, 5, 2**31 - 1))
+
+
+@st.composite
+def ranked(draw: st.DrawFn, *, equal: bool | None = None) -> Group:
+    """Any group, with priorities, of which several are the same."""
+    same = draw(st.booleans()) if equal is None else equal
+    group = draw(st.one_of(groups(equal=same), settled_groups(equal=same)))
+    return replace(group, members=tuple(replace(m, priority=draw(priorities)) for m in group.members))
+
+
+def place(member: Member) -> tuple[object, ...]:
+    """Sorts members as they stand in line."""
+    return (member.priority is None, -(member.priority or 0), *seniority(member))
+
+
+def subscribers(group: Group) -> dict[str, frozenset[str]]:
+    """Who subscribes to each topic."""
+    return {t: frozenset(m.member_id for m in group.members if t in m.topics) for t in group.topics}
+
+
+def actives(group: Group, *, preempt: bool) -> dict[str, str]:
+    """Topic -> its only owner, for topics that have partitions."""
+    found: dict[str, str] = {}
+    owner_of = oracle.by_partition(plan_failover(group, resolve(group), preempt=preempt))
+    assert owner_of.keys() == oracle.wanted(group).keys()
+    for at, owner in owner_of.items():
+        assert found.setdefault(at.topic, owner) == owner
+    return found
+
+
+def expected(group: Group, *, preempt: bool) -> dict[str, str]:
+    """The definition, in dictionaries."""
+    by_id = {m.member_id: m for m in group.members}
+    kinds: dict[frozenset[str], list[str]] = {}
+    for topic, who in subscribers(group).items():
+        kinds.setdefault(who, []).append(topic)
+    had: dict[frozenset[str], dict[str, int]] = {}
+    for who, topics in kinds.items():
+        counts: dict[str, int] = {}
+        for at, owner in oracle.owners(group).items():
+            if at.topic in topics:
+                counts[owner] = counts.get(owner, 0) + 1
+        had[who] = counts
+
+    def stays(who: frozenset[str]) -> str | None:
+        counts = had[who]
+        return min(counts, key=lambda m: (-by_id[m].generation, -counts[m], *place(by_id[m])), default=None)
+
+    there = {one for one in map(stays, kinds) if one is not None}
+    found = {}
+    for who, topics in kinds.items():
+        line = sorted(who, key=lambda m: place(by_id[m]))
+        one = None if preempt else stays(who) or next((m for m in line if m in there), None)
+        for topic in topics:
+            if group.topics[topic] and line:
+                found[topic] = one or line[0]
+    return found
+
+
+@settings(max_examples=400)
+@given(group=ranked(), preempt=st.booleans())
+def test_it_is_what_the_definition_says(group: Group, preempt: bool) -> None:
+    assert actives(group, preempt=preempt) == expected(group, preempt=preempt)
+
+
+@settings(max_examples=200)
+@given(group=ranked())
+def test_the_highest_priority_of_the_subscribers_wins(group: Group) -> None:
+    by_id = {m.member_id: m for m in group.members}
+    who = subscribers(group)
+    for topic, active in actives(group, preempt=True).items():
+        assert all(place(by_id[active]) <= place(by_id[other]) for other in who[topic])
+
+
+@settings(max_examples=200)
+@given(group=ranked(), preempt=st.booleans())
+def test_equal_subscribers_have_one_active(group: Group, preempt: bool) -> None:
+    who, found = subscribers(group), actives(group, preempt=preempt)
+    for one, active in found.items():
+        assert all(found[other] == active for other in found if who[other] == who[one])
+
+
+@settings(max_examples=200)
+@given(group=ranked(equal=True), preempt=st.booleans())
+def test_equal_subscriptions_have_one_active(group: Group, preempt: bool) -> None:
+    assert len(set(actives(group, preempt=preempt).values())) <= 1
+
+
+@settings(max_examples=200)
+@given(group=ranked(), preempt=st.booleans(), seed=st.integers(0, 2**32))
+def test_deterministic(group: Group, preempt: bool, seed: int) -> None:
+    assert actives(shuffled(group, seed), preempt=preempt) == actives(group, preempt=preempt)
+
+
+@settings(max_examples=200)
+@given(group=ranked(), joining=st.lists(priorities, max_size=3), grown=st.integers(0, 3))
+def test_without_preemption_the_living_active_stays(
+    group: Group, joining: list[int | None], grown: int
+) -> None:
+    """Whatever priorities join, however topics grow; calm is the case that nothing does."""
+    before = actives(group, preempt=False)
+    again = next_generation(group, plan_failover(group, resolve(group), preempt=False), 9)
+    everything = frozenset(group.topics)
+    joined = tuple(
+        Member(f"a-new-{i}", everything, instance_id=f"0-{i}", priority=p) for i, p in enumerate(joining)
+    )
+    topics = {topic: count + grown for topic, count in group.topics.items()}
+    after = actives(replace(again, members=(*again.members, *joined), topics=topics), preempt=False)
+    assert {topic: after[topic] for topic in before} == before
+
+
+class ActiveAndPassive(RuleBasedStateMachine):
+    """An eager group with equal subscriptions; after every change all join again with what they had."""
+
+    preempt: bool
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generation = 0
+        self.topics = {"a": 1}
+        self.live: dict[str, Member] = {}
+        self.gone: list[Member] = []
+        self.active: str | None = None
+
+    @initialize(partitions=st.integers(1, 4), preempt=st.booleans())
+    def begin(self, partitions: int, preempt: bool) -> None:
+        self.topics["a"] = partitions
+        self.preempt = preempt
+
+    @rule(priority=priorities, static=st.booleans())
+    def joins(self, priority: int | None, static: bool) -> None:
+        name = f"m{99 - len(self.live) - len(self.gone)}"  # the later, the more senior
+        self._enter(Member(name, frozenset(), priority=priority, instance_id=name if static else None))
+
+    @precondition(lambda self: len(self.live) > 1)
+    @rule(data=st.data())
+    def is_expelled(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.live)))
+        self.gone.append(self.live.pop(name))
+        self._rebalance()
+
+    @precondition(lambda self: self.gone)
+    @rule(data=st.data())
+    def a_zombie_returns(self, data: st.DataObject) -> None:
+        """With what it had when the group went on without it."""
+        self._enter(self.gone.pop(data.draw(st.integers(0, len(self.gone) - 1))))
+
+    @precondition(lambda self: self.live)
+    @rule(partitions=st.integers(1, 3))
+    def a_topic_is_created(self, partitions: int) -> None:
+        if len(self.topics) < 6:
+            self.topics[f"{'ab'[len(self.topics) % 2]}{len(self.topics)}"] = partitions
+            self._rebalance()
+
+    def _enter(self, member: Member) -> None:
+        self.live[member.member_id] = member
+        self._rebalance()
+
+    def _rebalance(self) -> None:
+        everything = frozenset(self.topics)
+        group = Group(tuple(replace(m, topics=everything) for m in self.live.values()), self.topics)
+        plan = plan_failover(group, resolve(group), preempt=self.preempt)
+        self.generation += 1
+        self.live = {
+            m.member_id: replace(m, owned=plan[m.member_id], generation=self.generation)
+            for m in group.members
+        }
+        (now,) = (name for name in plan if plan[name])
+        first = min(group.members, key=place).member_id
+        if self.preempt or self.active not in self.live:
+            assert now == first
+        else:
+            assert now == self.active
+        self.active = now
+
+    @invariant()
+    def one_has_everything(self) -> None:
+        if self.live:
+            assert self.active is not None
+            assert {t: len(p) for t, p in self.live[self.active].owned.items()} == self.topics
+
+
+TestActiveAndPassive = ActiveAndPassive.TestCase
+TestActiveAndPassive.settings = settings(max_examples=60)

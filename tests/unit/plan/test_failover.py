@@ -1,0 +1,218 @@
+"""Who is active: by priority, by seniority, by subscription, and with preemption off by who was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_assignors.plan import (
+    Group,
+    Member,
+    Reason,
+    explain,
+    plan_failover,
+    plan_seniors,
+    resolve,
+    this_round,
+)
+from tests.builders import member
+
+TOPICS = {"t0": 2, "t1": 3}
+BOTH = ("t0", "t1")
+
+
+def actives(group: Group, *, preempt: bool = True) -> dict[str, str | None]:
+    """The active member of each topic; every topic must be whole."""
+    plan = plan_failover(group, resolve(group), preempt=preempt)
+    found: dict[str, str | None] = dict.fromkeys(group.topics)
+    for member_id, topics in plan.items():
+        for topic, numbers in topics.items():
+            assert found[topic] is None
+            assert numbers == list(range(group.topics[topic]))
+            found[topic] = member_id
+    return found
+
+
+def active(*members: Member, preempt: bool = True, topics: Mapping[str, int] = TOPICS) -> str | None:
+    """The one that is active for every topic."""
+    (one,) = set(actives(Group(members, topics), preempt=preempt).values())
+    return one
+
+
+def test_the_highest_priority_has_everything() -> None:
+    """Whoever had it."""
+    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
+    assert active(member("a", BOTH, owned, priority=1), member("b", BOTH, priority=2)) == "b"
+
+
+def test_priorities_are_signed() -> None:
+    assert active(member("a", BOTH, priority=-5), member("b", BOTH, priority=-(2**31))) == "a"
+    assert active(member("a", BOTH, priority=-1), member("b", BOTH, priority=0)) == "b"
+
+
+def test_without_a_priority_comes_last() -> None:
+    """Also behind the lowest there is."""
+    assert active(member("a", BOTH), member("b", BOTH, priority=-(2**31))) == "b"
+
+
+@pytest.mark.parametrize("priority", [None, 0, 7])
+def test_ties_go_by_seniority(priority: int | None) -> None:
+    """Static members first, then instance id, then member id."""
+    a, b = member("a", BOTH, priority=priority), member("b", BOTH, priority=priority)
+    assert active(b, a) == "a"
+    static = member("z", BOTH, instance_id="s-1", priority=priority)
+    assert active(a, static, b) == "z"
+
+
+@pytest.mark.parametrize("preempt", [True, False])
+def test_each_topic_goes_to_its_own_first_in_line(preempt: bool) -> None:
+    group = Group(
+        (
+            member("a", ["t0"], priority=9),
+            member("b", ["t0", "t1"], priority=5),
+            member("c", ["t1", "t2"], priority=7),
+        ),
+        {"t0": 1, "t1": 2, "t2": 3, "t3": 1, "t4": 0},
+    )
+    assert actives(group, preempt=preempt) == {"t0": "a", "t1": "c", "t2": "c", "t3": None, "t4": None}
+
+
+def test_nobody_at_all() -> None:
+    for preempt in (True, False):
+        group = Group((), TOPICS)
+        assert plan_failover(group, resolve(group), preempt=preempt) == {}
+        assert active(member("a", [], priority=1), preempt=preempt) is None
+        assert actives(Group((member("a", ["gone"], priority=1),), {}), preempt=preempt) == {}
+
+
+# --- preemption off ----------------------------------------------------------------------------------------
+
+
+def test_the_active_stays_while_it_lives() -> None:
+    """Whatever joins."""
+    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
+    others = [member(name, BOTH, priority=9, instance_id=name) for name in "bc"]
+    assert active(member("a", BOTH, owned, priority=1), *others, preempt=False) == "a"
+
+
+def test_when_it_is_gone_the_next_in_line_takes_over() -> None:
+    others = [member(name, BOTH, priority=priority) for name, priority in (("b", 1), ("c", 2))]
+    assert active(*others, preempt=False) == "c"
+
+
+def test_new_partitions_and_new_topics_follow_it() -> None:
+    """It owned one partition of one topic, and that is enough."""
+    a = member("a", BOTH, {"t1": [1]}, priority=1)
+    assert active(a, member("b", BOTH, priority=9), preempt=False) == "a"
+
+
+def test_who_no_longer_subscribes_is_not_active_any_more() -> None:
+    group = Group(
+        (
+            member("a", ["t1"], {"t0": [0, 1], "t1": [0, 1, 2]}, priority=1),
+            member("b", BOTH, priority=9),
+            member("c", BOTH, priority=5),
+        ),
+        TOPICS,
+    )
+    assert actives(group, preempt=False) == {"t0": "b", "t1": "a"}
+
+
+def test_a_stale_claim_takes_nothing_from_the_active() -> None:
+    """Also where the active one's claim leaves something out that the zombie once had."""
+    zombie = member("z", BOTH, {"t0": [0, 1], "t1": [0, 1, 2]}, generation=3, priority=9)
+    assert active(zombie, member("a", BOTH, {"t0": [0]}, generation=4, priority=1), preempt=False) == "a"
+
+
+def test_of_several_owners_the_one_with_the_most_stays() -> None:
+    """So the fewest partitions move."""
+    a = member("a", BOTH, {"t0": [0, 1]}, priority=9)
+    b = member("b", BOTH, {"t1": [0, 1, 2]}, priority=1)
+    assert active(a, b, preempt=False) == "b"
+
+
+def test_of_several_that_owned_as_much_the_first_in_line_stays() -> None:
+    """As after a rebalance by ``range``; who owned nothing is no candidate."""
+    owners = [
+        member(name, BOTH, {"t0": [i], "t1": [i]}, priority=p)
+        for i, (name, p) in enumerate([("a", 1), ("b", 5)])
+    ]
+    assert active(*owners, member("c", BOTH, priority=9), preempt=False) == "b"
+
+
+def test_contested_claims_count_for_nothing() -> None:
+    """Two that say they are active, in one generation: the line decides."""
+    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
+    liars = [member(name, BOTH, owned, generation=4, priority=1) for name in "ab"]
+    assert active(*liars, member("c", BOTH, priority=5), preempt=False) == "c"
+
+
+def test_topics_nobody_was_active_for_follow_one_that_is_active() -> None:
+    """Subscriptions differ, so there may be two actives; but there is no need."""
+    group = Group(
+        (
+            member("a", ["t0", "t1"], {"t0": [0, 1]}, priority=1),
+            member("b", ["t0", "t1"], priority=9),
+            member("c", ["t0"], priority=5),
+        ),
+        TOPICS,
+    )
+    assert actives(group, preempt=False) == {"t0": "a", "t1": "a"}
+
+
+def test_of_two_actives_they_follow_the_first_in_line() -> None:
+    group = Group(
+        (
+            member("a", ["t0", "t2"], {"t0": [0]}, priority=1),
+            member("b", ["t1", "t2"], {"t1": [0]}, priority=2),
+            member("c", ["t2"], priority=3),
+        ),
+        {"t0": 2, "t1": 1, "t2": 1},
+    )
+    assert actives(group, preempt=False) == {"t0": "a", "t1": "b", "t2": "b"}
+
+
+def test_to_the_most_senior_of_the_subscribers() -> None:
+    """Whatever the priorities."""
+    group = Group((member("a", ["t0"]), member("b", BOTH, priority=9)), TOPICS | {"t2": 1})
+    assert plan_seniors(group) == {"a": {"t0": [0, 1]}, "b": {"t1": [0, 1, 2]}}
+    assert plan_seniors(Group((), TOPICS)) == {}
+
+
+# --- reasons -----------------------------------------------------------------------------------------------
+
+
+def test_reasons_in_its_own_words() -> None:
+    owned = {"t0": [0, 1]}
+    group = Group((member("a", owned=owned, priority=1), member("b", priority=2)), {"t0": 3})
+    claims = resolve(group)
+
+    def reasons(*, preempt: bool, words: Mapping[Reason, Reason]) -> list[str]:
+        target = plan_failover(group, claims, preempt=preempt)
+        given, holds = this_round(group, claims, target)
+        return [str(why) for why in explain(group, claims, target, given, holds, words=words)]
+
+    highest = {Reason.MOVED: Reason.HIGHEST}
+    moved = ["moved to the highest priority: a"] * 2
+    assert reasons(preempt=True, words=highest) == [*moved, "no owner before"]
+    stays = {Reason.KEPT: Reason.STAYS}
+    assert reasons(preempt=False, words=stays) == [*["stays with the active member"] * 2, "no owner before"]
+
+
+# --- size --------------------------------------------------------------------------------------------------
+
+
+def owners_of(group: Group, *, preempt: bool) -> set[int]:
+    return set(plan_failover(group, resolve(group), preempt=preempt).owners.tolist())
+
+
+def test_a_large_group_is_one_owner() -> None:
+    """Wide arrays: 20,000 partitions of 2,000 topics, 300 members."""
+    topics = {f"t{i:04}": 10 for i in range(2000)}
+    everything = frozenset(topics)
+    members = [Member(f"m{i:03}", everything, priority=i % 100) for i in range(299)]
+    old = Member("old", everything, {t: range(10) for t in topics}, 3, priority=-1)
+    group = Group((*members, old), topics)
+    assert owners_of(group, preempt=True) == {99}
+    assert owners_of(group, preempt=False) == {299}
