@@ -123,7 +123,7 @@ def loads(runs: Sequence[DrainResult]) -> Figure:
         }
         for member in members
     ]
-    look = layout(height=340, bottom=80)
+    look = layout(height=330, bottom=66)
     look["margin"]["r"] = 100  # of the line's label
     look |= {
         "barmode": "group",
@@ -132,7 +132,7 @@ def loads(runs: Sequence[DrainResult]) -> Figure:
         "xaxis": axis("", None) | {"showgrid": False},
         "yaxis": axis("load at the start (records)", None) | {"rangemode": "tozero", "tickformat": ","},
     }
-    legend_below(look, entrywidth=72)
+    legend_below(look, below=34, entrywidth=72)
     del look["xaxis"]["title"]
     if runs:
         least = runs[0]["least_largest"]

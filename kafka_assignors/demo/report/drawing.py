@@ -9,7 +9,7 @@ INK, SOFT, GRID = "#1F2933", "#616E7C", "#E4E7EB"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Helvetica, Arial, sans-serif"
 
 NARROWEST = 400  # px; a plot's area where the page has two columns
-LETTER = 7  # px; of a label
+LETTER = 6  # px; of a label
 ROW = 17  # px; of labels above a plot
 BELOW = 52  # px; from a plot to the legend below it: the numbers and the title of its axis
 
@@ -104,11 +104,11 @@ def layout(*, height: int, bottom: int) -> dict[str, Any]:
     }
 
 
-def legend_below(layout: dict[str, Any], **more: object) -> None:
-    """Put the legend below the plot, where plotly counts in heights of the plot."""
+def legend_below(layout: dict[str, Any], *, below: int = BELOW, **more: object) -> None:
+    """Put the legend so many px below the plot, where plotly counts in heights of the plot."""
     margin = layout["margin"]
     plot = layout["height"] - margin["t"] - margin["b"]
-    layout["legend"] = {"orientation": "h", "x": 0, "y": -BELOW / plot, "yanchor": "top", **more}
+    layout["legend"] = {"orientation": "h", "x": 0, "y": -below / plot, "yanchor": "top", **more}
 
 
 def axis(title: str, span: Sequence[float] | None) -> dict[str, Any]:
