@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import lag, table
+from tests.bench import fetching, table
 from tests.bench.javapeer import JavaPeer, NoJavaError, java_peer
 from tests.bench.machine import machine
 from tests.bench.problems import PHASES, SIZES, Problem, select
@@ -122,10 +122,10 @@ def measure(options: argparse.Namespace, console: Console) -> Report:
 def measure_lag(report: Report, out: Path, now: Callable[[str], None]) -> None:
     """Measure how long it takes to fetch lag, or note why not."""
     try:
-        for row in lag.measure(now):
+        for row in fetching.measure(now):
             report.lag.append(row)
             report.save(out)
-    except lag.NotMeasuredError as reason:
+    except fetching.NotMeasuredError as reason:
         report.notes.append(f"fetching lag was not measured: {reason}")
 
 
@@ -142,9 +142,11 @@ def show(report: Report, console: Console) -> None:
             shown.add_row(*table.short_cells(row))
         console.print(shown)
     if report.lag:
-        shown = Table(*(name.strip("*") for name in lag.HEAD), title="ms, fetching lag: median (longest)")
+        shown = Table(
+            *(name.strip("*") for name in fetching.HEAD), title="ms, fetching lag: median (longest)"
+        )
         for row in report.lag:
-            shown.add_row(*lag.cells(row))
+            shown.add_row(*fetching.cells(row))
         console.print(shown)
     for line in table.findings(report.rows) if report.rows else ():
         console.print(line, markup=False)

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench import lag, plots, table
+from tests.bench import fetching, plots, table
 from tests.bench.programs import ROOT
 from tests.bench.run import Row
 
@@ -54,7 +54,7 @@ class Report:
 
     def lag_markdown(self) -> str:
         """The table about fetching lag; there has to be one."""
-        return f"{lag.markdown(self.lag)}\n{self._repeat()}"
+        return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
 
     def _repeat(self) -> str:
         command = (

@@ -35,8 +35,8 @@ LONGEST_MS = 60_000
 _BATCH = 1_000  # commits
 
 LEGEND = (
-    "Milliseconds, medians of {runs} runs, in brackets the longest. `cold`: a fetcher that has yet to connect; "
-    "`warm`: the next fetch. *Admin client*: commits, ends and begins by the batched calls of "
+    "Milliseconds, medians of {runs} runs, in brackets the longest. `cold`: a fetcher that has yet to "
+    "connect; `warm`: the next fetch. *Admin client*: commits, ends and begins by the batched calls of "
     "`KafkaAdminClient`, connected. *Consumer, batched*: `end_offsets` and `beginning_offsets` of all "
     "partitions in a call each; commits it tells of one partition at a time only. *Consumer, one by one*: "
     "`committed`, `end_offsets` and `beginning_offsets` of each partition. What is asked one by one is asked "
@@ -66,7 +66,7 @@ def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int 
 
 @contextmanager
 def _more_heap() -> Iterator[None]:
-    """10,000 partitions all but fill the usual 256 MB: then each other fetch meets a full collection of 1 s."""
+    """10,000 partitions all but fill the usual 256 MB: each other fetch would meet a full collection."""
     before = os.environ.get("_JAVA_OPTIONS")
     os.environ["_JAVA_OPTIONS"] = f"{before or ''} -Xmx1g".strip()
     try:
