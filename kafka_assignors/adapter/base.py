@@ -72,6 +72,8 @@ class Assignor(AbstractPartitionAssignor):
     """It plans by racks, where they are known."""
     by_priority: ClassVar[bool] = False
     """It plans by the members' priorities."""
+    by_lag: ClassVar[bool] = False
+    """It plans by what is left to read, where that is known."""
     last_resort: ClassVar[LastResort] = RANGES
     """What it plans by when everything else failed."""
     _preset: ClassVar[dict[str, Any]] = {}
@@ -295,6 +297,7 @@ class Assignor(AbstractPartitionAssignor):
             "moved": metrics.moved,
             "spread": metrics.spread,
             **({} if metrics.near is None else {"near": metrics.near}),
+            **({} if metrics.max_load is None else {"max_load": metrics.max_load}),
             "milliseconds": round(1000 * seconds, 3),
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
@@ -303,6 +306,7 @@ class Assignor(AbstractPartitionAssignor):
                 explain,
                 *(group, claims, target, given, tuple(self._next.held)),
                 in_order=self.in_order,
+                by_load=self.by_lag,
                 words=self.in_its_words(),
             )
             with self._aside("on_plan"):

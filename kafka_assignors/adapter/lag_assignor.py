@@ -37,6 +37,7 @@ class LagAssignor(Assignor):
 
     options_type = LagOptions
     by_rack = False
+    by_lag = True
     min_improvement: ClassVar[float] = 0.1
     """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
     options: LagOptions

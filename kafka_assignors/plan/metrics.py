@@ -27,6 +27,8 @@ class Metrics:
         balance_score: KIP-54's: the sum over all pairs of members of the difference of their counts.
         near: partitions whose member is in a rack that has a replica (KIP-881); None when no rack of a
             member, or none of a replica, is known.
+        max_load: the most lag that the partitions of one member add up to, in records (``Group.lag``, so
+            with a guess for what is not known); None when no lag is known at all.
     """
 
     members: int
@@ -36,6 +38,7 @@ class Metrics:
     spread: int
     balance_score: int
     near: int | None = None
+    max_load: int | None = None
 
 
 def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
@@ -49,6 +52,11 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     shares = np.bincount(cells, minlength=len(group.names) * members).reshape(len(group.names), members)
     near = group.near(owners)
     least = np.where(group.subscribed, shares, group.size).min(axis=1, initial=group.size)
+    max_load = None
+    if group.knows_lag:
+        lag = np.zeros(members, np.int64)
+        np.add.at(lag, owners[given], group.lag[given])
+        max_load = int(lag.max(initial=0))
     return Metrics(
         members=members,
         partitions=int(given.sum()),
@@ -57,6 +65,7 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
         spread=int((shares.max(axis=1, initial=0) - least).max(initial=0)),
         balance_score=balance_score(loads),
         near=None if near is None else int(near.sum()),
+        max_load=max_load,
     )
 
 

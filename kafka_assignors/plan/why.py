@@ -28,10 +28,12 @@ class Reason(str, Enum):
     KEPT = "kept"
     STAYS = "stays with the active member"
     MOVED = "moved for balance"
+    LOAD = "moved for load"
     NEARER = "moved to a rack with a replica"
     HIGHEST = "moved to the highest priority"
     ACTIVE = "moved to the active member"
     DEALT = "dealt in order"
+    DEALT_BY_LAG = "dealt by lag"
     OWNER_GONE = "owner gone"
     OWNER_UNSUBSCRIBED = "owner no longer subscribes"
     CONTESTED = "claim contested"
@@ -78,6 +80,7 @@ def explain(
     *,
     departed: Collection[Member] = (),
     in_order: bool = False,
+    by_load: bool = False,
     words: Mapping[Reason, Reason] = MappingProxyType({}),
 ) -> list[Why]:
     """Say for every partition of the group's topics why the plan puts it where it does.
@@ -92,6 +95,9 @@ def explain(
             counts as one that had no owner.
         in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
             has balance, or a rack, as a reason.
+        by_load: the strategy evens out lag.  If there is any, its order is by lag; and what goes to a member
+            that owned as many partitions as the old owner, or one fewer, is moved for load, as their counts
+            give no reason.
         words: the reasons a strategy has for what others do for balance, or for a rack, or leave as it is.
 
     Returns:
@@ -109,7 +115,16 @@ def explain(
     unowned = frozenset(partitions) - owner.keys()
     claimed = _newest_claims(group.members, unowned)
     had = _newest_claims(departed, unowned)
-    nearer = _nearer(group, claims, target)
+    by_load = by_load and bool(group.lag.any())
+    for_load = _for_load(group, claims, target) if by_load else frozenset[tuple[str, int]]()
+    nearer = frozenset[tuple[str, int]]() if by_load else _nearer(group, claims, target)
+
+    def moved(at: tuple[str, int]) -> Reason:
+        if in_order:
+            return Reason.DEALT_BY_LAG if by_load else Reason.DEALT
+        if at in for_load:
+            return Reason.LOAD
+        return Reason.NEARER if at in nearer else Reason.MOVED
 
     def reason(at: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
         if member_id is None:
@@ -117,9 +132,7 @@ def explain(
         if at in owner:
             if owner[at] == member_id:
                 return Reason.KEPT, ()
-            if in_order:
-                return Reason.DEALT, (owner[at],)
-            return Reason.NEARER if at in nearer else Reason.MOVED, (owner[at],)
+            return moved(at), (owner[at],)
         if claimants := claimed.get(at):
             # An only claim that does not make an owner is that of a member which may not have it any more.
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
@@ -141,6 +154,15 @@ def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, 
     after = group.near(Assignment.of(group, target).owners)
     moved = (claims.owner != NOBODY) & ~before & after
     return frozenset(group.at(partition) for partition in np.flatnonzero(moved).tolist())
+
+
+def _for_load(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
+    """What goes from an owner to a member that owned as many partitions, or nearly: not for their counts."""
+    after = Assignment.of(group, target).owners
+    moved = np.flatnonzero((claims.owner != NOBODY) & (after != NOBODY) & (claims.owner != after))
+    owned = np.bincount(claims.owner[claims.owner != NOBODY], minlength=len(group.members))
+    even = owned[claims.owner[moved]] - owned[after[moved]] < 2
+    return frozenset(group.at(partition) for partition in moved[even].tolist())
 
 
 def _newest_claims(
