@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.cli.outcome import Outcome
-from kafka_assignors.plan import Reason, Why, shown
+from kafka_assignors.plan import UNKNOWN_LAG, Reason, Why, shown
 
 __all__ = ["comparison", "one_plan"]
 
@@ -22,10 +22,12 @@ CHANGES = 20  # and of a large plan
 _STAYS = {Reason.KEPT, Reason.STAYS}
 _TAKEN = {  # from an owner that is still there
     Reason.MOVED,
+    Reason.LOAD,
     Reason.NEARER,
     Reason.HIGHEST,
     Reason.ACTIVE,
     Reason.DEALT,
+    Reason.DEALT_BY_LAG,
     Reason.OWNER_UNSUBSCRIBED,
 }
 _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -44,7 +46,8 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
             f"of {_count(len(outcome.group.topics), 'topic')}",
         ),
         Text(
-            f"largest load {outcome.max_load:,}, no plan has less than {outcome.load_lower_bound:,}\n"
+            f"largest load {outcome.max_load:,}{_records(outcome)}, "
+            f"no plan has less than {outcome.load_lower_bound:,}\n"
             f"kept {metrics.kept:,}, moved {metrics.moved:,}, spread {metrics.spread:,}, "
             f"balance score {metrics.balance_score:,}"
             + ("\n" if metrics.near is None else f"\nnear a replica: {metrics.near:,} of {len(why):,}\n")
@@ -56,7 +59,7 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
     parts.append(Text("\n" + ", ".join(f"{count:,} {reason.value}" for reason, count in found.most_common())))
     if changed:
         parts.append(Text())
-        parts.append(_changes(changed if everything else changed[:CHANGES], names))
+        parts.append(_changes(outcome, changed if everything else changed[:CHANGES], names))
         if not everything and (more := len(changed) - CHANGES) > 0:
             parts.append(Text(f"… and {more} more; --all shows them", style="dim"))
     return Lines(*parts)
@@ -83,8 +86,9 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     return Lines(
         Text(
             f"{_count(first.metrics.members, 'member')}, {_count(len(first.why), 'partition')} "
-            f"of {_count(len(first.group.topics), 'topic')}; "
-            f"no plan has a max load of less than {first.load_lower_bound}"
+            f"of {_count(len(first.group.topics), 'topic')}\n"
+            f"no plan has a max load of less than "
+            f"{first.load_lower_bound:,}{_records(first)}"
         ),
         Text(),
         table,
@@ -103,11 +107,14 @@ def short_names(member_ids: Iterable[str]) -> dict[str, str]:
 def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Table:
     had, kept = _owned_and_kept(outcome)
     cooperative = outcome.first_round is not None
-    table = _table("member", ">partitions", ">kept", ">gained", ">lost", *[">first round"] * cooperative)
+    lag = outcome.lag_of_members()
+    figures = (">partitions", *[">lag"] * (lag is not None), ">kept", ">gained", ">lost")
+    table = _table("member", *figures, *[">first round"] * cooperative)
     ids = list(outcome.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
         load, stay = _load(outcome.assignment[member_id]), kept[member_id]
-        row = [f"{n:,}" for n in (load, stay, load - stay, had[member_id] - stay)]
+        mine = [] if lag is None else [lag[member_id]]
+        row = [f"{n:,}" for n in (load, *mine, stay, load - stay, had[member_id] - stay)]
         if outcome.first_round is not None:
             row.append(f"{_load(outcome.first_round[member_id]):,}")
         table.add_row(Text(names[member_id]), *row)
@@ -127,11 +134,14 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
     return had, kept
 
 
-def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
-    table = _table("partition", "from", "to", "why")
+def _changes(outcome: Outcome, changed: Collection[Why], names: Mapping[str, str]) -> Table:
+    group = outcome.group
+    table = _table("partition", *[">lag"] * group.knows_lag, "from", "to", "why")
     for why in changed:
+        lag = int(group.known_lag[group.first[why.topic] + why.partition])
         table.add_row(
             Text(f"{shown(why.topic)}-{why.partition}"),
+            *["?" if lag == UNKNOWN_LAG else f"{lag:,}"] * group.knows_lag,
             Text(", ".join(names.get(name) or shown(name) for name in why.others) or "-"),
             Text("-" if why.member_id is None else names[why.member_id]),
             Text(why.reason.value if why.waits_for is None else f"{why.reason.value}, waits"),
@@ -157,3 +167,8 @@ def _load(topics: Mapping[str, Sequence[int]]) -> int:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def _records(outcome: Outcome) -> str:
+    """Behind a load: a number of partitions goes without saying."""
+    return " records" if outcome.load_unit == "records" else ""

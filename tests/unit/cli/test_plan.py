@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ def test_the_json_is_version_1_to_the_last_field() -> None:
             "moved": 2,
             "max_load": 2,
             "load_lower_bound": 2,
+            "load_unit": "partitions",
         },
         "why": [
             {"topic": "orders", "partition": p, "member": to, "reason": reason}
@@ -349,12 +351,12 @@ def test_two_that_claim_the_same_are_both_named() -> None:
 
 
 def test_what_a_strategy_does_not_use_is_said() -> None:
-    problem = TWO_AND_ONE_MORE | {"lags": {"orders": [5]}}
+    problem = TWO_AND_ONE_MORE | {"lags": {"orders": [5] * 6}}
     problem["members"] = [{**problem["members"][0], "priority": 1}]
     result = call("--output", "json", problem=problem)
     assert result.stderr == "note: strategy 'cooperative-sticky' does not use lags and priority\n"
     json.loads(result.stdout)
-    assert "note: the strategies do not use lags\n" in call("--compare", problem=problem).stderr
+    assert call("--compare", problem=problem).stderr == ""
 
 
 def test_claims_that_count_for_nothing_are_said() -> None:
@@ -374,7 +376,7 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
     said = call("--strategy", "failover").stderr
     assert said == "note: 3 of 3 members say no priority: they rank last\n"
     assert call("--compare").stderr == ""
-    lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5]}}
+    lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5, 5], "audit": [5]}}
     said = call("--strategy", "failover", problem=lags).stderr
     assert said == "note: strategy 'failover' does not use lags\n"
 
@@ -404,7 +406,17 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
             ("--option", "preempt=1", "--strategy", "failover"),
             "--option preempt: expected true or false, got 1",
         ),
-        (("--option", "rcak=a"), "--option rcak: unknown, there is preempt"),
+        (
+            ("--option", "preempt=false"),
+            "--option preempt: no option of cooperative-sticky, but of failover",
+        ),
+        (
+            ("--option", "max_partition_skew=0", "--strategy", "cooperative-lag-aware"),
+            "--option max_partition_skew: expected a number from 1, or None, got 0",
+        ),
+        (("--reset", "latest"), "--reset and --no-lag go with --group"),
+        (("--no-lag",), "--reset and --no-lag go with --group"),
+        (("--option", "rcak=a"), "--option rcak: unknown, there is max_partition_skew, min_improvement, preempt"),
         (("--option", "on_plan=print"), "--option on_plan: belongs to a consumer"),
         (("--compare", "--option", "rcak=a"), "--option rcak: unknown, "),
         (("--without", "c9"), "--without: no member is 'c9': c1, c2, c3"),
@@ -423,7 +435,7 @@ def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -
         ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
         ({"strategy": "rnage"}, "strategy: unknown 'rnage', there is range, roundrobin, "),
         ({"options": {"rack": ""}}, "options.rack: belongs to a consumer; here it is members[].rack"),
-        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is preempt"),
+        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is max_partition_skew, min_improvement, preempt"),
     ],
 )
 @pytest.mark.parametrize("compare", [True, False])
@@ -501,7 +513,14 @@ def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         members = member("m1", owned={"t0": [0, 1]}), member("m2")
         return LiveGroup(Group(members, {"t0": 2}), state["strategy"])
 
+    def with_live_lag(
+        group: Group, settings: Mapping[str, Any], group_id: str, reset: str | None
+    ) -> tuple[Group, list[str]]:
+        state.update(asked_for_lag=(dict(settings), group_id, reset))
+        return replace(group, lags={"t0": state.get("lags", [])}), state.get("notes", [])
+
     monkeypatch.setattr(cli_plan, "read_live_group", read_live_group)
+    monkeypatch.setattr(cli_plan, "with_live_lag", with_live_lag)
     return state
 
 
