@@ -70,10 +70,10 @@ class Assignor(AbstractPartitionAssignor):
     """It deals in an order of its own, whoever had what."""
     by_rack: ClassVar[bool] = True
     """It plans by racks, where they are known."""
+    by_lag: ClassVar[bool] = False
+    """It plans by lag, where that is known."""
     by_priority: ClassVar[bool] = False
     """It plans by the members' priorities."""
-    by_lag: ClassVar[bool] = False
-    """It plans by what is left to read, where that is known."""
     last_resort: ClassVar[LastResort] = RANGES
     """What it plans by when everything else failed."""
     _preset: ClassVar[dict[str, Any]] = {}

@@ -70,6 +70,7 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     by_rack = any(one.metrics.near is not None for one in outcomes)
     figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
     table = _table("strategy", *figures)
+    table.columns[0].no_wrap = True  # it is the headers of the figures that give way
     for one in outcomes:
         waiting = sum(why.waits_for is not None for why in one.why)
         table.add_row(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +17,9 @@ __all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound
 
 _ROUNDS = 8
 """Of pouring each topic's lag anew."""
+
+_MOST_KINDS = 16
+"""With more different sets of subscribers they are not looked at one by one."""
 
 
 def load_lower_bound(group: Group) -> int:
@@ -47,41 +53,65 @@ class LagBound:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        read = group.subscribed.any(axis=1) & (group.counts > 0)
-        self._topics = np.flatnonzero(read)
-        self._lag = np.sort(group.lag[read[group.topic_of]])
-        self._sets = _sets(group, read)
+        self._read = group.subscribed.any(axis=1) & (group.counts > 0)
+        lag = np.sort(group.lag[self._read[group.topic_of]])
+        self._lightest = np.append(0, np.cumsum(lag))
 
-    def of_plans(self, fewest: Vector) -> int:
+    def of_plans(self, fewest: Vector, beyond: int | None = None) -> int:
         """No plan is lighter that gives each member at least so many partitions.
 
         Whoever has the heaviest partition of a topic then has others too, which weigh at least
         what as many of the lightest ones do; likewise who has k + 1 of the heaviest.
+
+        Args:
+            fewest: by member, partitions.
+            beyond: the look for better bounds, which take longer to find, ends with one above this.
         """
         group = self._group
-        lightest = np.append(0, np.cumsum(self._lag))
-        best = max((_crowding(group, topics, fewest, lightest) for topics in self._sets), default=0)
-        for topic in self._topics.tolist():
-            first = int(group.firsts[topic])
-            heaviest = int(group.lag[first : first + int(group.counts[topic])].max())
-            others = int(fewest[group.subscribed[topic]].min()) - 1
-            best = max(best, heaviest + int(lightest[min(max(others, 0), len(self._lag) - 1)]))
+        topics = np.flatnonzero(self._read)
+        if not len(topics):
+            return 0
+        heaviest = np.maximum.reduceat(group.lag, group.firsts[topics])
+        others = np.where(group.subscribed[topics], fewest, group.size).min(axis=1) - 1
+        best = int((heaviest + self._lightest[np.clip(others, 0, len(self._lightest) - 2)]).max())
+        for some in self._sets():
+            best = max(best, self._crowding(some, fewest))
+            if beyond is not None and best > beyond:
+                break
         return best
 
+    def _sets(self) -> Iterator[Mask]:
+        """Sets of topics to look at: all, those with the same subscribers, and the most crowded one."""
+        group, read = self._group, self._read
+        yield read
+        subscribed = group.subscribed[read]
+        if bool(subscribed[:, subscribed.any(axis=0)].all()):
+            return
+        yield self._most_crowded
+        kinds: dict[bytes, list[int]] = {}
+        for topic in np.flatnonzero(read).tolist():
+            kinds.setdefault(group.subscribed[topic].tobytes(), []).append(topic)
+        if len(kinds) <= _MOST_KINDS:
+            for topics in kinds.values():
+                some = np.zeros_like(read)
+                some[topics] = True
+                yield some
 
-def _sets(group: Group, read: Mask) -> list[Mask]:
-    """Sets of topics to look at: all, those with the same subscribers, and the most crowded one."""
-    subscribed = group.subscribed[read]
-    if bool(subscribed[:, subscribed.any(axis=0)].all()):
-        return [read]
-    kinds: dict[bytes, list[int]] = {}
-    for topic in np.flatnonzero(read).tolist():
-        kinds.setdefault(group.subscribed[topic].tobytes(), []).append(topic)
-    sets = [read, _most_crowded(group, read)]
-    for topics in kinds.values():
-        sets.append(np.zeros_like(read))
-        sets[-1][topics] = True
-    return sets
+    @cached_property
+    def _most_crowded(self) -> Mask:
+        return _most_crowded(self._group, self._read)
+
+    def _crowding(self, topics: Mask, fewest: Vector) -> int:
+        """What some subscriber of these topics must have of their lag, and of other lag besides."""
+        lag = -np.sort(-self._group.lag[topics[self._group.topic_of]])
+        subscribers = self._group.subscribed[topics].any(axis=0)
+        members = int(subscribers.sum())
+        bound = -(-int(lag.sum()) // members)
+        rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after which there is still one left
+        heavier = np.append(0, np.cumsum(lag))
+        shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
+        others = np.clip(int(fewest[subscribers].min()) - rounds - 1, 0, len(self._lightest) - 1)
+        return max(bound, int((shared + self._lightest[others]).max(initial=0)))
 
 
 def _most_crowded(group: Group, read: Mask) -> Mask:
@@ -127,22 +157,6 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
             given[topic] = np.maximum(level[max(full, 1) - 1] - others, 0)
             loads[members] = others + given[topic]
     return loads
-
-
-def _crowding(group: Group, topics: Mask, fewest: Vector, lightest: Vector) -> int:
-    """What some subscriber of these topics must have of their lag."""
-    lag = -np.sort(-group.lag[topics[group.topic_of]])
-    subscribers = group.subscribed[topics].any(axis=0)
-    members = int(subscribers.sum())
-    if not len(lag) or not members:
-        return 0
-    bound = -(-int(lag.sum()) // members)
-    full = (len(lag) - 1) // members  # rounds after which there is still one left
-    rounds = np.arange(1, full + 1)
-    heavier = np.append(0, np.cumsum(lag))
-    shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
-    others = np.clip(int(fewest[subscribers].min()) - rounds - 1, 0, len(lightest) - 1)
-    return max(bound, int((shared + lightest[others]).max(initial=0)))
 
 
 def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:

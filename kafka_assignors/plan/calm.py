@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.bound import LagBound
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.counts import CountRule, lowest_within_reach
 from kafka_assignors.plan.descent import Budget, descend
+from kafka_assignors.plan.exact import least
 from kafka_assignors.plan.goals import Matrix
 from kafka_assignors.plan.model import NOBODY, Group
 from kafka_assignors.plan.redeal import redeal
@@ -16,8 +18,13 @@ from kafka_assignors.plan.sticky import plan_fairest_sticky, plan_sticky
 
 __all__ = ["calm_owners"]
 
+_FINE = 2048
+"""Where it costs no moves, loads are evened out until the largest is so small a part above the bound."""
 
-def calm_owners(group: Group, claims: Claims, field: Field, rule: CountRule, budget: Budget) -> Owners:
+
+def calm_owners(
+    group: Group, claims: Claims, field: Field, rule: CountRule, *, bounds: LagBound, budget: Budget
+) -> Owners:
     """Move nothing but what the counts ask for; place that, and what nobody had, by its lag.
 
     Nothing could keep more with a skew of 1 (``plan_sticky``), with equal subscriptions, or without a rule;
@@ -37,10 +44,22 @@ def calm_owners(group: Group, claims: Claims, field: Field, rule: CountRule, bud
         field.subscribed, field.shares(dealt)
     ):
         owners = dealt
+    bound = bounds.of_plans(rule.fewest(field, owners))
+    goal = bound + bound // _FINE
     standing = Standing(field, owners)
-    descend(standing, rule, 0, budget, home)
+    descend(standing, rule, goal, budget, home)
     owners = standing.owner
-    return owners
+    moved = int(((home != NOBODY) & (owners != home)).sum())
+    better = least(
+        field,
+        home,
+        (standing.load - 1, moved),
+        by_moves=False,
+        enough=bound,
+        largest_count=rule.largest(field, owners),
+        fits=lambda plan: rule.allows(field, plan, owners),
+    )
+    return owners if better is None else better
 
 
 def _even_out(field: Field, owners: Owners, home: Owners, skew: int) -> None:

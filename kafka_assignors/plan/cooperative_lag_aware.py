@@ -20,7 +20,7 @@ from kafka_assignors.plan.sticky import plan_sticky
 
 __all__ = ["plan_cooperative_lag_aware"]
 
-_WORK, _WORK_EACH = 6_000_000, 100
+_WORK, _WORK_EACH = 2_500_000, 100
 """How much of it a search may do at most: partitions looked at, and so many more for each there is."""
 
 
@@ -57,13 +57,13 @@ def plan_cooperative_lag_aware(
     field = Field(group)
     rule = CountRule(max_partition_skew, equal=field.equal, players=field.plays)
     work = _WORK + _WORK_EACH * group.size
-    owners = calm_owners(group, claims, field, rule, Budget(work))
     bounds = LagBound(group)
+    owners = calm_owners(group, claims, field, rule, bounds=bounds, budget=Budget(work))
     movable = bool((claims.owner[field.dealt] == NOBODY).all())
     while True:
         load = int(field.loads(owners).max(initial=0))
         wanted = int(load * (1 - improvement))
-        bound = bounds.of_plans(rule.fewest(field, owners))
+        bound = bounds.of_plans(rule.fewest(field, owners), None if movable else wanted)
         if load <= bound or (bound > wanted and not movable):
             return Assignment(group, owners)
         found = lightest(group, field, rule, owners, bound=bound, budget=Budget(work))

@@ -59,7 +59,12 @@ def descend(
 def _relief(standing: Standing, rule: CountRule, budget: Budget, home: Owners | None) -> Exchange | None:
     """The best exchange of the member with the largest load with one of those with the smallest."""
     high = standing.highest
-    players = standing.field.players
+    field = standing.field
+    players = field.players
+    if not field.equal:
+        # Whoever subscribes to something that it has.
+        topics = np.unique(field.topic_of[standing.parts[high]])
+        players = np.flatnonzero(field.subscribed[topics].any(axis=0))
     partners = players[np.argsort(standing.loads[players], kind="stable")].tolist()
     searches: list[tuple[Search, int]] = [(best_single, 1), (best_bundles, 2)]
     for search, most in searches:

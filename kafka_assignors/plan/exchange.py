@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ __all__ = ["Found", "Pair", "best_bundles", "best_single"]
 _NEVER = 2**63 - 1
 
 _WIDEST = 24
-"""Of a member that has more partitions, so many are tried in twos."""
+"""Of a member that has more partitions than this they are not tried in twos: there are enough ones."""
 
 
 class Found(NamedTuple):
@@ -66,7 +67,9 @@ class Pair:
     @property
     def work_in_bundles(self) -> int:
         """What looking at bundles costs."""
-        gives, takes = min(len(self.gives), _WIDEST), min(len(self.takes), _WIDEST)
+        gives, takes = len(self.gives), len(self.takes)
+        if max(gives, takes) > _WIDEST:
+            return 0
         return (1 + gives + gives * (gives - 1) // 2) * (1 + takes + takes * (takes - 1) // 2)
 
 
@@ -118,42 +121,30 @@ def _after(gap: int, less: Vector) -> Vector:
 
 def best_bundles(pair: Pair) -> Found | None:
     """The best of up to two partitions for up to two.  Cost: the fourth power of how many there are."""
-    gives, give_at = _bundles(pair.gives)
-    takes, take_at = _bundles(pair.takes)
-    step = _sizes(give_at)[:, None] - _sizes(take_at)
-    less = _sums(pair.give_lags[gives], give_at)[:, None] - _sums(pair.take_lags[takes], take_at)
+    if max(len(pair.gives), len(pair.takes)) > _WIDEST:
+        return None
+    gives, takes = _bundles(len(pair.gives)), _bundles(len(pair.takes))
+    step = _sizes(gives)[:, None] - _sizes(takes)
+    less = _sums(pair.give_lags, gives)[:, None] - _sums(pair.take_lags, takes)
     allowed = np.isin(np.arange(-2, 3), pair.steps)[step + 2]
     if pair.calm:
-        cost = _sums(pair.give_costs[gives], give_at)[:, None] + _sums(pair.take_costs[takes], take_at)
-        allowed &= cost <= 0
+        allowed &= _sums(pair.give_costs, gives)[:, None] + _sums(pair.take_costs, takes) <= 0
     after = np.where(allowed, _after(pair.gap, less), _NEVER)
     at = int(after.argmin())
     if after.flat[at] >= pair.gap:
         return None
     give, take = divmod(at, after.shape[1])
-    return Found(
-        pair.floor + int(after.flat[at]),
-        Exchange(
-            pair.high,
-            pair.low,
-            _named(pair.gives[gives], give_at, give),
-            _named(pair.takes[takes], take_at, take),
-        ),
-    )
+    exchange = Exchange(pair.high, pair.low, _named(pair.gives, gives, give), _named(pair.takes, takes, take))
+    return Found(pair.floor + int(after.flat[at]), exchange)
 
 
-def _bundles(partitions: Indices) -> tuple[Indices, tuple[Indices, Indices]]:
-    """Places of the partitions that are looked at, and bundles of none, one or two of those.
-
-    A bundle is a pair of places among them; the place after the last one stands for nothing.
-    """
-    count = min(len(partitions), _WIDEST)
-    chosen = np.arange(count) * len(partitions) // max(count, 1)
+@lru_cache(maxsize=_WIDEST + 1)
+def _bundles(count: int) -> tuple[Indices, Indices]:
+    """Bundles of none, one or two of so many, as pairs of places; the place after the last is nothing."""
     one, two = np.triu_indices(count, 1)
-    nothing = np.full(1 + count, count)
-    return chosen, (
+    return (
         np.concatenate([[count], np.arange(count), one]),
-        np.concatenate([nothing, two]),
+        np.concatenate([np.full(1 + count, count), two]),
     )
 
 

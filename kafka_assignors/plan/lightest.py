@@ -45,14 +45,16 @@ def lightest(
     Exchanges from the plan there is; if that does not come near the bound, all partitions dealt anew by lag,
     and KIP-169's plan if it keeps the rule, each with exchanges after it; small groups are searched through.
     """
-    standing = Standing(field, owners)
-    exchanges = descend(standing, rule, bound, budget)
-    best, load = standing.owner, standing.load
+    goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
     greedy = plan_lag_aware(group).owners
     limit = None
     if rule.allows(field, greedy, owners):
         limit = int(field.loads(greedy).max(initial=0))
-    if load > bound + bound // TOLERANCE or (limit is not None and load > limit):
+        goal = min(goal, limit)
+    standing = Standing(field, owners)
+    exchanges = descend(standing, rule, goal, budget)
+    best, load = standing.owner, standing.load
+    if load > goal:
         everything = np.ones(len(owners), np.bool_)
         starts = [redeal(field, owners, everything, by_room=rule.skew is not None)]
         if limit is not None:
@@ -61,7 +63,7 @@ def lightest(
             if not rule.allows(field, start, owners):
                 continue
             standing = Standing(field, start)
-            descend(standing, rule, bound, budget)
+            descend(standing, rule, goal, budget)
             if standing.load < load:
                 best, load = standing.owner, standing.load
         found = least(
@@ -75,5 +77,5 @@ def lightest(
         )
         if found is not None:
             best, load = found, int(field.loads(found).max())
-    enough = load + load // TOLERANCE
+    enough = max(load, goal) if load <= goal else load + load // TOLERANCE
     return Lightest(load, enough if limit is None else min(enough, limit), exchanges, best)

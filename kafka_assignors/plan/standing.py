@@ -109,12 +109,12 @@ class Standing:
     def _move(self, giver: int, taker: int, partitions: tuple[int, ...]) -> None:
         for partition in partitions:
             lag = int(self.field.lag[partition])
-            at = int(np.flatnonzero(self.parts[giver] == partition)[0])
-            self.parts[giver] = np.delete(self.parts[giver], at)
-            self.lags[giver] = np.delete(self.lags[giver], at)
+            at = int((self.parts[giver] == partition).argmax())
+            for of in (self.parts, self.lags):  # np.delete and np.insert take ten times as long
+                of[giver] = np.concatenate([of[giver][:at], of[giver][at + 1 :]])
             at = int(self.lags[taker].searchsorted(lag))
-            self.parts[taker] = np.insert(self.parts[taker], at, partition)
-            self.lags[taker] = np.insert(self.lags[taker], at, lag)
+            for of, one in ((self.parts, partition), (self.lags, lag)):
+                of[taker] = np.concatenate([of[taker][:at], [one], of[taker][at:]])
             self.owner[partition] = taker
             self.loads[giver] -= lag
             self.loads[taker] += lag

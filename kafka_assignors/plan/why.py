@@ -80,8 +80,8 @@ def explain(
     *,
     departed: Collection[Member] = (),
     in_order: bool = False,
-    by_load: bool = False,
     words: Mapping[Reason, Reason] = MappingProxyType({}),
+    by_load: bool = False,
 ) -> list[Why]:
     """Say for every partition of the group's topics why the plan puts it where it does.
 
@@ -95,10 +95,10 @@ def explain(
             counts as one that had no owner.
         in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
             has balance, or a rack, as a reason.
+        words: the reasons a strategy has for what others do for balance, or for a rack, or leave as it is.
         by_load: the strategy evens out lag.  If there is any, its order is by lag; and what goes to a member
             that owned as many partitions as the old owner, or one fewer, is moved for load, as their counts
             give no reason.
-        words: the reasons a strategy has for what others do for balance, or for a rack, or leave as it is.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.

@@ -21,6 +21,10 @@ class NoJavaError(Exception):
     """Java cannot be measured here; the text says why."""
 
 
+class JavaBrokenError(NoJavaError):
+    """There is a compiler, and it refuses the source."""
+
+
 @dataclass(frozen=True, slots=True)
 class JavaPeer:
     """The compiled harness, and what it needs on the class path."""
@@ -69,5 +73,5 @@ def compiled(folder: Path, *sources: Path) -> tuple[Path, str]:
         [javac, "-cp", class_path, "-d", folder, *sources], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise NoJavaError(f"{javac} failed: {done.stderr.strip()[-500:]}")
+        raise JavaBrokenError(f"{javac} failed: {done.stderr.strip()[-500:]}")
     return java.path, class_path

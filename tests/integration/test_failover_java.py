@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.javapeer import NoJavaError, compiled
+from tests.bench.javapeer import JavaBrokenError, NoJavaError, compiled
 from tests.golden import java_sources
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, wait_until
@@ -73,6 +73,8 @@ def class_path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     sources = java_sources("FailoverAssignor", "FailoverMember")
     try:
         return compiled(tmp_path_factory.mktemp("java"), *sources)
+    except JavaBrokenError:
+        raise
     except NoJavaError as reason:
         pytest.skip(f"no Java member, its bytes are compared in tests/golden: {reason}")
 

@@ -195,9 +195,12 @@ def test_a_source_that_hangs_is_waited_for_until_the_timeout(
 def test_the_leader_is_not_taken_for_dead_while_it_waits(consumer: MakeConsumer) -> None:
     """It sends no heartbeat meanwhile, so a third of the session is the most it waits."""
     go_on = threading.Event()
-    made = consumer(
-        LagAwareAssignor.configured(lag_source=lambda _: {} if go_on.wait(60) else {}, lag_timeout_ms=50_000)
-    )
+
+    def hang(partitions: object) -> dict[TopicPartition, int]:
+        go_on.wait(60)
+        return {}
+
+    made = consumer(LagAwareAssignor.configured(lag_source=hang, lag_timeout_ms=50_000))
     made._coordinator.config["session_timeout_ms"] = 300
     made.subscribe(["t"])
     made._coordinator.group_protocols()

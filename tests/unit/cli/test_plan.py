@@ -416,7 +416,7 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
         ),
         (("--reset", "latest"), "--reset and --no-lag go with --group"),
         (("--no-lag",), "--reset and --no-lag go with --group"),
-        (("--option", "rcak=a"), "--option rcak: unknown, there is max_partition_skew, min_improvement, preempt"),
+        (("--option", "rcak=a"), "--option rcak: unknown, there is max_partition_skew, min_"),
         (("--option", "on_plan=print"), "--option on_plan: belongs to a consumer"),
         (("--compare", "--option", "rcak=a"), "--option rcak: unknown, "),
         (("--without", "c9"), "--without: no member is 'c9': c1, c2, c3"),
@@ -435,7 +435,7 @@ def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -
         ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
         ({"strategy": "rnage"}, "strategy: unknown 'rnage', there is range, roundrobin, "),
         ({"options": {"rack": ""}}, "options.rack: belongs to a consumer; here it is members[].rack"),
-        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is max_partition_skew, min_improvement, preempt"),
+        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is max_partition_skew, min_"),
     ],
 )
 @pytest.mark.parametrize("compare", [True, False])
@@ -573,3 +573,46 @@ def test_a_wrong_config_is_a_usage_error(
     assert result.exit_code == 2
     assert says in result.stderr
     assert "settings" not in live
+
+
+# --- and its lag -------------------------------------------------------------------------------------------
+
+
+def test_lag_is_asked_for_by_who_shows_it(live: dict[str, Any]) -> None:
+    group("--bootstrap", "h:1", "--strategy", "cooperative-lag-aware")
+    assert live.pop("asked_for_lag") == ({"bootstrap_servers": ["h:1"]}, "g", None)
+    group("--bootstrap", "h:1", "--compare", "--reset", "latest")
+    assert live.pop("asked_for_lag") == ({"bootstrap_servers": ["h:1"]}, "g", "latest")
+    for words in (
+        ("--strategy", "sticky"),
+        ("--compare", "--no-lag"),
+        ("--strategy", "lag-aware", "--no-lag"),
+    ):
+        result = group("--bootstrap", "h:1", *words)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "asked_for_lag" not in live
+    assert "--no-lag leaves nothing for --reset" in group("--no-lag", "--reset", "latest").stderr
+
+
+def test_the_lag_of_a_live_group_is_planned_by_also_after_a_change(live: dict[str, Any]) -> None:
+    live.update(lags=[70, 30], notes=["said of it"])
+    words = ("--bootstrap", "h:1", "--strategy", "lag-aware", "--output", "json")
+    for more, most in (((), 70), (("--without", "m2"), 100), (("--join", "3"), 70)):
+        result = group(*words, *more)
+        assert result.stderr == "note: said of it\n"
+        found = json.loads(result.stdout)["metrics"]
+        assert (found["max_load"], found["load_unit"]) == (most, "records")
+
+
+def test_what_is_taken_for_the_options_of_the_strategy_the_group_runs_is_said(live: dict[str, Any]) -> None:
+    live["strategy"] = "cooperative-lag-aware"
+    says = "note: the group's options are not to be seen, assuming "
+    both = f"{says}max_partition_skew=1, min_improvement=0.1 (--option)\n"
+    assert group("--bootstrap", "h:1").stderr == both
+    assert group("--bootstrap", "h:1", "--compare").stderr == both
+    given = ("--option", "max_partition_skew=null")
+    assert group("--bootstrap", "h:1", *given).stderr == f"{says}min_improvement=0.1 (--option)\n"
+    assert group("--bootstrap", "h:1", *given, "--option", "min_improvement=0.2").stderr == ""
+    assert group("--bootstrap", "h:1", "--strategy", "failover").stderr.count("assuming") == 0
+    live["strategy"] = "failover"
+    assert f"{says}preempt=true (--option)\n" in group("--bootstrap", "h:1").stderr

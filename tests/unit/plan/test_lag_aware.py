@@ -33,9 +33,9 @@ def test_each_topic_by_itself() -> None:
     group = Group(
         (member("a", topics), member("b", topics)),
         dict.fromkeys(topics, 1),
-        lags=dict.fromkeys(topics, [7]),
+        lags=dict.fromkeys(topics, (7,)),
     )
-    assert plan_lag_aware(group) == {"a": dict.fromkeys(topics, [0]), "b": {}}
+    assert plan_lag_aware(group) == {"a": {topic: [0] for topic in topics}, "b": {}}
 
 
 def one_by_one(lags: list[int], members: int) -> list[int]:

@@ -1,0 +1,130 @@
+"""What ``cooperative-lag-aware`` promises, on any group, and beside every plan of small ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan import (
+    Assignment,
+    Group,
+    lag_lower_bound,
+    moves_lower_bound,
+    plan_cooperative_lag_aware,
+    plan_lag_aware,
+    plan_sticky,
+    resolve,
+)
+from tests import load_oracle, oracle
+from tests.builders import groups, lagging, member, next_generation, settled_groups
+
+TOLERANCE = 256  # loads this part above the least count as the least
+
+unlagged = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))
+any_group = lagging(unlagged)
+small_group = lagging(
+    st.one_of(
+        groups(max_members=3, max_topics=3, max_partitions=2),
+        groups(max_members=4, max_topics=2, max_partitions=2),
+        groups(max_members=3, max_topics=1, max_partitions=6, equal=True),
+    )
+)
+any_skew = st.sampled_from((1, 1, 2, 3, None))
+
+
+def planned(group: Group, skew: int | None = 1, gain: float = 0.1) -> Assignment:
+    return plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew, min_improvement=gain)
+
+
+@given(group=any_group, skew=any_skew, gain=st.sampled_from((0, 0.1, 0.5)))
+def test_counts_are_within_the_skew(group: Group, skew: int | None, gain: float) -> None:
+    plan = oracle.by_partition(planned(group, skew, gain))
+    assert load_oracle.within_skew(group, plan, skew)
+
+
+@given(group=any_group)
+def test_a_skew_of_one_is_the_fairest_there_is(group: Group) -> None:
+    squares = (planned(group, 1, 0).loads ** 2).sum()
+    assert squares == (plan_sticky(group, resolve(group)).loads ** 2).sum()
+
+
+@given(group=any_group, skew=any_skew, gain=st.sampled_from((0, 0.01, 0.1, 0.5)))
+def test_calm(group: Group, skew: int | None, gain: float) -> None:
+    """Planning again with the same lag changes nothing."""
+    plan = planned(group, skew, gain)
+    assert planned(next_generation(group, plan, 9), skew, gain) == plan
+
+
+@given(group=unlagged, nothing=st.sampled_from((-1, 0)))
+def test_without_lag_it_is_sticky(group: Group, nothing: int) -> None:
+    """Whether nobody knows any, or there is none."""
+    group = replace(group, lags={topic: [nothing] * count for topic, count in group.topics.items()})
+    assert planned(group) == plan_sticky(group, resolve(group))
+
+
+@given(group=any_group, skew=any_skew)
+def test_no_worse_than_the_greedy_where_that_keeps_the_counts(group: Group, skew: int | None) -> None:
+    greedy = oracle.by_partition(plan_lag_aware(group))
+    if load_oracle.within_skew(group, greedy, skew):
+        plan = oracle.by_partition(planned(group, skew, 0))
+        assert load_oracle.largest(group, plan) <= load_oracle.largest(group, greedy)
+
+
+@given(group=any_group, skew=any_skew)
+def test_no_plan_is_below_the_bounds(group: Group, skew: int | None) -> None:
+    plan = planned(group, skew, 0)
+    owner_of = oracle.by_partition(plan)
+    load = load_oracle.largest(group, owner_of)
+    assert lag_lower_bound(group) <= load
+    assert moves_lower_bound(group, resolve(group), load) <= load_oracle.moves(group, owner_of)
+
+
+@settings(max_examples=150)
+@given(group=small_group, skew=any_skew)
+def test_of_small_groups_the_load_is_the_least_there_is(group: Group, skew: int | None) -> None:
+    """Every plan is tried; bounds are below the best of them."""
+    best = load_oracle.best_by_trying(group, skew)
+    load = load_oracle.largest(group, oracle.by_partition(planned(group, skew, 0)))
+    assert load <= best.load + best.load // TOLERANCE
+    assert lag_lower_bound(group) <= best.load
+
+
+@settings(max_examples=150)
+@given(group=small_group, skew=any_skew, gain=st.sampled_from((0.05, 0.1, 0.3)))
+def test_of_small_groups_nothing_moves_unless_it_pays(group: Group, skew: int | None, gain: float) -> None:
+    """Either nothing moves beyond what must, and then as evenly as can be, or the load falls by enough."""
+    plan = oracle.by_partition(planned(group, skew, gain))
+    best = load_oracle.best_by_trying(group, skew)
+    moved, load = load_oracle.moves(group, plan), load_oracle.largest(group, plan)
+    if moved > best.fewest_moves:
+        assert load <= best.calm_load * (1 - gain)
+    else:
+        assert load == best.calm_load or not group.lag.any()
+        assert best.load > (best.calm_load - 1) * (1 - gain) or load <= best.load * (1 + 1 / TOLERANCE)
+
+
+@given(group=any_group, seed=st.integers(0, 2**32))
+def test_a_little_more_or_less_lag_moves_nothing(group: Group, seed: int) -> None:
+    rng = Random(seed)
+    group = replace(
+        group, lags={t: [rng.randint(0, 10**6) for _ in range(n)] for t, n in group.topics.items()}
+    )
+    plan = planned(group, 1, 0)
+    then = replace(
+        next_generation(group, plan, 9),
+        lags={t: [round(lag * rng.uniform(0.98, 1.02)) for lag in lags] for t, lags in group.lags.items()},
+    )
+    assert planned(then) == plan
+
+
+@pytest.mark.parametrize(
+    "options", [{"skew": 0}, {"skew": -1}, {"gain": -0.1}, {"gain": 1}, {"gain": float("nan")}]
+)
+def test_options_out_of_range(options: dict[str, float]) -> None:
+    with pytest.raises(ProblemError, match="must be"):
+        planned(Group((member("a"),), {"t0": 1}), **options)  # type: ignore[arg-type]

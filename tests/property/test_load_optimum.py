@@ -1,0 +1,69 @@
+"""Groups too large for trying every plan: the load beside that of an exact solver (HiGHS)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from kafka_assignors.plan import (
+    Assignment,
+    Group,
+    Member,
+    lag_lower_bound,
+    plan_cooperative_lag_aware,
+    plan_sticky,
+    resolve,
+)
+from tests import load_oracle, oracle
+from tests.builders import next_generation
+
+GROUPS, BATCH = 120, 20
+
+
+def any_group(rng: Random) -> Group:
+    """Heavy-tailed, bimodal or uniform lags; equal and unequal subscriptions; owned as a sticky plan has it."""
+    topics = {f"t{i}": rng.randint(1, 6) for i in range(rng.randint(1, 4))}
+    density = rng.choice((1, 1, 0.7, 0.4))
+    members = tuple(
+        Member(f"m{i}", frozenset(t for t in topics if rng.random() < density))
+        for i in range(rng.randint(2, 5))
+    )
+    lag = rng.choice(
+        (
+            lambda: int(100 * rng.paretovariate(1.1)) % 10**6,
+            lambda: int(rng.lognormvariate(6, 1.5)) % 10**6,
+            lambda: rng.choice((10, 1000)) * rng.randint(90, 110),
+            lambda: rng.randint(0, 10_000),
+            lambda: rng.randint(0, 3),
+        )
+    )
+    group = Group(members, topics, lags={t: [lag() for _ in range(n)] for t, n in topics.items()})
+    return next_generation(group, plan_sticky(group, resolve(group)), 1)
+
+
+def ratio(group: Group, plan: Assignment, squares: int | None) -> float | None:
+    """The load of a plan by the least there is; None where the solver gave up."""
+    best = load_oracle.least_load(group, squares)
+    load = load_oracle.largest(group, oracle.by_partition(plan))
+    if best is None:
+        return None
+    assert lag_lower_bound(group) <= best <= load
+    return load / best if best else 1.0
+
+
+@pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, GROUPS, BATCH)], ids=str)
+@pytest.mark.parametrize("skew", [1, None])
+def test_loads_are_near_the_least(batch: range, skew: int | None) -> None:
+    """Half of them within the tolerance, and none far off."""
+    ratios = []
+    for seed in batch:
+        group = any_group(Random(seed))
+        plan = plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew, min_improvement=0)
+        squares = int((plan_sticky(group, resolve(group)).loads ** 2).sum()) if skew == 1 else None
+        if (found := ratio(group, plan, squares)) is not None:
+            ratios.append(found)
+    ratios.sort()
+    assert len(ratios) > BATCH // 2
+    assert ratios[len(ratios) // 2] <= 1 + 1 / 256
+    assert ratios[-1] <= 1.05

@@ -1,0 +1,78 @@
+"""The figures and reasons that lag gives a plan: its largest load, and moves for load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_assignors.plan import (
+    Assignment,
+    Group,
+    Hold,
+    Ownership,
+    Reason,
+    Why,
+    explain,
+    measure,
+    plan_cooperative_lag_aware,
+    resolve,
+    this_round,
+)
+from tests.builders import member
+
+
+def reasons(group: Group, plan: Mapping[str, Ownership], *, by_load: bool = True) -> list[Why]:
+    claims, target = resolve(group), Assignment.of(group, plan)
+    given, holds = this_round(group, claims, target)
+    assert all(isinstance(hold, Hold) for hold in holds)
+    return explain(group, claims, target, given, holds, by_load=by_load)
+
+
+def test_the_largest_load_is_that_of_one_member_over_all_topics() -> None:
+    both = ("t0", "t1")
+    group = Group(
+        (member("a", both), member("b", both)), {"t0": 2, "t1": 2}, lags={"t0": [1, 2], "t1": [30, 40]}
+    )
+    plan = Assignment.of(group, {"a": {"t0": [0], "t1": [1]}, "b": {"t0": [1], "t1": [0]}})
+    assert measure(group, resolve(group), plan).max_load == 41
+
+
+@pytest.mark.parametrize("lags", [{}, {"t0": [-1, -1]}])
+def test_without_lag_there_is_no_largest_load(lags: dict[str, list[int]]) -> None:
+    group = Group((member("a"),), {"t0": 2}, lags=lags)
+    assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0, 1]}})).max_load is None
+
+
+def test_no_lag_anywhere_is_a_largest_load_of_nothing() -> None:
+    group = Group((member("a"),), {"t0": 1}, lags={"t0": [0]})
+    assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0]}})).max_load == 0
+
+
+HOT = Group(
+    (member("a", owned={"t0": [0, 1]}, holds=True), member("b", owned={"t0": [2, 3]}, holds=True)),
+    {"t0": 4},
+    lags={"t0": [90, 80, 1, 2]},
+)
+
+
+def test_an_exchange_is_for_load() -> None:
+    plan = plan_cooperative_lag_aware(HOT, resolve(HOT))
+    moved = [why for why in reasons(HOT, plan) if why.reason is not Reason.KEPT]
+    assert [why.reason for why in moved] == [Reason.LOAD, Reason.LOAD]
+    assert str(moved[0]).startswith("moved for load: ")
+
+
+def test_what_counts_ask_for_is_for_balance() -> None:
+    """A newcomer has nothing: that is reason enough."""
+    group = Group((*HOT.members, member("c")), HOT.topics, lags=HOT.lags)
+    plan = {"a": {"t0": [0]}, "b": {"t0": [2, 3]}, "c": {"t0": [1]}}
+    assert reasons(group, plan)[1].reason is Reason.MOVED
+
+
+def test_without_lag_or_without_being_told_nothing_moves_for_load() -> None:
+    plan = {"a": {"t0": [1, 2]}, "b": {"t0": [0, 3]}}
+    idle = Group(HOT.members, HOT.topics)
+    assert reasons(idle, plan)[0].reason is Reason.MOVED
+    assert reasons(HOT, plan, by_load=False)[0].reason is Reason.MOVED
+    assert reasons(HOT, plan)[0].reason is Reason.LOAD
