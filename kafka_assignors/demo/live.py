@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TextIO
 
 from rich import box
@@ -15,11 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.demo.palette import ink_on, member_colour
-from kafka_assignors.demo.watch import MemberView, Snapshot
+from kafka_assignors.demo.watch import MemberView, RunView, Snapshot
 
 LINE_EVERY = 5.0  # s
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ACCENT = "#66CCEE"
+MARKS = {"✓": "green", "▶": "bold", "·": "bright_black"}
+BACKLOG_PHASES = ("filling", "starting", "draining", "done")
 STATES = {"starting": "yellow", "running": "green", "left": "bright_black", "killed": "bold red"}
 
 
@@ -83,11 +86,16 @@ class PlainView:
         self._last = time.monotonic()
         running = sum(member.state == "running" for member in snapshot.members)
         lag = snapshot.lag[-1] if snapshot.lag else 0
-        self.step(
-            f"{snapshot.strategy}: {snapshot.phase} {snapshot.elapsed:.0f} s, "
-            f"{running} members, {snapshot.processed:,} of {snapshot.sent:,} records, lag {lag:,}, "
-            f"{snapshot.moves} moved"
-        )
+        run = snapshot.run
+        doing = f"{run.strategy}: {run.phase} {run.elapsed:.0f} s, "
+        if run.phase == "filling":
+            self.step(doing + f"{snapshot.sent:,} of {run.to_send:,} records")
+        else:
+            self.step(
+                doing
+                + f"{running} members, {snapshot.processed:,} of {snapshot.sent:,} records, lag {lag:,}, "
+                f"{snapshot.moves} moved"
+            )
 
 
 def dashboard(snapshot: Snapshot, said: str, width: int, height: int) -> Layout:
@@ -98,7 +106,7 @@ def dashboard(snapshot: Snapshot, said: str, width: int, height: int) -> Layout:
     chart = max(height - 5 - (members + 3) - (len(rows) + 2) - 2, 1)
     layout = Layout()
     layout.split_column(
-        Layout(_panel(_head(snapshot, inner), "kafka-assignors demo", said), size=5),
+        Layout(_panel(_head(snapshot, inner), _title(snapshot.run), said), size=5),
         Layout(_panel(_members(snapshot.members), "members"), size=members + 3),
         Layout(_panel(Group(*rows), "partition → member"), size=len(rows) + 2),
         Layout(_panel(_lag(snapshot.lag, inner, chart), _lag_title(snapshot)), size=chart + 2),
@@ -120,44 +128,69 @@ def _panel(content: RenderableType, title: str, said: str | None = None) -> Pane
 
 
 def _head(snapshot: Snapshot, inner: int) -> Group:
+    run = snapshot.run
     first = Table.grid(expand=True)
     first.add_column()
     first.add_column(justify="right")
     first.add_row(
-        Text.assemble(
-            (snapshot.strategy, f"bold {ACCENT}"), f"  strategy {snapshot.number} of {snapshot.of}"
-        ),
-        Text.assemble(
-            f"{snapshot.phase}  {snapshot.elapsed:.0f} s of {snapshot.duration:.0f} s   moved so far ",
-            (str(snapshot.moves), "bold"),
-        ),
+        Text(run.strategy, f"bold {ACCENT}"),
+        Text.assemble(_clock(run), "   moved so far ", (str(snapshot.moves), "bold")),
     )
     bar = ProgressBar(
-        total=snapshot.duration,
-        completed=min(snapshot.elapsed, snapshot.duration) if snapshot.phase != "starting" else 0.0,
+        total=1.0,
+        completed=completed(snapshot),
         width=inner,
         complete_style=ACCENT,
         finished_style=ACCENT,
     )
     line = Table.grid(expand=True)  # a bar alone does not end its line
     line.add_row(bar)
-    return Group(first, line, _script(snapshot))
+    return Group(first, line, _script(run))
 
 
-def _script(snapshot: Snapshot) -> Text:
-    """Show the churn: what is done, what is next and in how many seconds, what is later."""
+def _title(run: RunView) -> str:
+    return f"kafka-assignors demo: the {run.scene}, strategy {run.number} of {run.of}"
+
+
+def _clock(run: RunView) -> str:
+    if run.scene == "replay":
+        return f"{run.phase}  {run.elapsed:.0f} s of {run.duration:.0f} s"
+    at_least = f", at least {run.duration:.0f} s" if run.phase == "draining" else ""
+    return f"{run.phase}  {run.elapsed:.0f} s{at_least}"
+
+
+def completed(snapshot: Snapshot) -> float:
+    """Return the part that is done: of the replay by the clock, of the backlog by its records."""
+    run = snapshot.run
+    if run.scene == "backlog":
+        return (snapshot.sent if run.phase == "filling" else snapshot.processed) / max(run.to_send, 1)
+    return 0.0 if run.phase == "starting" else min(run.elapsed / run.duration, 1.0)
+
+
+def _script(run: RunView) -> Text:
+    """Show what is done, what is next or going on, what is later."""
     line = Text(no_wrap=True, overflow="ellipsis")
-    for place, act in enumerate(snapshot.acts):
-        if place < snapshot.acted:
-            line.append(f"✓ {act}", "green")
-        elif place == snapshot.acted and snapshot.phase == "replaying":
-            line.append(f"▶ {act} in {max(act.at - snapshot.elapsed, 0):.0f} s", "bold")
-        else:
-            line.append(f"· {act} at {act.at:g} s", "bright_black")
+    for mark, what in _churn(run) if run.scene == "replay" else _stages(run):
+        line.append(f"{mark} {what}", MARKS[mark])
         line.append("   ")
-    done = snapshot.phase in {"draining", "done"}
-    line.append("▶ drain" if done else "· drain", "bold" if done else "bright_black")
     return line
+
+
+def _churn(run: RunView) -> Iterator[tuple[str, str]]:
+    for place, act in enumerate(run.acts):
+        if place < run.acted:
+            yield "✓", str(act)
+        elif place == run.acted and run.phase == "replaying":
+            yield "▶", f"{act} in {max(act.at - run.elapsed, 0):.0f} s"
+        else:
+            yield "·", f"{act} at {act.at:g} s"
+    yield "▶" if run.phase in {"draining", "done"} else "·", "drain"
+
+
+def _stages(run: RunView) -> Iterator[tuple[str, str]]:
+    now = BACKLOG_PHASES.index(run.phase)
+    for place, what in enumerate(("fill", "members join", "drain")):
+        yield "✓" if place < now else "▶" if place == now else "·", what
 
 
 def _members(members: tuple[MemberView, ...]) -> Table:

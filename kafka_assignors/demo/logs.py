@@ -31,8 +31,9 @@ Event = Literal[
     "join",  # driver: a step of the churn, partitions empty, note = the member
     "leave",
     "kill",
-    "replay",  # driver: the replay begins; every time of the results counts from here
-    "sent_all",  # driver: the replay is over; note = how late it was at most, in ms
+    "replay",  # driver: the replay begins; every time of its results counts from here
+    "sent_all",  # driver: all is sent; note = how late it was at most, in ms
+    "go",  # driver: the members, who own all partitions, may begin to work off the backlog
     "end",  # driver: everything is drained, or note = why not; what comes after is not measured
 ]
 EVENTS: frozenset[str] = frozenset(get_args(Event))

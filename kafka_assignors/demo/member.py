@@ -1,8 +1,9 @@
 """One consumer process: ``python -m kafka_assignors.demo.member``.
 
-Its first line on stdin is its configuration as JSON.  After that, the line ``leave`` asks it to finish its
-batch and close; the end of stdin means that whoever started it is gone, and ends it at once.  When it cannot
-go on it says why on stdout, which is a pipe: its files may be on a disk that is full.
+Its first line on stdin is its configuration as JSON.  After that, the line ``go`` lets a member that was
+held begin to work, and ``leave`` asks it to finish its batch and close; the end of stdin means that whoever
+started it is gone, and ends it at once.  When it cannot go on it says why on stdout, which is a pipe: its
+files may be on a disk that is full.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class MemberConfig:
     session_timeout_ms: int
     heartbeat_ms: int
     batch: int
+    held: bool = False
 
     def encode(self) -> bytes:
         """Return it as one line."""
@@ -58,6 +60,7 @@ class ParentPipe:
         self._fd = fd
         self._closed = closed
         self._rest = b""
+        self.go = threading.Event()
         self.leave = threading.Event()
 
     def read_line(self) -> bytes:
@@ -77,7 +80,9 @@ class ParentPipe:
     def follow(self) -> None:
         """Follow the stream until it ends; run this in a daemon thread."""
         while line := self.read_line():
-            if line == b"leave":
+            if line == b"go":
+                self.go.set()
+            elif line == b"leave":
                 self.leave.set()
         self._closed()
 
@@ -115,10 +120,19 @@ class Member:
             heartbeat_ms=config.heartbeat_ms,
             batch=config.batch,
             report=self._rebalanced,
+            held=config.held,
         )
 
     def _rebalanced(self, call: Call, partitions: tuple[int, ...]) -> None:
         self._log.write(Entry(time.monotonic_ns(), call, partitions))
+
+    def begin_on(self, go: threading.Event) -> None:
+        """Wait for the word and let the records come; run this in a daemon thread.
+
+        The member's own thread may be waiting for a join just then, and a join must not be cut short.
+        """
+        go.wait()
+        self._consumer.release()
 
     def run(self, leave: threading.Event) -> None:
         """Consume until asked to leave, then close cleanly."""
@@ -179,7 +193,9 @@ def main() -> None:
     try:
         log = LogWriter(Path(config.log))
         log.write(Entry(time.monotonic_ns(), "started", note=str(os.getpid())))
-        Member(config, log).run(parent.leave)
+        member = Member(config, log)
+        threading.Thread(target=member.begin_on, args=(parent.go,), name="go", daemon=True).start()
+        member.run(parent.leave)
     except KafkaAssignorsError as error:
         os.write(1, f"{error}\n".encode())
         os._exit(1)  # at once: a consumer that is closed in order would wait for a broker that is gone

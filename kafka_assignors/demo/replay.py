@@ -1,4 +1,7 @@
-"""The producer: sends each flight when it is due, on its own thread, and logs each acknowledgement."""
+"""The producer: sends each flight when it is due, on its own thread, and logs each acknowledgement.
+
+A backlog is sent by it, too: all of it is due at once.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,7 @@ class Replay(threading.Thread):
                 # The wait has an end even when the next flight is far away: the log must keep up.
                 if self._halt.wait(min(ahead, LOG_EVERY)):
                     return
-            if self._failure is not None:
+            if self._failure is not None or self._halt.is_set():
                 return
             self.latest = max(self.latest, -ahead)
             self._sender.send(flight.key, flight.value)

@@ -1,13 +1,17 @@
-"""The shape of results.json (version 2): what `measure` makes, and all that the report and the tables need.
+"""The shape of results.json (version 3): what is measured, and all that the report and the tables need.
 
-All times are seconds; points in time count from the first record sent.  Floats are rounded to milliseconds.
+``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
+`measure_drain`; a scene that was not asked for is empty.
+
+All times are seconds; points in time count from the first record sent in the replay, and from the word "go"
+in the backlog.  Floats are rounded to milliseconds.
 """
 
 from __future__ import annotations
 
 from typing import TypedDict
 
-VERSION = 2
+VERSION = 3
 
 
 class HoldResult(TypedDict):
@@ -114,14 +118,53 @@ class StrategyResult(TypedDict):
     lag: LagResult
 
 
+class ShareResult(TypedDict):
+    """What one member had to do with the backlog.
+
+    ``partitions`` and ``load`` (records) when it began, ``processed`` until the end, ``finished``: when it
+    processed its last record, None if it never did any.
+    """
+
+    partitions: int
+    load: int
+    processed: int
+    finished: float | None
+
+
+class DrainResult(TypedDict):
+    """One strategy's run over the backlog; `measure_drain` defines each figure."""
+
+    strategy: str
+    produced: int
+    processed: int
+    lost: int
+    duplicates: int
+    largest_load: int
+    least_largest: int
+    drain: float
+    bound: float
+    ratio: float | None
+    first_idle: float
+    moved: int
+    rebalances: int
+    fault: str
+    double_owned: int
+    owned_at_end: int
+    shares: dict[str, ShareResult]
+    lag: LagResult
+    largest: list[int]
+
+
 class SettingsResult(TypedDict):
     """What was asked; see `Settings` for the meaning."""
 
+    scenes: list[str]
     consumers: int
     partitions: int
     speed: float
     duration: float
     churn: str
+    backlog: int
     work_ms: float
     warm_up_ms: float
     session_timeout_ms: int
@@ -130,10 +173,11 @@ class SettingsResult(TypedDict):
 
 
 class Results(TypedDict):
-    """A whole demo: one entry in ``strategies`` for each that ran."""
+    """A whole demo: one entry in ``strategies``, and in ``backlog``, for each that ran."""
 
     version: int
     started: str
     dataset: str
     settings: SettingsResult
     strategies: list[StrategyResult]
+    backlog: list[DrainResult]

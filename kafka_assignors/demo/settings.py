@@ -1,14 +1,20 @@
-"""What one demo run is asked to do, with defaults that fit two cores and three minutes."""
+"""What one demo run is asked to do, with defaults that fit two cores and six minutes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from kafka_assignors.demo.churn import Act, Step, parse, rehearse
 from kafka_assignors.errors import OptionError
 
-DEFAULT_STRATEGIES = ("range", "cooperative-sticky")
+Scene = Literal["replay", "backlog"]
+SCENES: tuple[Scene, ...] = get_args(Scene)
+DEFAULT_STRATEGIES: dict[Scene, tuple[str, ...]] = {
+    "replay": ("range", "cooperative-sticky"),
+    "backlog": ("range", "roundrobin", "cooperative-sticky", "lag-aware", "cooperative-lag-aware"),
+}
 DEFAULT_CHURN = "join@12,leave@26,kill@40"
 MAX_POLL_MS = 30_000  # a member that does not poll for so long is expelled
 
@@ -17,32 +23,41 @@ MAX_POLL_MS = 30_000  # a member that does not poll for so long is expelled
 class Settings:
     """One demo, the same for every strategy it compares.
 
+    It has up to two scenes: the replay with its churn, and the backlog that is there before any consumer is.
+
     The defaults keep four members about two thirds busy: January 2013 has 27,004 flights, which at 60,000
     times real time is 605 records/s; a member that spends 4 ms a record does about 240 records/s, so four do
-    960 and three 720.
+    960 and three 720.  The backlog is one that four work off in 12 s, if none of them idles.
 
     Args:
-        strategies: wire names, in the order they run.
+        scenes: which of the two.
+        strategies: wire names, in the order they run in the replay.
+        backlog_strategies: the same for the backlog.
         consumers: members at the start.
         partitions: partitions of the topic.
         speed: multiple of real time at which the flights are replayed.
         duration: seconds of replay; draining what is left comes on top.
-        churn: who joins and leaves when.
+        churn: who joins and leaves when, in the replay.
+        backlog: records of the backlog.
         work_ms: what one record costs its consumer: a wait of so many milliseconds, as for a call to a
             service.
         warm_up_ms: what one gained partition costs before the member goes on, as for opening its local state.
         session_timeout_ms: after so long without a heartbeat the broker takes a member for dead.
         heartbeat_ms: how often a member asks whether a rebalance is on.
         batch: most records between two commits.
-        drain_timeout: seconds to wait for the backlog to be worked off before the run counts as failed.
+        drain_timeout: seconds to wait for what is left after the replay to be worked off before the run
+            counts as failed; for the backlog, what it takes one member comes on top.
     """
 
-    strategies: tuple[str, ...] = DEFAULT_STRATEGIES
+    scenes: tuple[Scene, ...] = SCENES
+    strategies: tuple[str, ...] = DEFAULT_STRATEGIES["replay"]
+    backlog_strategies: tuple[str, ...] = DEFAULT_STRATEGIES["backlog"]
     consumers: int = 4
     partitions: int = 18
     speed: float = 60_000.0
     duration: float = 60.0
     churn: tuple[Step, ...] = parse(DEFAULT_CHURN)
+    backlog: int = 12_000
     work_ms: float = 4.0
     warm_up_ms: float = 400.0
     session_timeout_ms: int = 6_000
@@ -55,6 +70,7 @@ class Settings:
             ("consumers", self.consumers, 1),
             ("partitions", self.partitions, 1),
             ("batch", self.batch, 1),
+            ("backlog", self.backlog, 1),
         ):
             if value < least:
                 raise OptionError(option, f"{value} is less than {least}")
@@ -65,10 +81,15 @@ class Settings:
             if not 0 <= cost < math.inf:
                 raise OptionError(option, f"{cost} is not a number of milliseconds from 0 on")
         self._check_poll()
-        if not self.strategies:
-            raise OptionError("strategy", "none given")
-        if len(set(self.strategies)) < len(self.strategies):
-            raise OptionError("strategy", f"given twice: {', '.join(self.strategies)}")
+        for strategies in (self.strategies, self.backlog_strategies):
+            if not strategies:
+                raise OptionError("strategy", "none given")
+            if len(set(strategies)) < len(strategies):
+                raise OptionError("strategy", f"given twice: {', '.join(strategies)}")
+        if "replay" in self.scenes:
+            self._check_churn()
+
+    def _check_churn(self) -> None:
         late = [step for step in self.churn if step.at >= self.duration]
         if late:
             raise OptionError("churn", f"{late[0]} is not within the replay of {self.duration:g} s")
@@ -84,6 +105,15 @@ class Settings:
                 else ("work_ms", f"{self.batch} records of {self.work_ms:g} ms")
             )
             raise OptionError(option, f"{what} do not fit between two polls, {MAX_POLL_MS / 1e3:g} s at most")
+
+    def strategies_of(self, scene: Scene) -> tuple[str, ...]:
+        """Return the wire names of the strategies that a scene compares."""
+        return self.strategies if scene == "replay" else self.backlog_strategies
+
+    @property
+    def backlog_timeout(self) -> float:
+        """Seconds to wait for the backlog: enough for a plan that leaves all the work to one member."""
+        return self.drain_timeout + self.backlog * self.work_ms / 1e3
 
     def acts(self) -> tuple[Act, ...]:
         """Return the churn with the member of each step named."""

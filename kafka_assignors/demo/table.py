@@ -1,28 +1,35 @@
-"""The result table: its rows, the same in the terminal and in the report; the terminal's table of them."""
+"""The result tables: their figures, for the terminal and for the report; the terminal's tables of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from rich import box
+from rich.console import Group
 from rich.table import Table
 
-from kafka_assignors.demo.results import Results, StrategyResult
+from kafka_assignors.demo.results import DrainResult, Results, StrategyResult
+
+ResultT = TypeVar("ResultT", StrategyResult, DrainResult)
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Row(Generic[ResultT]):
     """One figure of a run.
 
     Args:
         label: what it is.
         show: how it is written.
         meaning: one sentence that defines it.
+        brief: what it is where there is little room; empty, where it is left out there.
     """
 
     label: str
-    show: Callable[[StrategyResult], str]
+    show: Callable[[ResultT], str]
     meaning: str
+    brief: str = ""
 
 
 def seconds(value: float | None, digits: int = 2) -> str:
@@ -30,7 +37,7 @@ def seconds(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f} s"
 
 
-ROWS = (
+ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
         "records processed",
         lambda r: f"{r['processed']:,}",
@@ -78,13 +85,86 @@ ROWS = (
     ),
 )
 
+DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
+    Row(
+        "drain time",
+        lambda r: "unfinished" if r["fault"] else f"{r['drain']:.1f} s",
+        'From the word "go", which all members get at once, having joined and warmed up, until the last '
+        "record was processed for the first time.",
+        "drain",
+    ),
+    Row(
+        "lower bound",
+        lambda r: seconds(r["bound"], 1),
+        "What the least largest load takes one member, if a record costs it nothing but its work; no plan "
+        "and no client can be faster.",
+        "bound",
+    ),
+    Row(
+        "times the bound",
+        lambda r: "-" if r["ratio"] is None or r["fault"] else f"{r['ratio']:.2f}",
+        "Drain time over lower bound; 1.00 cannot be reached: polls, logs and commits take their time too.",
+        "times",
+    ),
+    Row(
+        "largest load",
+        lambda r: f"{r['largest_load']:,} (least {r['least_largest']:,})",
+        'Records of the member that had most at the word "go"; least: the mean, or the heaviest partition if '
+        "that is more.",
+        "largest load",
+    ),
+    Row(
+        "first idle after",
+        lambda r: seconds(r["first_idle"], 1),
+        "When the first member had nothing left to do.",
+    ),
+    Row("partitions moved", lambda r: f"{r['moved']:,}", 'Hand-overs after the word "go".', "moved"),
+    Row(
+        "rebalances",
+        lambda r: f"{r['rebalances']:,}",
+        'Generations of the group after the word "go".',
+        "rebalances",
+    ),
+    Row(
+        "lost",
+        lambda r: f"{r['lost']:,}",
+        "Records the broker took and nobody ever processed; must be 0.",
+        "lost",
+    ),
+    Row("duplicates", lambda r: f"{r['duplicates']:,}", "Times a record was processed again."),
+)
 
-def summary(results: Results) -> Table:
-    """Build the table: one row a figure, one column a strategy."""
+
+def summary(results: Results) -> Group:
+    """Build the tables of the scenes that ran."""
+    tables = []
+    if results["strategies"]:
+        tables.append(_replay(results))
+    if results["backlog"]:
+        tables.append(_backlog(results))
+    return Group(*tables)
+
+
+def _replay(results: Results) -> Table:
+    """One row a figure, one column a strategy."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
     table.add_column("")
     for one in results["strategies"]:
         table.add_column(one["strategy"], justify="right", style="bold")
     for row in ROWS:
         table.add_row(row.label, *(row.show(one) for one in results["strategies"]))
+    return table
+
+
+def _backlog(results: Results) -> Table:
+    """One row a strategy, one column a figure: there are more strategies."""
+    settings, first = results["settings"], results["backlog"][0]
+    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
+    table.title = f"a backlog of {first['produced']:,} records, {settings['consumers']} members"
+    table.add_column("", no_wrap=True)
+    rows = [row for row in DRAIN_ROWS if row.brief]
+    for row in rows:
+        table.add_column(row.brief, justify="right", style="bold", vertical="bottom")
+    for one in results["backlog"]:
+        table.add_row(one["strategy"], *(row.show(one).partition(" (")[0] for row in rows))
     return table

@@ -11,11 +11,12 @@ from typing import Literal
 
 from kafka_assignors.demo.churn import Act
 from kafka_assignors.demo.logs import Entry
+from kafka_assignors.demo.settings import Scene
 
 RATE_OVER_NS = 2_000_000_000  # records/s are the mean of the last 2 s
 HISTORY_NS = 250_000_000  # one point of the lag's history
 
-Phase = Literal["starting", "replaying", "draining", "done"]
+Phase = Literal["filling", "starting", "replaying", "draining", "done"]
 State = Literal["starting", "running", "left", "killed"]
 
 
@@ -32,17 +33,39 @@ class MemberView:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Everything the live view shows; times in seconds."""
+class RunView:
+    """What the members' logs do not tell of this moment; times in seconds.
 
+    Args:
+        scene: which.
+        strategy: its name.
+        number: of this run in its scene, from 1.
+        of: how many runs the scene has.
+        phase: what is going on.
+        elapsed: since the replay began, or the backlog was let go; before that, since the run began.
+        duration: how long the replay goes on, or the least time that draining the backlog takes.
+        to_send: records of the backlog; 0 in the replay.
+        acts: the churn.
+        acted: how many of its steps are done.
+    """
+
+    scene: Scene
     strategy: str
     number: int
     of: int
     phase: Phase
     elapsed: float
     duration: float
-    acts: tuple[Act, ...]
-    acted: int
+    to_send: int = 0
+    acts: tuple[Act, ...] = ()
+    acted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything the live view shows."""
+
+    run: RunView
     members: tuple[MemberView, ...]
     owners: tuple[str | None, ...]
     lag: tuple[int, ...]
@@ -78,7 +101,7 @@ class Watch:
         self._counting = False
         self.last_change = 0  # ns: the last time ownership changed, or a partition was opened
 
-    def replay_begins(self) -> None:
+    def count_moves(self) -> None:
         """Count moves from here on: the first assignment is none."""
         self._counting = True
 
@@ -136,35 +159,20 @@ class Watch:
         """Return the records sent and not yet processed."""
         return sum(max(sent - reached, 0) for sent, reached in zip(self._sent, self._reached, strict=True))
 
+    def heaviest(self) -> int:
+        """Return the records sent to the partition that has most."""
+        return max(self._sent)
+
     def next_offsets(self) -> dict[int, int]:
         """Return the offset after the last one sent, per partition."""
         return dict(enumerate(self._sent))
 
-    def snapshot(
-        self,
-        now: int,
-        *,
-        strategy: str,
-        number: int,
-        of: int,
-        phase: Phase,
-        elapsed: float,
-        duration: float,
-        acts: tuple[Act, ...],
-        acted: int,
-    ) -> Snapshot:
-        """Return the picture at ``now`` ns; what the logs do not tell is passed in."""
+    def snapshot(self, now: int, run: RunView) -> Snapshot:
+        """Return the picture at ``now`` ns."""
         if not self._history or now - self._history[-1][0] >= HISTORY_NS:
             self._history.append((now, self.lag()))
         return Snapshot(
-            strategy=strategy,
-            number=number,
-            of=of,
-            phase=phase,
-            elapsed=elapsed,
-            duration=duration,
-            acts=acts,
-            acted=acted,
+            run=run,
             members=tuple(
                 self._view(name, self._members[name], now) for name in sorted(self._members, key=_number)
             ),

@@ -13,12 +13,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailedError
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+)
 from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
@@ -28,6 +33,7 @@ from kafka_assignors.lag.fetch_errors import hopeless
 
 __all__ = ["Link"]
 
+_T = TypeVar("_T")
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, and with them the one that holds a password."""
 _IN_FLIGHT = 10_000
@@ -52,6 +58,7 @@ class Link:
         self._discreet = _Discreet()
         self._ended = threading.Event()
         self._with_sasl = str(client.get("security_protocol", "")).startswith("SASL")
+        self._admin: Any = None
         try:
             self._admin = KafkaAdminClient(
                 **client, max_in_flight_requests_per_connection=_IN_FLIGHT, kafka_client=self._make_client
@@ -86,6 +93,22 @@ class Link:
         except KafkaError as error:  # it took too long: because of what?
             raise self.manager.last_failure or error from error
 
+    def run(self, call: Callable[..., Awaitable[_T]], *args: Any, timeout_s: float) -> _T:
+        """Run a coroutine on the link's thread, and wait for what it returns.
+
+        Raises:
+            Exception: what it raises, or that it takes too long.
+        """
+        done = threading.Event()
+        future = self.manager.call_soon(call, *args)
+        future.add_both(lambda _: done.set())
+        if not done.wait(timeout_s):
+            raise self.trouble or KafkaTimeoutError("no answer")
+        if future.exception is not None:
+            raise future.exception
+        value: _T = future.value
+        return value
+
     @property
     def trouble(self) -> Exception | None:
         """Why there is no connection yet, as far as that is known."""
@@ -116,7 +139,8 @@ class Link:
     def end(self) -> None:
         """The thread is about to end: close everything."""
         # If it crashed, it is not halted yet, and closing it would wait for this very thread.
-        for close in (self._loop.halt, self.manager.close, self._loop.close, lambda: self._admin.close()):
+        closing = [self._loop.halt, self.manager.close, self._loop.close]
+        for close in closing if self._admin is None else [*closing, self._admin.close]:
             with suppress(Exception):  # of a loop that crashed; the next in turn has to be closed, too
                 close()
         for name in _WITH_REQUESTS:

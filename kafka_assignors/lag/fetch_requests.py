@@ -74,18 +74,20 @@ def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
     return node
 
 
-def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition], version: int) -> Any:
-    """Ask for a group's commits; ``version`` is the highest the broker knows."""
-    kind = OffsetFetchRequest
-    by_topic = _by_topic(partitions).items()
+def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | None, version: int) -> Any:
+    """Ask for a group's commits, all there are if partitions is None.
+
+    ``version`` is the highest the broker knows.
+    """
+    kind, group = OffsetFetchRequest, OffsetFetchRequest.OffsetFetchRequestGroup
+    one = kind.OffsetFetchRequestTopic if version < _GROUPS else group.OffsetFetchRequestTopics
+    topics = None
+    if partitions is not None:
+        topics = [
+            one(name=name, partition_indexes=numbers) for name, numbers in _by_topic(partitions).items()
+        ]
     if version < _GROUPS:
-        old = kind.OffsetFetchRequestTopic
-        topics = [old(name=name, partition_indexes=numbers) for name, numbers in by_topic]
         return kind(group_id=group_id, topics=topics, max_version=_GROUPS - 1)
-    group = kind.OffsetFetchRequestGroup
-    topics = [
-        group.OffsetFetchRequestTopics(name=name, partition_indexes=numbers) for name, numbers in by_topic
-    ]
     # Versions after this one want to know the topics' ids instead of their names.
     return kind(groups=[group(group_id=group_id, topics=topics)], min_version=_GROUPS, max_version=_GROUPS)
 

@@ -15,8 +15,11 @@ from kafka_assignors.plan.sticky import plan_fair
 
 __all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound"]
 
-_ROUNDS = 8
-"""Of pouring each topic's lag anew."""
+_ROUNDS, _MOST_CELLS = 8, 2**22
+"""So often each topic's lag is poured anew; fewer times, twice at least, where the matrix is large."""
+
+_MOST_FULL, _PARTS = 8, 16
+"""So many rounds of the heaviest partitions are looked at, and so many parts of the next one."""
 
 _MOST_KINDS = 16
 """With more different sets of subscribers they are not looked at one by one."""
@@ -31,7 +34,7 @@ def load_lower_bound(group: Group) -> int:
     return int(plan_fair(group).loads.max(initial=0))
 
 
-def lag_lower_bound(group: Group) -> int:
+def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     """No valid plan's largest load is smaller, a load being the lag (records) of a member's partitions.
 
     Proven, not exact: the largest of
@@ -40,12 +43,24 @@ def lag_lower_bound(group: Group) -> int:
     - for topics that only some subscribe to: their lag divided by how many those are, rounded up.  The set of
       topics for which this is most is found as a flow of lag, as if partitions could be divided;
     - of a set of topics with m subscribers the k m + 1 heaviest partitions: somebody has k + 1 of them, which
-      weigh at least what the k + 1 lightest of them do.
+      weigh at least what the k + 1 lightest of them do; and likewise of the k m + r heaviest, of which some e
+      members, at most r, have e k + r.
+
+    With ``fair`` it is the bound of the plans whose counts are as even as can be (a ``max_partition_skew`` of
+    1): who has some heavy partitions then has others besides, which weigh what the lightest do at least.
 
     Lag that nobody knows counts as ``Group.lag`` guesses it.  Cost: a sort, and with unequal subscriptions a
     few passes over the matrix of topics and members.
     """
-    return LagBound(group).of_plans(np.zeros(len(group.members), np.int64))
+    fewest = np.zeros(len(group.members), np.int64)
+    if fair:
+        # In two equally fair plans one member's counts differ by one at most.
+        fewest = np.maximum(plan_fair(group).loads - 1, fewest)
+        read = group.subscribed.any(axis=1) & (group.counts > 0)
+        players = group.subscribed[read].any(axis=0)
+        if group.subscribed[np.ix_(read, players)].all():
+            fewest[players] = int(group.counts[read].sum()) // max(int(players.sum()), 1)
+    return LagBound(group).of_plans(fewest)
 
 
 class LagBound:
@@ -71,7 +86,9 @@ class LagBound:
         topics = np.flatnonzero(self._read)
         if not len(topics):
             return 0
-        heaviest = np.maximum.reduceat(group.lag, group.firsts[topics])
+        # What nobody reads lies between the topics that somebody does.
+        lag = np.where(self._read[group.topic_of], group.lag, 0)
+        heaviest = np.maximum.reduceat(lag, group.firsts[topics])
         others = np.where(group.subscribed[topics], fewest, group.size).min(axis=1) - 1
         best = int((heaviest + self._lightest[np.clip(others, 0, len(self._lightest) - 2)]).max())
         for some in self._sets():
@@ -110,8 +127,29 @@ class LagBound:
         rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after which there is still one left
         heavier = np.append(0, np.cumsum(lag))
         shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
-        others = np.clip(int(fewest[subscribers].min()) - rounds - 1, 0, len(self._lightest) - 1)
-        return max(bound, int((shared + self._lightest[others]).max(initial=0)))
+        least = int(fewest[subscribers].min())
+        others = np.clip(least - rounds - 1, 0, len(self._lightest) - 1)
+        bound = max(bound, int((shared + self._lightest[others]).max(initial=0)))
+        for full in rounds[:_MOST_FULL].tolist():
+            left = min(len(lag) - full * members, members)
+            for more in sorted({-(-left * part // _PARTS) for part in range(1, _PARTS + 1)}):
+                bound = max(bound, self._crowded(heavier, (members, full, more), least))
+        return bound
+
+    def _crowded(self, heavier: Vector, shape: tuple[int, int, int], least: int) -> int:
+        """The bound by the ``full`` times ``members`` plus ``more`` heaviest partitions: somebody has more.
+
+        Some e members have more than ``full`` of them: e times ``full`` plus ``more`` at least, as the others
+        have no more than ``full`` each.  Those weigh what as many of the lightest of them do, and with what
+        else these members have as many partitions as they must; one of the e has its e-th part or more.
+        """
+        members, full, more = shape
+        crowded = np.arange(1, more + 1)
+        theirs = crowded * full + more
+        last = full * members + more
+        others = np.clip(crowded * least - theirs, 0, len(self._lightest) - 1)
+        total = heavier[last] - heavier[last - theirs] + self._lightest[others]
+        return int((-(-total // crowded)).min())
 
 
 def _most_crowded(group: Group, read: Mask) -> Mask:
@@ -147,7 +185,7 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
     subscribers = [np.flatnonzero(row) for row in subscribed]
     loads = np.zeros(subscribed.shape[1])
     given = [np.zeros(len(members)) for members in subscribers]
-    for _ in range(_ROUNDS):
+    for _ in range(min(max(_MOST_CELLS // max(subscribed.size, 1), 2), _ROUNDS)):
         for topic, members in enumerate(subscribers):
             others = loads[members] - given[topic]
             ascending = np.sort(others)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.assignment import Assignment, Owners
 from kafka_assignors.plan.bound import LagBound
 from kafka_assignors.plan.calm import calm_owners
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.counts import CountRule
 from kafka_assignors.plan.descent import Budget
+from kafka_assignors.plan.lag_aware import plan_lag_aware
 from kafka_assignors.plan.lightest import lightest
 from kafka_assignors.plan.model import NOBODY, Group
 from kafka_assignors.plan.saving import with_few_moves
@@ -38,6 +41,9 @@ def plan_cooperative_lag_aware(
         min_improvement: beyond what counts and partitions without an owner force, nothing moves unless the
             largest load falls by at least this part of it, from 0 to below 1.
 
+    Ties go by seniority, topic and partition; planning again with the same lag changes nothing.  Racks have
+    no say while there is lag.  How near to the best that comes, and how long it takes: docs/benchmarks.md.
+
     Returns:
         The plan.  With no lag known, or none at all, nothing moves but what the counts ask for: with a skew
         of 1 it is ``plan_sticky``'s.
@@ -49,7 +55,8 @@ def plan_cooperative_lag_aware(
         raise ProblemError(f"max_partition_skew is {max_partition_skew}, must be 1 or more, or None")
     if not 0 <= min_improvement < 1:
         raise ProblemError(f"min_improvement is {min_improvement}, must be from 0 to below 1")
-    if group.lag.any():
+    read = np.any(group.subscribed, axis=1)
+    if np.where(read[group.topic_of], group.lag, 0).any():
         group = replace(group, racks={})
     elif max_partition_skew == 1:
         return plan_sticky(group, claims)
@@ -60,13 +67,15 @@ def plan_cooperative_lag_aware(
     bounds = LagBound(group)
     owners = calm_owners(group, claims, field, rule, bounds=bounds, budget=Budget(work))
     movable = bool((claims.owner[field.dealt] == NOBODY).all())
+    greedy: Owners | None = None
     while True:
         load = int(field.loads(owners).max(initial=0))
         wanted = int(load * (1 - improvement))
         bound = bounds.of_plans(rule.fewest(field, owners), None if movable else wanted)
         if load <= bound or (bound > wanted and not movable):
             return Assignment(group, owners)
-        found = lightest(group, field, rule, owners, bound=bound, budget=Budget(work))
+        greedy = plan_lag_aware(group).owners if greedy is None else greedy
+        found = lightest(field, rule, owners, greedy=greedy, bound=bound, budget=Budget(work))
         if movable:
             wanted = load - 1
         if found.load > wanted or load <= found.enough:

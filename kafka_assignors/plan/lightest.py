@@ -10,8 +10,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.counts import CountRule
 from kafka_assignors.plan.descent import Budget, descend
 from kafka_assignors.plan.exact import least
-from kafka_assignors.plan.lag_aware import plan_lag_aware
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.redeal import redeal
 from kafka_assignors.plan.standing import Exchange, Field, Standing
 
@@ -38,15 +37,22 @@ class Lightest(NamedTuple):
 
 
 def lightest(
-    group: Group, field: Field, rule: CountRule, owners: Owners, *, bound: int, budget: Budget
+    field: Field, rule: CountRule, owners: Owners, *, greedy: Owners, bound: int, budget: Budget
 ) -> Lightest:
-    """Look for the smallest largest load, by several ways.  Depends on nothing but the plan it starts from.
+    """Look for the smallest largest load, in several ways.  Depends on nothing but its arguments.
 
-    Exchanges from the plan there is; if that does not come near the bound, all partitions dealt anew by lag,
-    and KIP-169's plan if it keeps the rule, each with exchanges after it; small groups are searched through.
+    Exchanges from the plan there is.  If they do not come near the bound: all partitions dealt anew by lag,
+    and the greedy plan if it keeps the rule, each with exchanges after it; small groups are searched through.
+
+    Args:
+        field: what there is.
+        rule: of counts.
+        owners: the plan there is; it keeps the rule.
+        greedy: KIP-169's plan: if it keeps the rule, what is found is no worse.
+        bound: what no plan is below, records.
+        budget: for all exchanges together.
     """
     goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
-    greedy = plan_lag_aware(group).owners
     limit = None
     if rule.allows(field, greedy, owners):
         limit = int(field.loads(greedy).max(initial=0))
@@ -77,5 +83,5 @@ def lightest(
         )
         if found is not None:
             best, load = found, int(field.loads(found).max())
-    enough = max(load, goal) if load <= goal else load + load // TOLERANCE
+    enough = goal if load <= goal else load + load // TOLERANCE
     return Lightest(load, enough if limit is None else min(enough, limit), exchanges, best)

@@ -1,4 +1,4 @@
-"""A small demo for real, run once for the tests of its numbers and of its report."""
+"""A small demo for real, both scenes, run once for the tests of its numbers and of its report."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from typing import NamedTuple
 import pytest
 
 from kafka_assignors.demo.results import Results
+from kafka_assignors.demo.settings import DEFAULT_STRATEGIES
 
 STRATEGIES = ("range", "cooperative-sticky")
+DRAINING = DEFAULT_STRATEGIES["backlog"]
+BACKLOG = 1_500
 PARTITIONS = 12
 MEMBERS = ["m1", "m2", "m3", "m4"]
 
 #: The kill comes early enough for its rebalance, 6 s later, to fall into the replay.
 SMALL = (
     f"--consumers 3 --partitions {PARTITIONS} --speed 40000 --duration 14 --churn join@1,leave@5,kill@7.5 "
-    "--work-ms 3 --warm-up-ms 100"
+    f"--work-ms 3 --warm-up-ms 100 --backlog {BACKLOG}"
 ).split()
 
 
@@ -50,7 +53,7 @@ def small_demo(bootstrap: str, folders: pytest.TempPathFactory) -> Demo:
             command(out, "--bootstrap", bootstrap, "--output", "json", *SMALL),
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=300,
             check=False,
         )
         assert ended.returncode == 0, ended.stderr

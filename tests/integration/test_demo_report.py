@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from PIL import Image
 
-from tests.integration.small_demo import MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo
+from tests.integration.small_demo import DRAINING, MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BROWSER_VARIABLE = "KAFKA_ASSIGNORS_CHROMIUM"
@@ -31,7 +33,7 @@ QUIET = [
     "--hide-scrollbars",
     "--virtual-time-budget=20000",
 ]
-WIDTH, HEIGHT = 1400, 3400
+WIDTH, HEIGHT = 1400, 6200
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +106,17 @@ def browse(page: Path, *arguments: str) -> str:
 
 WATCH_ERRORS = "<script>window.failures = []; onerror = message => failures.push(String(message));</script>"
 TELL = """<script>addEventListener('load', () => setTimeout(() => {
-  const boxes = {};
+  const boxes = {}, labels = [];
   for (const plot of document.querySelectorAll('.plot')) {
     const box = plot.getBoundingClientRect();
     boxes[plot.id] = [box.left, box.top, box.right, box.bottom].map(Math.round);
+    for (const label of plot.querySelectorAll('.annotation-text')) {
+      const its = label.getBoundingClientRect();
+      labels.push([plot.id, its.left, its.top, its.right, its.bottom]);
+    }
   }
   const width = document.documentElement.scrollWidth;
-  document.body.dataset.layout = JSON.stringify({failures, boxes, width});
+  document.body.dataset.layout = JSON.stringify({failures, boxes, labels, width});
 }, 3000));</script>"""
 
 
@@ -122,6 +128,13 @@ class Look(NamedTuple):
     boxes: dict[str, list[int]]
     width: int
     picture: Path
+    labels: list[tuple[str, float, float, float, float]]
+
+    def labels_in_pairs(self) -> Iterator[tuple[str, Sequence[float], Sequence[float]]]:
+        """Yield each two labels of one plot as left, top, right and bottom."""
+        for (plot, *one), (of_plot, *other) in itertools.combinations(self.labels, 2):
+            if plot == of_plot:
+                yield plot, one, other
 
 
 @pytest.fixture(scope="module")
@@ -142,12 +155,14 @@ def look(demo: Demo) -> Look:
     found = re.search(r'data-layout="([^"]*)"', dom)
     assert found is not None
     layout = json.loads(found.group(1).replace("&quot;", '"'))
-    return Look(page, layout["failures"], layout["boxes"], layout["width"], picture)
+    return Look(page, layout["failures"], layout["boxes"], layout["width"], picture, layout["labels"])
 
 
 def test_the_report_draws_without_an_error(look: Look) -> None:
     assert look.failures == []
-    assert set(look.page.texts) == {"ownership-0", "lag-0", "ownership-1", "lag-1", "pauses", "moves"}
+    replay = {"ownership-0", "lag-0", "ownership-1", "lag-1", "pauses", "moves"}
+    backlog = {"drain-times", "largest-lag", "loads", *(f"backlog-lag-{i}" for i in range(len(DRAINING)))}
+    assert set(look.page.texts) == replay | backlog
     assert look.width <= WIDTH
 
 
@@ -175,6 +190,29 @@ def test_axes_legends_and_churn_are_labelled(look: Look) -> None:
     for plot, axis in (("pauses", "pause of a partition (s)"), ("moves", "partitions moved so far")):
         for text in (axis, *STRATEGIES, *churn):
             assert text in look.page.texts[plot]
+
+
+def test_the_backlogs_figures_name_strategies_members_and_the_bound(demo: Demo, look: Look) -> None:
+    bound = f"lower bound {demo.results['backlog'][0]['bound']:.1f} s"
+    texts, bars = look.page.texts, look.page.bars
+    for text in ("drain time (s)", bound, *DRAINING):
+        assert text in texts["drain-times"]
+    for text in ("largest lag of a member (records)", "lower bound", bound, *DRAINING):
+        assert text in texts["largest-lag"]
+    for text in ("load at the start (records)", "m1", "m2", "m3", *DRAINING):
+        assert text in texts["loads"]
+    assert bars["drain-times"] == [len(DRAINING)]
+    assert bars["loads"] == [len(DRAINING)] * 3
+    for place in range(len(DRAINING)):
+        for text in ("lag (records)", "total", "m1", "m2", "m3", bound):
+            assert text in texts[f"backlog-lag-{place}"]
+
+
+def test_labels_of_the_churn_do_not_overlap(look: Look) -> None:
+    assert len(look.labels) >= 15  # of three steps in five figures
+    for plot, one, other in look.labels_in_pairs():
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        assert apart, (plot, one, other)
 
 
 def test_the_picture_shows_colours_in_every_plot(look: Look) -> None:

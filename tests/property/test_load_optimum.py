@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -22,14 +23,14 @@ GROUPS, BATCH = 120, 20
 
 
 def any_group(rng: Random) -> Group:
-    """Heavy-tailed, bimodal or uniform lags; equal and unequal subscriptions; owned as a sticky plan has it."""
+    """Heavy-tailed, bimodal or uniform lags; equal and unequal subscriptions; owned as ``sticky`` deals."""
     topics = {f"t{i}": rng.randint(1, 6) for i in range(rng.randint(1, 4))}
     density = rng.choice((1, 1, 0.7, 0.4))
     members = tuple(
         Member(f"m{i}", frozenset(t for t in topics if rng.random() < density))
         for i in range(rng.randint(2, 5))
     )
-    lag = rng.choice(
+    lag: Callable[[], int] = rng.choice(
         (
             lambda: int(100 * rng.paretovariate(1.1)) % 10**6,
             lambda: int(rng.lognormvariate(6, 1.5)) % 10**6,

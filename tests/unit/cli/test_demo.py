@@ -46,6 +46,8 @@ def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
         (("--bootstrap", "h:1,:2"), "':2' is not HOST:PORT"),
         (("--bootstrap", ""), "'' is not HOST:PORT"),
         (("--backend", "podman"), "--backend"),
+        (("--scene", "drain"), "'drain' is not one of 'replay', 'backlog', 'both'"),
+        (("--backlog", "0"), "--backlog"),
         (("--work-ms", "nan"), "work_ms"),
         (("--warm-up-ms", "9000"), "do not fit between two polls"),
     ],
@@ -60,6 +62,9 @@ def test_help_shows_the_defaults() -> None:
     result = call("--help")
     assert result.exit_code == 0
     assert "join@12,leave@26,kill@40" in result.output
+    flat = " ".join(result.output.split())
+    assert "[default of the replay: range, cooperative-sticky]" in flat
+    assert "[default of the backlog: range, roundrobin, cooperative-sticky, lag-aware," in flat
 
 
 @pytest.fixture
@@ -86,7 +91,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     ) -> dict[str, Any]:
         seen.update(settings=settings, bootstrap=bootstrap, folder=folder)
         one = {"strategy": "range", "produced": 10, "processed": 10, "lost": seen["lost"], "owned_at_end": 18}
-        return {"settings": {"partitions": 18}, "strategies": [one | counts | times]}
+        return {"settings": {"partitions": 18}, "strategies": [one | counts | times], "backlog": []}
 
     monkeypatch.setattr(cli_demo, "compare", compare)
     return seen
@@ -111,6 +116,24 @@ def test_options_reach_the_demo(asked: dict[str, Any], tmp_path: Path) -> None:
     assert (settings.strategies, settings.consumers, settings.work_ms) == (("sticky",), 2, 1.0)
     assert (asked["bootstrap"], asked["folder"]) == ("h:1", tmp_path)
     assert f"report: {tmp_path / 'report.html'}" in result.stdout
+
+
+def test_a_strategy_that_is_named_runs_in_every_scene(asked: dict[str, Any], tmp_path: Path) -> None:
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path), "--strategy", "sticky").exit_code == 0
+    settings = asked["settings"]
+    assert settings.scenes == ("replay", "backlog")
+    assert settings.strategies_of("replay") == settings.strategies_of("backlog") == ("sticky",)
+
+
+def test_without_a_name_each_scene_has_its_own_strategies(asked: dict[str, Any], tmp_path: Path) -> None:
+    assert (
+        call("--bootstrap", "h:1", "--out", str(tmp_path), "--scene", "backlog", "--backlog", "7").exit_code
+        == 0
+    )
+    settings = asked["settings"]
+    assert (settings.scenes, settings.backlog) == (("backlog",), 7)
+    assert settings.strategies == Settings().strategies
+    assert settings.backlog_strategies == Settings().backlog_strategies
 
 
 def test_json_is_all_that_stdout_gets(asked: dict[str, Any], tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from kafka_assignors import cli
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.cli import plan as cli_plan
 from kafka_assignors.cli.live_group import LiveGroup
-from kafka_assignors.cli.plan_view import CHANGES, MEMBERS, short_names
+from kafka_assignors.cli.plan_view import CHANGES, MEMBERS
+from kafka_assignors.cli.tables import short_names
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.plan import Group
 from tests.builders import member

@@ -25,6 +25,38 @@ def opened(began: float, ended: float, partition: int) -> Entry:
     return Entry(round(ended * S), "opened", (partition,), began=round(began * S))
 
 
+def uneven_backlog() -> RunLogs:
+    """Two members with a backlog of 30, 10 and 10 records; who has the heaviest partition has another, too.
+
+    All is sent at 1 s, the members are told to go at 10 s.  At 13 s partition 1 goes from m1 to m2.
+    """
+    driver = [
+        sent(1, 0, 0, 29),
+        sent(1, 1, 0, 9),
+        sent(1, 2, 0, 9),
+        at(2, "sent_all"),
+        at(10, "go"),
+        at(17, "end"),
+    ]
+    first = [
+        at(5, "assigned", 0, 1),
+        at(5, "joined", 0, 1, generation=1),
+        done(10, 12, 0, 0, 19),
+        at(13, "revoked", 1),
+        at(13, "joined", 0, generation=2),
+        done(13, 15, 0, 20, 29),
+    ]
+    second = [
+        at(5, "assigned", 2),
+        at(5, "joined", 2, generation=1),
+        done(10, 11, 2, 0, 9),
+        at(13, "assigned", 1),
+        at(13, "joined", 1, 2, generation=2),
+        done(13, 16, 1, 0, 9),
+    ]
+    return RunLogs(partitions=3, consumers=2, driver=driver, members={"m1": first, "m2": second})
+
+
 def eager_join() -> RunLogs:
     """Two partitions, one member; a second joins 3 s into the replay, eagerly, and gains partition 1.
 

@@ -93,6 +93,13 @@ def test_a_replay_flushes_at_its_end_and_knows_how_late_it_was(sender: FakeSende
     assert one.latest >= 0.5
 
 
+def test_a_backlog_that_is_stopped_is_not_sent_to_its_end(sender: FakeSender, tmp_path: Path) -> None:
+    one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
+    one._halt.set()
+    one.run()
+    assert sender.asked == ["close"]
+
+
 def test_a_replay_that_is_stopped_does_not_wait_for_acknowledgements(
     sender: FakeSender, tmp_path: Path
 ) -> None:

@@ -14,10 +14,11 @@ from kafka_assignors.demo.live import PlainView
 from kafka_assignors.demo.measure import RunLogs
 from kafka_assignors.demo.results import Results
 from kafka_assignors.demo.settings import Settings
+from kafka_assignors.demo.stage import Place
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
-from tests.unit.demo.story import at, eager_join
+from tests.unit.demo.story import at, eager_join, uneven_backlog
 
-SETTINGS = Settings(partitions=2, consumers=1, churn=())
+SETTINGS = Settings(scenes=("replay",), partitions=2, consumers=1, churn=())
 
 
 def unfinished() -> RunLogs:
@@ -32,20 +33,24 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, RunLogs]:
     """Logs by strategy; a run of one that is not there fails."""
     found: dict[str, RunLogs] = {}
 
-    def run(strategy: str, *_: object) -> RunLogs:
-        if strategy not in found:
+    def run(_settings: Settings, _flights: object, place: Place, *_: object) -> RunLogs:
+        assert place.folder.is_dir()
+        name = place.strategy if place.scene == "replay" else f"{place.strategy}, backlog"
+        if name not in found:
             raise BrokerError("nobody answers")
-        return found[strategy]
+        return found[name]
 
     monkeypatch.setattr(demo_compare, "run", run)
     monkeypatch.setattr(demo_compare, "read_flights", lambda *_: [])
-    monkeypatch.setattr(demo_compare, "render", lambda results: f"{len(results['strategies'])} drawn")
+    monkeypatch.setattr(
+        demo_compare, "render", lambda results: f"{len(results['strategies'] + results['backlog'])} drawn"
+    )
     return found
 
 
-def call(folder: Path) -> Results:
+def call(folder: Path, settings: Settings = SETTINGS) -> Results:
     with (folder / "progress").open("w") as stream:
-        return compare(SETTINGS, "h:1", folder, PlainView(stream), lambda: None)
+        return compare(settings, "h:1", folder, PlainView(stream), lambda: None)
 
 
 def test_what_was_measured_before_a_failure_is_kept(runs: dict[str, RunLogs], tmp_path: Path) -> None:
@@ -77,6 +82,35 @@ def test_a_partition_nobody_owns_at_the_end_is_a_fault(runs: dict[str, RunLogs],
         logs, members={"m1": logs.members["m1"], "m2": stranded}
     )
     assert faults(call(tmp_path))[0] == "range: 1 partitions without an owner at the end"
+
+
+def test_both_scenes_are_measured_and_their_faults_told_apart(
+    runs: dict[str, RunLogs], tmp_path: Path
+) -> None:
+    logs = uneven_backlog()
+    driver = [*logs.driver[:-1], at(14, "end", note="not drained within 4 s")]
+    runs["range"], runs["range, backlog"] = eager_join(), dataclasses.replace(logs, driver=driver)
+    settings = Settings(
+        partitions=2, consumers=2, churn=(), strategies=("range",), backlog_strategies=("range",)
+    )
+    results = call(tmp_path, settings)
+    assert [one["strategy"] for one in results["strategies"]] == ["range"]
+    assert [one["strategy"] for one in results["backlog"]] == ["range"]
+    assert results["settings"]["scenes"] == ["replay", "backlog"]
+    assert faults(results)[:2] == [
+        "range, backlog: not drained within 4 s",
+        "range, backlog: 20 of 50 records not processed",
+    ]
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+    assert (tmp_path / "report.html").read_text() == "2 drawn"
+
+
+def test_only_the_scene_that_was_asked_for_runs(runs: dict[str, RunLogs], tmp_path: Path) -> None:
+    runs["range, backlog"] = uneven_backlog()
+    settings = Settings(scenes=("backlog",), partitions=3, consumers=2, backlog_strategies=("range",))
+    results = call(tmp_path, settings)
+    assert (len(results["strategies"]), len(results["backlog"])) == (0, 1)
+    assert faults(results) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")

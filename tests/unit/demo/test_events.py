@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo.events import Flight, find_archive, parse_flights, read_flights, schedule
+from kafka_assignors.demo.events import Flight, backlog, find_archive, parse_flights, read_flights, schedule
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 
 CSV = """\
@@ -31,6 +31,21 @@ def test_flights_are_ordered_by_departure_and_keyed_by_destination() -> None:
 
 def test_only_the_asked_span_is_kept() -> None:
     assert len(parse_flights(io.StringIO(CSV), span=11 * 60)) == 2
+
+
+def test_more_than_the_asked_span_is_kept_if_that_many_are_wanted() -> None:
+    keys = [flight.key for flight in parse_flights(io.StringIO(CSV), span=0, at_least=2)]
+    assert keys == [b"IAH", b"MIA"]
+    assert len(parse_flights(io.StringIO(CSV), span=0, at_least=99)) == 3
+    assert len(parse_flights(io.StringIO(CSV), span=11 * 60, at_least=1)) == 2
+    assert parse_flights(io.StringIO(CSV.splitlines()[0]), span=0, at_least=1) == []
+
+
+def test_a_backlog_is_due_at_once_and_begins_again_after_the_last_flight() -> None:
+    flights = parse_flights(io.StringIO(CSV))
+    due = list(backlog(flights, 5))
+    assert {time for time, _ in due} == {0.0}
+    assert [flight for _, flight in due] == [*flights, *flights[:2]]
 
 
 def test_the_real_file_is_read_without_pandas() -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import pytest
 from rich.console import Console
 
-from kafka_assignors.demo.live import LiveView, PlainView, band, chart, dashboard
+from kafka_assignors.demo.live import LiveView, PlainView, band, chart, completed, dashboard
+from kafka_assignors.demo.watch import Phase, RunView
+from tests.unit.demo.story import S
 from tests.unit.demo.test_watch import busy, snapshot
 
 
@@ -19,7 +22,7 @@ def test_the_dashboard_fills_the_screen_and_no_more(width: int, height: int) -> 
     whole = "\n".join(text)
     for part in (
         "range",
-        "strategy 1 of 2",
+        "the replay, strategy 1 of 2",
         "✓ join m2",
         "▶ kill m1 in 1 s",
         "drain",
@@ -69,3 +72,46 @@ def test_the_plain_view_prints_steps_at_once_and_pictures_seldom(monkeypatch: py
         "join m2",
         "range: replaying 4 s, 2 members, 7 of 15 records, lag 8, 1 moved",
     ]
+
+
+def backlog_at(phase: Phase) -> RunView:
+    return RunView("backlog", "cooperative-lag-aware", 2, 5, phase, elapsed=4, duration=12.4, to_send=30)
+
+
+@pytest.mark.parametrize(
+    ("phase", "line", "clock", "part"),
+    [
+        ("filling", "▶ fill   · members join   · drain", "filling  4 s ", 15 / 30),
+        ("starting", "✓ fill   ▶ members join   · drain", "starting  4 s ", 7 / 30),
+        ("draining", "✓ fill   ✓ members join   ▶ drain", "draining  4 s, at least 12 s", 7 / 30),
+        ("done", "✓ fill   ✓ members join   ✓ drain", "done  4 s ", 7 / 30),
+    ],
+)
+def test_the_backlog_is_filled_then_joined_then_drained(
+    phase: Phase, line: str, clock: str, part: float
+) -> None:
+    console = Console(width=80, height=24, file=io.StringIO(), force_terminal=True, color_system=None)
+    picture = busy().snapshot(4 * S, backlog_at(phase))
+    lines = console.render_lines(dashboard(picture, "go", 80, 24), pad=False)
+    whole = "\n".join("".join(segment.text for segment in one) for one in lines)
+    for text in ("the backlog, strategy 2 of 5", "cooperative-lag-aware", line, clock):
+        assert text in whole
+    assert completed(picture) == pytest.approx(part)
+
+
+def test_a_replay_is_done_when_its_time_is_over() -> None:
+    picture = snapshot(busy())
+    assert completed(picture) == 0.4
+    late = dataclasses.replace(picture.run, elapsed=99)
+    assert completed(dataclasses.replace(picture, run=late)) == 1.0
+    starting = dataclasses.replace(picture.run, phase="starting")
+    assert completed(dataclasses.replace(picture, run=starting)) == 0.0
+
+
+def test_a_line_of_the_plain_view_says_how_far_the_backlog_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter((100.0, 106.0, 106.0))
+    monkeypatch.setattr("kafka_assignors.demo.live.time.monotonic", lambda: next(times))
+    out = io.StringIO()
+    with PlainView(out) as view:
+        view.update(busy().snapshot(4 * S, backlog_at("filling")))
+    assert out.getvalue() == "cooperative-lag-aware: filling 4 s, 15 of 30 records\n"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +24,9 @@ class Record(NamedTuple):
 class FakeConsumer:
     """Plays a script of polls; each is what happens in it."""
 
-    def __init__(self, *, report: Callable[..., None], **_: Any) -> None:
+    def __init__(self, *, report: Callable[..., None], held: bool, **_: Any) -> None:
         self.report = report
+        self.held = held
         self.said: list[str] = []
         self.now = -1
         self.fresh: list[int] = []
@@ -71,6 +73,9 @@ class FakeConsumer:
     def commit(self) -> str:
         self.said.append("commit")
         return self.refuse
+
+    def release(self) -> None:
+        self.said.append("released")
 
     def close(self) -> None:
         self.said.append("close")
@@ -151,3 +156,18 @@ def test_a_refused_commit_is_tried_again_until_it_is_taken_though_no_record_come
     one.run(fake.leave)
     assert fake.said == ["done 10", "done 11", "commit", "commit", "close"]
     assert refusals(tmp_path) == ["RebalanceInProgressError"]
+
+
+def test_a_member_that_is_held_lets_records_come_on_the_word(
+    consumer: list[FakeConsumer], tmp_path: Path
+) -> None:
+    held = dataclasses.replace(config(tmp_path), held=True)
+    one = Member(held, LogWriter(tmp_path / "m1.jsonl"))
+    assert consumer[0].held
+    go = threading.Event()
+    waiting = threading.Thread(target=one.begin_on, args=(go,))
+    waiting.start()
+    assert consumer[0].said == []
+    go.set()
+    waiting.join()
+    assert consumer[0].said == ["released"]

@@ -4,37 +4,50 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import io
 import itertools
 import json
 import re
+from html import escape
+from typing import Literal
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
+from kafka_assignors.demo.drain import measure_drain
 from kafka_assignors.demo.measure import measure
 from kafka_assignors.demo.palette import MEMBERS, STRATEGIES, member_colour, strategy_colour
-from kafka_assignors.demo.report import figures, page, render
+from kafka_assignors.demo.report import page, render
+from kafka_assignors.demo.report import replay_figures as figures
+from kafka_assignors.demo.report.drawing import Figure
 from kafka_assignors.demo.results import VERSION, Results
-from kafka_assignors.demo.table import ROWS, summary
+from kafka_assignors.demo.table import DRAIN_ROWS, ROWS, summary
 from kafka_assignors.errors import MissingExtraError
-from tests.unit.demo.story import eager_join
+from tests.unit.demo.story import eager_join, uneven_backlog
 
 
 @pytest.fixture
 def results() -> Results:
-    """Two strategies, the second with another name only."""
+    """Two strategies in each scene, the second with another name only."""
     one = measure("range", eager_join())
     other = copy.deepcopy(one)
     other["strategy"] = "cooperative-sticky"
+    drain = measure_drain("range", uneven_backlog(), work_ms=100)
+    other_drain = copy.deepcopy(drain)
+    other_drain["strategy"] = "cooperative-lag-aware"
     return {
         "version": VERSION,
         "started": "2026-01-02T03:04:05+00:00",
         "dataset": "by hand",
         "settings": {
+            "scenes": ["replay", "backlog"],
             "consumers": 1,
             "partitions": 2,
             "speed": 60_000,
             "duration": 5,
             "churn": "join@3",
+            "backlog": 50,
             "work_ms": 4,
             "warm_up_ms": 400,
             "session_timeout_ms": 6000,
@@ -42,6 +55,7 @@ def results() -> Results:
             "batch": 25,
         },
         "strategies": [one, other],
+        "backlog": [drain, other_drain],
     }
 
 
@@ -50,16 +64,17 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "plotly_js", lambda: "/* plotly */")
 
 
-def drawn(text: str) -> dict[str, figures.Figure]:
+def drawn(text: str) -> dict[str, Figure]:
     found = re.search(r"const figures = (.*?);\nconst config", text, re.DOTALL)
     assert found is not None
-    read: dict[str, figures.Figure] = json.loads(found.group(1))
+    read: dict[str, Figure] = json.loads(found.group(1))
     return read
 
 
 def test_the_page_holds_every_figure_where_it_is_drawn(results: Results) -> None:
     text = render(results)
     wanted = ["ownership-0", "lag-0", "ownership-1", "lag-1", "pauses", "moves"]
+    wanted += ["drain-times", "largest-lag", "loads", "backlog-lag-0", "backlog-lag-1"]
     assert sorted(drawn(text)) == sorted(wanted)
     for name in wanted:
         assert f'id="{name}"' in text
@@ -67,10 +82,10 @@ def test_the_page_holds_every_figure_where_it_is_drawn(results: Results) -> None
 
 def test_the_table_has_every_row_with_its_meaning(results: Results) -> None:
     text = render(results)
-    for row in ROWS:
-        assert row.label in text
-        assert row.meaning in text
-        assert row.meaning.endswith(".")
+    for label, meaning in [(r.label, r.meaning) for r in ROWS] + [(r.label, r.meaning) for r in DRAIN_ROWS]:
+        assert label in text
+        assert escape(meaning) in text
+        assert meaning.endswith(".")
 
 
 def test_nothing_is_loaded_from_elsewhere(results: Results) -> None:
@@ -98,7 +113,9 @@ def test_the_band_shows_owners_gaps_warm_ups_and_waits(results: Results) -> None
 def test_strategies_share_their_axes(results: Results) -> None:
     results["strategies"][1]["end"] = 30.0
     results["strategies"][1]["peak_lag"] = 500
+    results["backlog"][1]["drain"] = 9.9
     drawings = drawn(render(results))
+    assert drawings["backlog-lag-0"]["layout"]["xaxis"] == drawings["backlog-lag-1"]["layout"]["xaxis"]
     for kind in ("ownership", "lag"):
         first, second = (drawings[f"{kind}-{place}"]["layout"] for place in (0, 1))
         assert first["xaxis"]["range"] == second["xaxis"]["range"] == [-1.0, 31.0]
@@ -106,9 +123,11 @@ def test_strategies_share_their_axes(results: Results) -> None:
 
 
 def test_every_axis_has_a_title_with_its_unit(results: Results) -> None:
+    of_strategies = {("drain-times", "yaxis"), ("loads", "xaxis")}
     for name, figure in drawn(render(results)).items():
-        titles = [figure["layout"][axis]["title"]["text"] for axis in ("xaxis", "yaxis")]
-        assert all(titles), name
+        for axis in ("xaxis", "yaxis"):
+            titled = bool(figure["layout"][axis].get("title", {}).get("text"))
+            assert titled == ((name, axis) not in of_strategies), name
 
 
 def test_one_strategy_without_churn_is_drawn_too(results: Results) -> None:
@@ -119,9 +138,56 @@ def test_one_strategy_without_churn_is_drawn_too(results: Results) -> None:
 
 
 def test_the_terminals_table_has_a_column_a_strategy(results: Results) -> None:
-    table = summary(results)
-    assert [str(column.header) for column in table.columns] == ["", "range", "cooperative-sticky"]
-    assert table.row_count == len(ROWS)
+    replay, backlog = summary(results).renderables
+    assert isinstance(replay, Table)
+    assert [str(column.header) for column in replay.columns] == ["", "range", "cooperative-sticky"]
+    assert replay.row_count == len(ROWS)
+    assert isinstance(backlog, Table)
+    assert [str(cell) for cell in backlog.columns[0].cells] == ["range", "cooperative-lag-aware"]
+
+
+def test_the_terminals_tables_fit_80_columns_and_cut_nothing(results: Results) -> None:
+    out = io.StringIO()
+    Console(file=out, width=80).print(summary(results))
+    assert "…" not in out.getvalue()
+    [line] = [line for line in out.getvalue().splitlines() if "cooperative-lag-aware" in line]
+    assert line.split() == ["cooperative-lag-aware", "6.0", "s", "3.0", "s", "2.00", "40", "1", "1", "0"]
+
+
+def test_a_backlog_that_was_not_drained_has_no_drain_time(results: Results) -> None:
+    results["backlog"][0]["fault"] = "not drained within 4 s"
+    out = io.StringIO()
+    Console(file=out, width=80).print(summary(results))
+    [line] = [
+        line
+        for line in out.getvalue().splitlines()
+        if line.startswith((" range", "range")) and "3.0 s" in line
+    ]
+    assert line.split() == ["range", "unfinished", "3.0", "s", "-", "40", "1", "1", "0"]
+    assert "range was not drained within 4 s." in render(results)
+
+
+@pytest.mark.parametrize(("kept", "gone"), [("strategies", "backlog"), ("backlog", "strategies")])
+def test_one_scene_alone_is_a_page_of_its_own(
+    results: Results, kept: Literal["strategies", "backlog"], gone: Literal["strategies", "backlog"]
+) -> None:
+    both = drawn(render(results))
+    results[gone].clear()
+    alone = drawn(render(results))
+    assert alone
+    assert {name for name in both if ("ownership" in name) == (kept == "strategies")} & set(alone)
+    assert len(summary(results).renderables) == 1
+    assert render(results).count("<article>") == 1
+
+
+def test_a_strategy_has_one_colour_in_both_scenes(results: Results) -> None:
+    results["backlog"].reverse()
+    drawings = drawn(render(results))
+    bars = drawings["drain-times"]["data"][0]
+    assert bars["y"] == ["cooperative-lag-aware", "range"]
+    assert bars["marker"]["color"] == [strategy_colour(2), strategy_colour(0)]
+    assert drawings["moves"]["data"][0]["line"]["color"] == strategy_colour(0)
+    assert drawings["largest-lag"]["data"][1]["line"]["color"] == strategy_colour(0)
 
 
 def test_each_step_has_a_row_a_strategy_and_empty_is_a_dash(results: Results) -> None:
@@ -147,6 +213,7 @@ def test_the_rhythm_of_the_data_is_named_only_where_it_can_be_seen(results: Resu
 
 
 def test_lateness_and_a_fault_are_in_the_method(results: Results) -> None:
+    results["backlog"].clear()
     assert "At the end everything was processed and committed" in render(results)
     results["strategies"][0]["fault"] = "not drained within 90 s"
     text = render(results)
@@ -180,6 +247,7 @@ def test_a_missing_plotly_is_found_before_anything_is_drawn(monkeypatch: pytest.
 
 
 def test_with_many_strategies_the_meanings_stand_below_the_table(results: Results) -> None:
+    results["backlog"].clear()
     results["strategies"] = [copy.deepcopy(results["strategies"][0]) for _ in range(10)]
     for place, one in enumerate(results["strategies"]):
         one["strategy"] = f"strategy-{place}"

@@ -4,14 +4,18 @@ from typing import Any
 
 import pytest
 
+from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.demo.churn import parse
 from kafka_assignors.demo.settings import Settings
 from kafka_assignors.errors import OptionError
 
 
-def test_the_defaults_compare_range_and_cooperative_sticky_through_three_steps() -> None:
+def test_the_defaults_are_both_scenes_each_with_its_strategies_and_three_steps() -> None:
     settings = Settings()
-    assert settings.strategies == ("range", "cooperative-sticky")
+    assert settings.scenes == ("replay", "backlog")
+    assert settings.strategies_of("replay") == ("range", "cooperative-sticky")
+    assert settings.strategies_of("backlog")[-1] == "cooperative-lag-aware"
+    assert set(settings.strategies_of("backlog")) <= set(STRATEGIES)
     assert [str(act) for act in settings.acts()] == ["join m5", "leave m1", "kill m2"]
     assert settings.partitions >= 12
 
@@ -29,7 +33,9 @@ def test_the_defaults_compare_range_and_cooperative_sticky_through_three_steps()
         ({"warm_up_ms": float("inf")}, "inf is not a number of milliseconds"),
         ({"warm_up_ms": 2000}, "18 partitions of 2000 ms do not fit between two polls, 30 s at most"),
         ({"work_ms": 2000}, "25 records of 2000 ms do not fit"),
+        ({"backlog": 0}, "0 is less than 1"),
         ({"strategies": ()}, "none given"),
+        ({"backlog_strategies": ("range", "range")}, "given twice"),
         ({"strategies": ("range", "range")}, "given twice"),
         ({"duration": 30}, "kill@40 is not within the replay of 30 s"),
         ({"consumers": 1, "churn": parse("kill@1")}, "without a member"),
@@ -39,3 +45,13 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], says: st
     with pytest.raises(OptionError) as caught:
         Settings(**wrong)
     assert says in str(caught.value)
+
+
+def test_churn_that_cannot_be_is_nothing_to_the_backlog() -> None:
+    settings = Settings(scenes=("backlog",), consumers=1, duration=1)
+    assert settings.scenes == ("backlog",)
+
+
+def test_the_backlog_has_time_enough_for_one_member_alone() -> None:
+    settings = Settings(backlog=10_000, work_ms=4)
+    assert settings.backlog_timeout == settings.drain_timeout + 40

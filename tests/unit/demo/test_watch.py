@@ -1,22 +1,14 @@
 from __future__ import annotations
 
 from kafka_assignors.demo.churn import parse, rehearse
-from kafka_assignors.demo.watch import Snapshot, Watch
+from kafka_assignors.demo.watch import RunView, Snapshot, Watch
 from tests.unit.demo.story import S, at, done, opened, sent
 
 
 def snapshot(watch: Watch, now: float = 4.0) -> Snapshot:
-    return watch.snapshot(
-        round(now * S),
-        strategy="range",
-        number=1,
-        of=2,
-        phase="replaying",
-        elapsed=now,
-        duration=10,
-        acts=rehearse(parse("join@2,kill@5"), 1),
-        acted=1,
-    )
+    acts = rehearse(parse("join@2,kill@5"), 1)
+    run = RunView("replay", "range", 1, 2, "replaying", elapsed=now, duration=10, acts=acts, acted=1)
+    return watch.snapshot(round(now * S), run)
 
 
 def busy() -> Watch:
@@ -24,7 +16,7 @@ def busy() -> Watch:
     watch = Watch(partitions=2)
     for entry in (at(1, "started", note="100"), at(1, "joined", generation=1), at(1, "assigned", 0, 1)):
         watch.feed("m1", entry)
-    watch.replay_begins()
+    watch.count_moves()
     watch.feed_sent(sent(2, 0, 0, 9))
     watch.feed_sent(sent(2, 1, 0, 4))
     watch.feed("m1", done(1, 1.5, 1, 0, 0))
@@ -48,7 +40,7 @@ def test_a_snapshot_shows_owners_lag_and_rates() -> None:
     assert (picture.sent, picture.processed) == (15, 7)
 
 
-def test_moves_count_from_the_replay_on_and_only_to_another_member() -> None:
+def test_moves_count_from_the_word_on_and_only_to_another_member() -> None:
     assert snapshot(busy()).moves == 1
 
 
@@ -77,3 +69,7 @@ def test_all_is_open_when_every_owner_has_warmed_up_for_what_it_gained() -> None
     for entry in (at(4, "revoked", 0, 1), at(4, "assigned", 0), at(5, "assigned", 1)):
         watch.feed("m1", entry)  # partition 0 came straight back, partition 1 did not
     assert not watch.all_open()
+
+
+def test_the_heaviest_partition_is_the_one_that_was_sent_most() -> None:
+    assert busy().heaviest() == 10

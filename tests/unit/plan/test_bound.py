@@ -6,8 +6,15 @@ from itertools import combinations
 
 from hypothesis import given
 
-from kafka_assignors.plan import Group, load_lower_bound
-from tests.builders import groups, member
+from kafka_assignors.plan import (
+    Group,
+    lag_lower_bound,
+    load_lower_bound,
+    moves_lower_bound,
+    plan_cooperative_lag_aware,
+    resolve,
+)
+from tests.builders import groups, lagging, member
 
 
 def by_crowded_topics(group: Group) -> int:
@@ -41,3 +48,79 @@ def test_one_crowded_topic_counts_however_many_members_idle_elsewhere() -> None:
 
 def test_nobody_has_nothing() -> None:
     assert load_lower_bound(Group((), {"t0": 3})) == 0
+
+
+EVERYTHING = ("t0", "t1")
+
+
+def test_no_lag_is_below_the_heaviest_partition_or_an_even_part() -> None:
+    two = (member("a"), member("b"))
+    assert lag_lower_bound(Group(two, {"t0": 3}, lags={"t0": [100, 1, 1]})) == 100
+    assert lag_lower_bound(Group(two, {"t0": 5}, lags={"t0": [3, 3, 3, 1, 1]})) == 6
+
+
+def test_who_has_one_of_the_heavy_ones_too_many_has_the_lightest_two_of_them() -> None:
+    """Three of 10, 9 and 8 on two members: somebody has two, which is 17 at least; half of all is 14."""
+    group = Group((member("a"), member("b")), {"t0": 3}, lags={"t0": [9, 10, 8]})
+    assert lag_lower_bound(group) == 17
+
+
+def test_with_even_counts_the_heaviest_has_company() -> None:
+    """Of four partitions on two members everybody has two: the heaviest one, and the lightest at least."""
+    group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [100, 5, 6, 7]})
+    assert lag_lower_bound(group) == 100
+    assert lag_lower_bound(group, fair=True) == 105
+
+
+def test_lag_that_only_some_read_falls_on_those() -> None:
+    group = Group(
+        (member("a", ["t0"]), member("b", ["t0"]), *(member(f"c{i}", ["t1"]) for i in range(6))),
+        {"t0": 20, "t1": 6},
+        lags={"t0": [10] * 20, "t1": [1] * 6},
+    )
+    assert lag_lower_bound(group) == 100
+
+
+def test_what_nobody_reads_does_not_count() -> None:
+    """Wherever it stands among the topics."""
+    for name in ("a", "t00", "z"):
+        group = Group((member("a", ["t0", "t1"]),), {"t0": 1, "t1": 1, name: 1}, lags={name: [99], "t0": [1]})
+        assert lag_lower_bound(group) == 1
+
+
+def test_nobody_has_no_lag() -> None:
+    assert lag_lower_bound(Group((), {"t0": 1}, lags={"t0": [7]})) == 0
+    assert lag_lower_bound(Group((member("a", ()),), {"t0": 1}, lags={"t0": [7]}), fair=True) == 0
+
+
+def test_too_much_is_given_away_heaviest_first() -> None:
+    """Of 50, 30, 20 and 5 with 60 allowed one must go; with 50 allowed two, or the first one and another."""
+    group = Group(
+        (member("a", owned={"t0": [0, 1, 2, 3]}), member("b")), {"t0": 4}, lags={"t0": [5, 50, 30, 20]}
+    )
+    claims = resolve(group)
+    assert [moves_lower_bound(group, claims, load) for load in (105, 104, 55, 54, 25, 5, 4)] == [
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+        4,
+    ]
+
+
+@given(group=lagging(groups()))
+def test_fair_plans_are_not_below_the_bound_of_fair_plans(group: Group) -> None:
+    plan = plan_cooperative_lag_aware(group, resolve(group), min_improvement=0)
+    loads = [0] * (len(group.members) + 1)
+    for owner, lag in zip(plan.owners.tolist(), group.lag.tolist(), strict=True):
+        loads[owner] += lag
+    largest = max(loads[:-1])
+    assert lag_lower_bound(group) <= lag_lower_bound(group, fair=True) <= largest
+
+
+def test_several_have_too_many_heavy_ones() -> None:
+    """Of five heavy ones on three members two have two, or one has three: that is 13 at least."""
+    group = Group(tuple(member(name) for name in "abc"), {"t0": 5}, lags={"t0": [9, 8, 7, 6, 5]})
+    assert lag_lower_bound(group) == 13

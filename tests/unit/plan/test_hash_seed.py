@@ -8,7 +8,8 @@ import sys
 
 PROGRAM = """
 from random import Random
-from kafka_assignors.plan import Group, Member, plan_failover, plan_fairest_sticky, plan_sticky, resolve
+from kafka_assignors.plan import Group, Member, plan_cooperative_lag_aware, plan_failover
+from kafka_assignors.plan import plan_fairest_sticky, plan_lag_aware, plan_sticky, resolve
 rng = Random(7)
 topics = {f"topic-{i}": rng.randint(0, 9) for i in range(8)}
 def some(count):
@@ -23,6 +24,11 @@ racks = {t: [replicas() for _ in range(n)] for t, n in topics.items()}
 for group in Group(members, topics), Group(members, topics, racks):
     print(plan_sticky(group, resolve(group)), plan_fairest_sticky(group, resolve(group)))
 print(plan_failover(group, resolve(group)), plan_failover(group, resolve(group), preempt=False))
+lags = {t: [rng.randint(0, 99) for _ in range(n)] for t, n in topics.items()}
+group = Group(members, topics, {}, lags)
+for skew in 1, 2, None:
+    print(plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew, min_improvement=0))
+print(plan_lag_aware(group))
 """
 
 
@@ -39,7 +45,9 @@ def test_six_hash_seeds_one_plan() -> None:
         for seed in range(6)
     }
     assert len(plans) == 1
-    without, within, failover = plans.pop().splitlines()
+    without, within, failover, *by_lag = plans.pop().splitlines()
     assert "topic-0" in without
     assert within != without
     assert "topic-0" in failover
+    assert len(by_lag) == 4
+    assert len(set(by_lag)) > 1

@@ -1,0 +1,194 @@
+"""A group as its coordinator describes it, whatever its members are: who has what, and what is committed.
+
+Unlike ``live_group``, which needs subscriptions it understands, this shows any group.  kafka-python's own
+``describe_groups`` raises for the whole group because of one member whose bytes it cannot decode, so this
+asks by itself and takes such a member as one that is not known to have anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.errors import GroupIdNotFoundError, KafkaError, for_code
+from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.metadata import FindCoordinatorRequest
+
+from kafka_assignors.cli.live_group import ANSWER_MS, no_way_in
+from kafka_assignors.errors import BrokerError, GroupError
+from kafka_assignors.lag import fetch_requests as requests
+from kafka_assignors.lag.fetch_link import Link
+from kafka_assignors.plan import TopicPartition
+
+__all__ = ["GroupMember", "GroupReader", "GroupState", "members_of", "state_of"]
+
+_PAUSE_S = 0.2
+_NO_CLASSIC = "Consumer"  # in place of a state
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member as the broker knows it.
+
+    Attributes:
+        member_id: what the broker calls it.
+        instance_id: of a static member, else None.
+        client_id: what its client calls itself.
+        host: where its connection comes from.
+        owned: what the leader gave it last.
+        readable: False: that cannot be read, and ``owned`` is empty.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    owned: tuple[TopicPartition, ...]
+    readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A group at one moment.
+
+    Attributes:
+        group_id: its name.
+        state: in the broker's words; ``Empty`` is a group that has commits and no members.
+        strategy: what it runs; empty if nobody is in it.
+        members: in the order of their ids.
+        commits: for every partition that has one.
+    """
+
+    group_id: str
+    state: str
+    strategy: str
+    members: tuple[GroupMember, ...]
+    commits: Mapping[TopicPartition, int]
+
+
+class GroupReader:
+    """Asks for one group, as often as wanted, over a connection of its own.
+
+    Args:
+        settings: as ``connection_settings`` makes them.
+        group_id: the group.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], group_id: str) -> None:
+        self._settings = settings
+        self._group_id = group_id
+        self._link: Link | None = None
+
+    def read(self) -> GroupState:
+        """The group now.
+
+        Raises:
+            BrokerError: nobody answers, or the answer is no.
+            GroupError: there is no such group.
+        """
+        try:
+            if self._link is None:
+                self._link = Link(self._settings)
+            link = self._link
+            link.run(link.ready, ANSWER_MS, timeout_s=ANSWER_MS / 1000)
+        except Exception as error:  # what kafka-python raises for a setting it does not like is anything
+            self.close()
+            where = ",".join(self._settings["bootstrap_servers"])
+            raise BrokerError(no_way_in(where, error)) from error
+        try:
+            described, commits = link.run(self._ask, link, timeout_s=ANSWER_MS / 1000)
+        except KafkaError as error:
+            self.close()
+            raise BrokerError(f"the broker does not describe group {self._group_id!r}: {error}") from error
+        return state_of(self._group_id, described, commits)
+
+    def close(self) -> None:
+        """End the connection; a later ``read`` makes a new one."""
+        if self._link is not None:
+            self._link.shut()
+            self._link.wait_shut(1)
+            self._link = None
+
+    async def _ask(self, link: Link) -> tuple[Any, dict[TopicPartition, int]]:
+        """Description and commits; again while a coordinator is on its way."""
+        deadline = time.monotonic() + ANSWER_MS / 1000 - 2 * _PAUSE_S
+        while True:
+            try:
+                return await self._ask_once(link)
+            except KafkaError as error:
+                if not error.retriable or time.monotonic() > deadline:
+                    raise
+            await link.sleep(_PAUSE_S)
+
+    async def _ask_once(self, link: Link) -> tuple[Any, dict[TopicPartition, int]]:
+        manager, group_id = link.manager, self._group_id
+        versions = manager.broker_version_data
+        found = await manager.send(
+            requests.coordinator_request(group_id, versions.api_version(FindCoordinatorRequest)),
+            request_timeout_ms=ANSWER_MS,
+        )
+        node = requests.add_coordinator(manager.cluster, found, group_id)
+        response = await manager.send(
+            DescribeGroupsRequest(groups=[group_id]), node, request_timeout_ms=ANSWER_MS
+        )
+        (described,) = response.groups
+        error = for_code(described.error_code)
+        if described.error_code and error is not GroupIdNotFoundError:
+            raise error(getattr(described, "error_message", None) or f"group {group_id!r}")
+        request = requests.offset_fetch_request(group_id, None, versions.api_version(OffsetFetchRequest))
+        response = await manager.send(request, node, request_timeout_ms=ANSWER_MS)
+        rows = requests.read_offset_fetch(response, group_id)
+        return described, {tp: offset for tp, code, offset in rows if not code and offset >= 0}
+
+
+def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:
+    """The group, from the broker's description.
+
+    Raises:
+        GroupError: there is no such group.
+    """
+    state = described.group_state
+    if "not a classic group" in (getattr(described, "error_message", None) or ""):
+        state = _NO_CLASSIC  # KIP-848: kafka-python cannot ask for its members, but there are its commits
+    elif (described.error_code or state == "Dead") and not commits:
+        raise GroupError(f"there is no group {group_id!r}")
+    return GroupState(
+        group_id, state or "Empty", described.protocol_data or "", members_of(described), commits
+    )
+
+
+def members_of(described: Any) -> tuple[GroupMember, ...]:
+    """The members of a group, from the broker's description."""
+    return tuple(
+        sorted(
+            (_member(member, described.protocol_type or "consumer") for member in described.members or ()),
+            key=lambda member: member.member_id,
+        )
+    )
+
+
+def _member(member: Any, kind: str) -> GroupMember:
+    owned, readable = _owned(member.member_assignment or b"") if kind == "consumer" else ((), False)
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=getattr(member, "group_instance_id", None) or None,
+        client_id=member.client_id or "",
+        host=(member.client_host or "").lstrip("/"),
+        owned=owned,
+        readable=readable,
+    )
+
+
+def _owned(data: bytes) -> tuple[tuple[TopicPartition, ...], bool]:
+    """What an assignment says, and whether it can be read: it is bytes of somebody else's making."""
+    if not data:
+        return (), True  # nothing was given to it yet
+    try:
+        entries = ConsumerProtocolAssignment.decode(data).assigned_partitions or ()
+        return tuple(TopicPartition(str(e.topic), int(p)) for e in entries for p in e.partitions or ()), True
+    except Exception:  # kafka-python's decoder raises what its bytes make it
+        return (), False

@@ -1,0 +1,127 @@
+"""Pure: what the figures of both scenes share, as the plain objects that plotly.js takes (data, layout)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypedDict
+
+INK, SOFT, GRID = "#1F2933", "#616E7C", "#E4E7EB"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Helvetica, Arial, sans-serif"
+
+NARROWEST = 400  # px; a plot's area where the page has two columns
+LETTER = 6  # px; of a label
+ROW = 17  # px; of labels above a plot
+BELOW = 52  # px; from a plot to the legend below it: the numbers and the title of its axis
+
+
+class Figure(TypedDict):
+    """What ``Plotly.newPlot`` draws."""
+
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+
+
+class Mark(NamedTuple):
+    """Something that happened at ``at`` seconds."""
+
+    at: float
+    label: str
+
+
+def number(member: str) -> int:
+    """Return the 3 of ``m3``: members are in the order of their numbers."""
+    return int(member.lstrip("m"))
+
+
+def marked(layout: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
+    """Add a dotted vertical line with a label above the plot for each mark.
+
+    Labels that would run into each other get rows of their own, and a line down to the plot.
+    """
+    rows = label_rows(marks, layout["xaxis"]["range"])
+    room = ROW * max(rows, default=0)
+    layout["height"] += room
+    layout["margin"]["t"] += room
+    layout["shapes"] = [
+        {
+            "type": "line",
+            "x0": mark.at,
+            "x1": mark.at,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": INK, "width": 1.2, "dash": "dot"},
+        }
+        for mark in marks
+    ]
+    layout["annotations"] = [
+        {
+            "x": mark.at,
+            "yref": "paper",
+            "y": 1,
+            "yanchor": "bottom",
+            "xanchor": "center",
+            "text": mark.label,
+            "ax": 0,
+            "ay": -ROW * row,
+            "showarrow": row > 0,
+            "arrowhead": 0,
+            "arrowwidth": 1,
+            "arrowcolor": INK,
+            "bgcolor": "#FFFFFF",
+            "borderpad": 0,
+            "font": {"size": 12, "color": INK},
+        }
+        for mark, row in zip(marks, rows, strict=True)
+    ]
+    return layout
+
+
+def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
+    """Say in which row above a plot each label has room, 0 being the lowest; marks ascend."""
+    scale = NARROWEST / (span[1] - span[0])
+    ends: list[float] = []  # of the last label of each row, in px
+    found: list[int] = []
+    for mark in marks:
+        half = (len(mark.label) + 1) * LETTER / 2
+        begin, end = mark.at * scale - half, mark.at * scale + half
+        row = next((row for row, taken in enumerate(ends) if taken <= begin), len(ends))
+        ends[row : row + 1] = [end]
+        found.append(row)
+    return found
+
+
+def layout(*, height: int, bottom: int) -> dict[str, Any]:
+    """Return what all figures look alike in."""
+    return {
+        "height": height,
+        "margin": {"l": 64, "r": 16, "t": 30, "b": bottom},
+        "paper_bgcolor": "#FFFFFF",
+        "plot_bgcolor": "#FFFFFF",
+        "font": {"family": FONT, "size": 13, "color": INK},
+        "hoverlabel": {"font": {"family": FONT, "size": 13}},
+        "bargap": 0,
+    }
+
+
+def legend_below(layout: dict[str, Any], *, below: int = BELOW, **more: object) -> None:
+    """Put the legend so many px below the plot, where plotly counts in heights of the plot."""
+    margin = layout["margin"]
+    plot = layout["height"] - margin["t"] - margin["b"]
+    layout["legend"] = {"orientation": "h", "x": 0, "y": -below / plot, "yanchor": "top", **more}
+
+
+def axis(title: str, span: Sequence[float] | None) -> dict[str, Any]:
+    """Return an axis with a title, from and to what ``span`` says, or as the data is."""
+    made: dict[str, Any] = {
+        "title": {"text": title, "font": {"size": 13, "color": SOFT}, "standoff": 8},
+        "gridcolor": GRID,
+        "linecolor": "#CBD2D9",
+        "showline": True,
+        "zeroline": False,
+        "ticks": "outside",
+        "tickcolor": "#CBD2D9",
+        "tickfont": {"size": 12, "color": SOFT},
+        "automargin": True,
+    }
+    return made | {"range": list(span)} if span is not None else made

@@ -1,0 +1,144 @@
+"""Even loads, few moves, and no move that does not pay: by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_assignors.plan import (
+    Assignment,
+    Group,
+    Member,
+    measure,
+    plan_cooperative_lag_aware,
+    plan_sticky,
+    resolve,
+)
+from tests.builders import member
+
+BOTH = ("t0", "t1")
+
+
+def planned(group: Group, skew: int | None = 1, gain: float = 0.1) -> Assignment:
+    return plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew, min_improvement=gain)
+
+
+def pair(lags: list[int], a: list[int], b: list[int]) -> Group:
+    """Two members that own what is said of one topic."""
+    return Group(
+        (member("a", owned={"t0": a}), member("b", owned={"t0": b})), {"t0": len(lags)}, lags={"t0": lags}
+    )
+
+
+def test_a_hot_pair_is_parted() -> None:
+    """The heaviest stays where it is; what goes the other way is the lightest."""
+    assert planned(pair([100, 90, 5, 1], [0, 1], [2, 3])) == {"a": {"t0": [0, 3]}, "b": {"t0": [1, 2]}}
+
+
+def test_loads_are_those_of_all_topics() -> None:
+    """KIP-169 gives the first member the heavy partition of each topic."""
+    members = member("a", BOTH), member("b", BOTH)
+    group = Group(members, {"t0": 2, "t1": 2}, lags={"t0": [10, 1], "t1": [10, 1]})
+    assert measure(group, resolve(group), planned(group)).max_load == 11
+
+
+@pytest.mark.parametrize(("gain", "moved"), [(0.1, 2), (0.2, 2), (0.21, 0), (0.5, 0)])
+def test_nothing_moves_below_the_wanted_improvement(gain: float, moved: int) -> None:
+    """From 100 the largest load could fall to 80, and no lower."""
+    group = pair([60, 40, 40, 20], [0, 1], [2, 3])
+    assert measure(group, resolve(group), planned(group, gain=gain)).moved == moved
+
+
+def test_an_improvement_of_just_as_much_is_enough() -> None:
+    """Of 10 % of 100 nothing may be lost to the rounding of 0.1."""
+    group = pair([50, 50, 40, 40], [0, 1], [2, 3])
+    assert measure(group, resolve(group), planned(group, gain=0.1)).max_load == 90
+
+
+def test_what_is_free_is_placed_by_lag_without_a_move() -> None:
+    group = pair([100, 1, 50, 60], [0], [1])
+    plan = planned(group, gain=0.9)
+    assert plan == {"a": {"t0": [0, 2]}, "b": {"t0": [1, 3]}}
+
+
+def test_who_must_give_something_up_gives_what_makes_loads_even() -> None:
+    """Each of two owners gives one of its three to the newcomer: the heaviest of all, and the lightest."""
+    group = Group(
+        (member("a", owned={"t0": [0, 1, 2]}), member("b", owned={"t0": [3, 4, 5]}), member("c")),
+        {"t0": 6},
+        lags={"t0": [1, 50, 2, 3, 60, 4]},
+    )
+    plan = planned(group, gain=0.9)
+    figures = measure(group, resolve(group), plan)
+    assert (figures.moved, figures.max_load) == (2, 60 + 1)
+
+
+def test_a_skew_lets_counts_differ() -> None:
+    """With one heavy partition the rest goes to the other one, as far as the counts may differ."""
+    lags = [100, 20, 20, 20, 20, 20]
+    fresh = Group((member("a"), member("b")), {"t0": 6}, lags={"t0": lags})
+    loads = {skew: measure(fresh, resolve(fresh), planned(fresh, skew)).max_load for skew in (1, 2, 4, None)}
+    assert loads == {1: 140, 2: 120, 4: 100, None: 100}
+
+
+def test_without_a_rule_of_counts_nothing_moves_for_them() -> None:
+    group = pair([1, 1, 1, 1, 1, 100], [0, 1, 2, 3, 4], [5])
+    assert measure(group, resolve(group), planned(group, None)).moved == 0
+    assert measure(group, resolve(group), planned(group, 1)).moved == 2
+
+
+def test_what_must_pass_through_a_third_member_does() -> None:
+    """A has two heavy ones; who has none subscribes to neither of them, but somebody between them does."""
+    group = Group(
+        (
+            Member("a", frozenset({"t0"}), {"t0": (0, 1)}, 1),
+            Member("b", frozenset({"t0", "t1"}), {"t0": (2,), "t1": (0,)}, 1),
+            Member("c", frozenset({"t1"}), {"t1": (1, 2)}, 1),
+        ),
+        {"t0": 3, "t1": 3},
+        lags={"t0": [100, 100, 1], "t1": [100, 2, 3]},
+    )
+    assert measure(group, resolve(group), planned(group)).max_load == 103
+
+
+def test_hopeless_groups() -> None:
+    """Nobody; one member; nothing to read; more members than partitions."""
+    lags = {"t0": [5, 6]}
+    assert planned(Group((), {"t0": 2}, lags=lags)) == {}
+    assert planned(Group((member("a"),), {"t0": 2}, lags=lags)) == {"a": {"t0": [0, 1]}}
+    assert planned(Group((member("a", ()),), {"t0": 2}, lags=lags)) == {"a": {}}
+    assert planned(Group((member("a"),), {"t0": 0}, lags=lags)) == {"a": {}}
+    many = Group(tuple(member(f"m{i}") for i in range(5)), {"t0": 2}, lags=lags)
+    assert sorted(planned(many).loads.tolist()) == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("skew", [1, 2, None])
+def test_sums_of_huge_lags_fit(skew: int | None) -> None:
+    """As huge as they come: what does not fit is cut, and the plan is still even."""
+    group = Group((member("a"), member("b")), {"t0": 8}, lags={"t0": [2**63 - 1] * 8})
+    assert planned(group, skew).loads.tolist() == [4, 4]
+
+
+def test_with_lag_racks_have_no_say_and_without_they_have() -> None:
+    members = tuple(member(name, rack=name, owned={"t0": [i]}) for i, name in enumerate("ab"))
+    racks = {"t0": [frozenset("b"), frozenset("a")]}
+    idle = Group(members, {"t0": 2}, racks)
+    assert planned(idle) == plan_sticky(idle, resolve(idle)) == {"a": {"t0": [1]}, "b": {"t0": [0]}}
+    lagging = Group(members, {"t0": 2}, racks, {"t0": [5, 5]})
+    assert planned(lagging) == {"a": {"t0": [0]}, "b": {"t0": [1]}}
+
+
+@pytest.mark.parametrize("kind", ["equal", "half"])
+def test_adversaries_end(kind: str) -> None:
+    """Powers of two, and all alike but one: searches that could go on for long are cut off."""
+    topics = [f"t{i}" for i in range(6)]
+    members = tuple(
+        member(f"m{i:02}", topics if kind == "equal" else [t for j, t in enumerate(topics) if (i + j) % 2])
+        for i in range(12)
+    )
+    for lags in ([2**i for i in range(60)], [7] * 59 + [8], [10**6 + i for i in range(60)]):
+        group = Group(
+            members,
+            dict.fromkeys(topics, 10),
+            lags={t: lags[10 * i : 10 * i + 10] for i, t in enumerate(topics)},
+        )
+        assert planned(group, gain=0).loads.tolist() == [5] * 12
