@@ -24,7 +24,7 @@ from kafka_assignors.lag import fetch_requests as requests
 from kafka_assignors.lag.fetch_link import Link
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["GroupMember", "GroupReader", "GroupState", "members_of"]
+__all__ = ["GroupMember", "GroupReader", "GroupState", "members_of", "state_of"]
 
 _PAUSE_S = 0.2
 _NO_CLASSIC = "Consumer"  # in place of a state
@@ -104,7 +104,7 @@ class GroupReader:
         except KafkaError as error:
             self.close()
             raise BrokerError(f"the broker does not describe group {self._group_id!r}: {error}") from error
-        return _state(self._group_id, described, commits)
+        return state_of(self._group_id, described, commits)
 
     def close(self) -> None:
         """End the connection; a later ``read`` makes a new one."""
@@ -145,7 +145,12 @@ class GroupReader:
         return described, {tp: offset for tp, code, offset in rows if not code and offset >= 0}
 
 
-def _state(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:
+def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:
+    """The group, from the broker's description.
+
+    Raises:
+        GroupError: there is no such group.
+    """
     state = described.group_state
     if "not a classic group" in (getattr(described, "error_message", None) or ""):
         state = _NO_CLASSIC  # KIP-848: kafka-python cannot ask for its members, but there are its commits

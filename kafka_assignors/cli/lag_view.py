@@ -16,7 +16,8 @@ __all__ = ["MEMBERS", "PARTITIONS", "lag_lines"]
 
 MEMBERS = 30  # shown of a large group, unless all are asked for
 PARTITIONS = 20
-_OTHER_LINES = 16  # heads, totals, what separates them
+_REASONS = 4
+_OTHER_LINES = 16 + _REASONS  # heads, totals, what separates them
 
 
 def lag_lines(report: Report, *, everything: bool, height: int | None = None) -> Lines:
@@ -76,8 +77,7 @@ def _totals(report: Report) -> str:
     if known and report.lag:
         worst = max(known, key=lambda one: one.lag or 0)
         lines[0] += f", the largest is {worst.lag:,} of {_name(worst)}"
-    if report.unknown:
-        lines.append(f"not known of {counted(report.unknown, 'partition')}")
+    lines += _unknown(report)
     resets = sum(one.offsets is not None and one.offsets.committed is None for one in known)
     if resets:
         where = "all there is" if report.reset == "earliest" else "none"
@@ -85,6 +85,20 @@ def _totals(report: Report) -> str:
             f"{counted(resets, 'partition')} without a commit: {where} counts (--reset {report.reset})"
         )
     return "\n".join(lines)
+
+
+def _unknown(report: Report) -> list[str]:
+    """Why the lag of some is not known: reason by reason, each with a partition for an example."""
+    reasons: dict[str, list[PartitionLag]] = {}
+    for one in report.partitions:
+        if one.lag is None:
+            reasons.setdefault(one.missing or "", []).append(one)
+    lines = []
+    for why, found in sorted(reasons.items(), key=lambda reason: -len(reason[1])):
+        example = _name(found[0]) + ", ..." * (len(found) > 1)
+        lines.append(f"not known of {counted(len(found), 'partition')} ({example}): {why}")
+    more = len(lines) - _REASONS
+    return lines if more <= 0 else [*lines[:_REASONS], f"and for {counted(more, 'other reason')}"]
 
 
 def _members(report: Report, names: Mapping[str, str], limit: int) -> Table:
@@ -113,11 +127,9 @@ def _members(report: Report, names: Mapping[str, str], limit: int) -> Table:
 
 def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> Table:
     with_members = any(one.member_id is not None for one in chosen)
-    with_reasons = any(one.missing for one in chosen)
     table = columns(
         *("partition", ">begin", ">committed", ">end", ">lag"),
         *["member"] * with_members,
-        *["why not"] * with_reasons,
     )
     for one in chosen:
         offsets = one.offsets
@@ -126,7 +138,6 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> T
             Text(_name(one)),
             *["-" if number is None else f"{number:,}" for number in (*numbers, one.lag)],
             *[Text("-" if one.member_id is None else names[one.member_id])] * with_members,
-            *[Text(one.missing or "")] * with_reasons,
         )
     return table
 

@@ -18,6 +18,9 @@ __all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound
 _ROUNDS, _MOST_CELLS = 8, 2**22
 """So often each topic's lag is poured anew; fewer times, twice at least, where the matrix is large."""
 
+_MOST_FULL, _PARTS = 8, 16
+"""So many rounds of the heaviest partitions are looked at, and so many parts of the next one."""
+
 _MOST_KINDS = 16
 """With more different sets of subscribers they are not looked at one by one."""
 
@@ -40,7 +43,8 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     - for topics that only some subscribe to: their lag divided by how many those are, rounded up.  The set of
       topics for which this is most is found as a flow of lag, as if partitions could be divided;
     - of a set of topics with m subscribers the k m + 1 heaviest partitions: somebody has k + 1 of them, which
-      weigh at least what the k + 1 lightest of them do.
+      weigh at least what the k + 1 lightest of them do; and likewise of the k m + r heaviest, of which some e
+      members, at most r, have e k + r.
 
     With ``fair`` it is the bound of the plans whose counts are as even as can be (a ``max_partition_skew`` of
     1): who has some heavy partitions then has others besides, which weigh what the lightest do at least.
@@ -123,8 +127,29 @@ class LagBound:
         rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after which there is still one left
         heavier = np.append(0, np.cumsum(lag))
         shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
-        others = np.clip(int(fewest[subscribers].min()) - rounds - 1, 0, len(self._lightest) - 1)
-        return max(bound, int((shared + self._lightest[others]).max(initial=0)))
+        least = int(fewest[subscribers].min())
+        others = np.clip(least - rounds - 1, 0, len(self._lightest) - 1)
+        bound = max(bound, int((shared + self._lightest[others]).max(initial=0)))
+        for full in rounds[:_MOST_FULL].tolist():
+            left = min(len(lag) - full * members, members)
+            for more in sorted({-(-left * part // _PARTS) for part in range(1, _PARTS + 1)}):
+                bound = max(bound, self._crowded(heavier, (members, full, more), least))
+        return bound
+
+    def _crowded(self, heavier: Vector, shape: tuple[int, int, int], least: int) -> int:
+        """The bound by the ``full`` times ``members`` plus ``more`` heaviest partitions: somebody has more.
+
+        Some e members have more than ``full`` of them: e times ``full`` plus ``more`` at least, as the others
+        have no more than ``full`` each.  Those weigh what as many of the lightest of them do, and with what
+        else these members have as many partitions as they must; one of the e has its e-th part or more.
+        """
+        members, full, more = shape
+        crowded = np.arange(1, more + 1)
+        theirs = crowded * full + more
+        last = full * members + more
+        others = np.clip(crowded * least - theirs, 0, len(self._lightest) - 1)
+        total = heavier[last] - heavier[last - theirs] + self._lightest[others]
+        return int((-(-total // crowded)).min())
 
 
 def _most_crowded(group: Group, read: Mask) -> Mask:

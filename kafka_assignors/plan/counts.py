@@ -6,7 +6,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.goals import Mask, Matrix, Vector
-from kafka_assignors.plan.standing import Field
+from kafka_assignors.plan.standing import Exchange, Field, Standing
 
 __all__ = ["CountRule", "lowest_within_reach"]
 
@@ -29,8 +29,7 @@ class CountRule:
         self.skew = skew
         self.equal = equal
         self.players = players
-        self.looks_further = not (skew is None or skew == 1 or equal)
-        """Whether ``steps`` is not all there is to it, and ``holds`` must be asked."""
+        self._looks_further = not (skew is None or skew == 1 or equal)
 
     def allows(self, field: Field, owners: Owners, kept: Owners) -> bool:
         """Whether a plan keeps the rule, given one that does."""
@@ -74,6 +73,15 @@ class CountRule:
             if step == 0 or max(*after, largest) - min(*after, fewest) <= self.skew:
                 found.append(step)
         return found
+
+    def keeps(self, standing: Standing, exchange: Exchange) -> bool:
+        """Whether an exchange within ``steps`` keeps the rule: mostly; else it takes a look at the others."""
+        if not self._looks_further:
+            return True
+        owner = standing.owner.copy()
+        owner[list(exchange.gives)] = exchange.low
+        owner[list(exchange.takes)] = exchange.high
+        return self.holds(standing.field.subscribed, standing.field.shares(owner))
 
     def holds(self, subscribed: Mask, shares: Matrix) -> bool:
         """Whether a matrix of shares (topics, members) keeps the rule, which for a skew of 1 is not asked."""

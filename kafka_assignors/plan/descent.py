@@ -16,10 +16,10 @@ __all__ = ["Budget", "descend"]
 _ENOUGH = 8
 """So many partners with whom it would get better are looked at before the best of them is taken."""
 
-_CALL = 1000
+_CALL = 2000
 """What a look at two members costs at least, counted as partitions that are looked at."""
 
-_RELAYS = 32
+_RELAYS = 12
 """So many members are tried as the one that passes something on."""
 
 _SEARCHES: tuple[tuple[Callable[[Pair], Found | None], int], ...] = ((best_single, 1), (best_bundles, 2))
@@ -87,7 +87,7 @@ class _Search:
                 if not self._budget.spend(_CALL + (pair.work if most == 1 else pair.work_in_bundles)):
                     return best
                 found = search(pair)
-                if found is None or not self._holds(found.exchange):
+                if found is None or not self._rule.keeps(self._standing, found.exchange):
                     continue
                 better += 1
                 if best is None or found.load < best.load:
@@ -115,7 +115,7 @@ class _Search:
                 continue
             for give in gives[-2:][::-1].tolist():
                 first = Exchange(high, via, (give,), (int(takes[0]),))
-                if not self._budget.spend(_CALL) or not self._holds(first):
+                if not self._budget.spend(_CALL) or not self._rule.keeps(standing, first):
                     continue
                 standing.do(first)
                 if standing.loads[high] < before:
@@ -140,13 +140,3 @@ class _Search:
             members = np.flatnonzero(field.subscribed[topics].any(axis=0))
         order: list[int] = members[np.argsort(standing.loads[members], kind="stable")].tolist()
         return [member for member in order if member != high]
-
-    def _holds(self, exchange: Exchange) -> bool:
-        """Whether the counts are still as they should be, where that takes a look at the others."""
-        if not self._rule.looks_further:
-            return True
-        standing = self._standing
-        owner = standing.owner.copy()
-        owner[list(exchange.gives)] = exchange.low
-        owner[list(exchange.takes)] = exchange.high
-        return self._rule.holds(standing.field.subscribed, standing.field.shares(owner))

@@ -80,7 +80,7 @@ def _bring_home(standing: Standing, rule: CountRule, home: Owners, limit: int) -
         changed = False
         for partition in away[np.argsort(-field.lag[away], kind="stable")].tolist():
             exchange = _return(standing, rule, home, partition, limit)
-            if exchange is not None:
+            if exchange is not None and rule.keeps(standing, exchange):
                 standing.do(exchange)
                 changed = True
         if not changed:
@@ -105,6 +105,6 @@ def _return(standing: Standing, rule: CountRule, home: Owners, partition: int, l
         # One that comes home by that, if there is one; then the heaviest.
         at = int(np.flatnonzero(home[fits] == here)[-1:].max(initial=-1))
         return Exchange(here, there, (partition,), (int(fits[at]),))
-    if 1 in rule.steps(standing.counts, here, there, 1) and lag <= room and not rule.looks_further:
+    if 1 in rule.steps(standing.counts, here, there, 1) and lag <= room:
         return Exchange(here, there, (partition,), ())
     return None

@@ -118,3 +118,9 @@ def test_fair_plans_are_not_below_the_bound_of_fair_plans(group: Group) -> None:
         loads[owner] += lag
     largest = max(loads[:-1])
     assert lag_lower_bound(group) <= lag_lower_bound(group, fair=True) <= largest
+
+
+def test_several_have_too_many_heavy_ones() -> None:
+    """Of five heavy ones on three members two have two, or one has three: that is 13 at least."""
+    group = Group(tuple(member(name) for name in "abc"), {"t0": 5}, lags={"t0": [9, 8, 7, 6, 5]})
+    assert lag_lower_bound(group) == 13
