@@ -20,6 +20,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
     name = "cooperative-lag-aware"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
     options_type = CooperativeLagOptions
+    over_topics = True
     options: CooperativeLagOptions
 
     def plan(self, group: Group, claims: Claims) -> Assignment:

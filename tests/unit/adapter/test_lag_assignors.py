@@ -119,11 +119,33 @@ def test_the_second_round_sees_what_the_first_one_saw() -> None:
     assignor.close()
 
 
-def test_what_only_one_member_can_have_is_not_asked_for() -> None:
+@KINDS
+def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[LagAssignor]) -> None:
     source = Source()
-    assignor = LagAwareAssignor(lag_source=source)
+    assignor = kind(lag_source=source)
     assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
     assert source.asked == []
+    assignor.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "shared"),
+    [
+        (LagAwareAssignor, {"t"}, {"c0": [0, 2], "c1": [1]}),
+        (CooperativeLagAwareAssignor, {"t", "u"}, {"c0": [2], "c1": [0, 1]}),
+    ],
+)
+def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
+    kind: type[LagAssignor], asked: set[str], shared: dict[str, list[int]]
+) -> None:
+    """What c0 alone has is heavy, so that it gets the lightest of what both can have."""
+    lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
+    source = Source({TopicPartition(*at): lag for at, lag in lags.items()})
+    assignor = kind(lag_source=source)
+    members = [member("c0", topics="t u"), member("c1")]
+    plan = plan_of(assignor.assign(cluster({"t": 3, "u": 1}), members))
+    assert {topic for topic, _ in source.asked[0]} == asked
+    assert {name: topics["t"] for name, topics in plan.items()} == shared
     assignor.close()
 
 
