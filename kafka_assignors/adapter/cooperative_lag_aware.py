@@ -20,7 +20,12 @@ class CooperativeLagAwareAssignor(LagAssignor):
     name = "cooperative-lag-aware"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
     options_type = CooperativeLagOptions
+    over_topics = True
     options: CooperativeLagOptions
+
+    @property
+    def pays_from(self) -> float:
+        return self.options.min_improvement
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_cooperative_lag_aware(

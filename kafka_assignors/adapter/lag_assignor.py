@@ -38,8 +38,8 @@ class LagAssignor(Assignor):
     options_type = LagOptions
     by_rack = False
     by_lag = True
-    min_improvement: ClassVar[float] = 0.1
-    """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
+    over_topics: ClassVar[bool] = False
+    """It adds up what a member has of several topics."""
     options: LagOptions
 
     def __init__(self, **options: object) -> None:
@@ -57,6 +57,11 @@ class LagAssignor(Assignor):
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
+
+    @property
+    def pays_from(self) -> float:
+        """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
+        return 0.1
 
     # --- what members tell each other ----------------------------------------------------------------------
 
@@ -103,11 +108,12 @@ class LagAssignor(Assignor):
     # --- the leader ----------------------------------------------------------------------------------------
 
     def with_lags(self, group: Group, told: Sequence[Told]) -> Group:
-        # Where there is but one subscriber, lag decides nothing.
-        shared = [
-            name for name, many in zip(group.names, group.subscribed.sum(axis=1) > 1, strict=True) if many
-        ]
-        lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in shared}
+        subscribers = group.subscribed.sum(axis=1)
+        # What only one member can have is a load to it, and decides what it gets of other topics; but where
+        # no topic has a choice of members, lag decides nothing.
+        matters = subscribers > 0 if self.over_topics else subscribers > 1
+        read = [n for n, does in zip(group.names, matters, strict=True) if does and (subscribers > 1).any()]
+        lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in read}
         for at, lag in self._known(told).items():
             if at.topic in lags and 0 <= at.partition < len(lags[at.topic]):
                 lags[at.topic][at.partition] = lag
@@ -172,9 +178,7 @@ class LagAssignor(Assignor):
             self._keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
             self._side.at_close(self.close)
             if options.skew is not None:
-                self._watcher = SkewWatcher(
-                    options.skew, self._keeper, self.plan, self.min_improvement, self._side
-                )
+                self._watcher = SkewWatcher(options.skew, self._keeper, self.plan, self.pays_from, self._side)
         return None if self._closed else self._keeper
 
     def _source(self) -> Source | None:

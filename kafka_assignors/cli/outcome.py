@@ -6,23 +6,27 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.adapter import Assignor
 from kafka_assignors.cli.problem import VERSION
 from kafka_assignors.plan import (
+    NOBODY,
     Assignment,
     Group,
     Member,
     Metrics,
     Why,
     explain,
+    lag_lower_bound,
+    load_lower_bound,
     measure,
     resolve,
     this_round,
 )
 
-__all__ = ["Outcome", "solve"]
+__all__ = ["Outcome", "lower_bound", "solve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,7 @@ class Outcome:
         assignment: where every partition shall be.
         first_round: what may be given at once; None for an eager strategy, which gives everything.
         metrics: of ``assignment``.
-        max_load: the most partitions a member has.
-        load_lower_bound: what no plan's ``max_load`` can be less than.
+        load_lower_bound: what no plan's ``max_load`` can be less than, in the same unit.
         why: a reason for each partition.
     """
 
@@ -45,9 +48,29 @@ class Outcome:
     assignment: Assignment
     first_round: Assignment | None
     metrics: Metrics
-    max_load: int
     load_lower_bound: int
     why: list[Why]
+
+    @property
+    def max_load(self) -> int:
+        """The largest load of a member: lag (records) where any is known, else a number of partitions."""
+        if self.metrics.max_load is not None:
+            return self.metrics.max_load
+        return int(self.assignment.loads.max(initial=0))
+
+    @property
+    def load_unit(self) -> str:
+        """What ``max_load`` and ``load_lower_bound`` count."""
+        return "partitions" if self.metrics.max_load is None else "records"
+
+    def lag_of_members(self) -> dict[str, int] | None:
+        """Member -> lag of what it shall have, with a guess for what is not known; None without any lag."""
+        if not self.group.knows_lag:
+            return None
+        lag = np.zeros(len(self.group.members), np.int64)
+        given = self.assignment.owners != NOBODY
+        np.add.at(lag, self.assignment.owners[given], self.group.lag[given])
+        return {member.member_id: int(mine) for member, mine in zip(self.group.members, lag, strict=True)}
 
     def as_json(self) -> dict[str, Any]:
         """The JSON of ``plan``, version 1."""
@@ -64,6 +87,7 @@ class Outcome:
                 "moved": self.metrics.moved,
                 "max_load": self.max_load,
                 "load_lower_bound": self.load_lower_bound,
+                "load_unit": self.load_unit,
                 **({} if self.metrics.near is None else {"near": self.metrics.near}),
             },
             "why": [
@@ -78,6 +102,11 @@ class Outcome:
         }
 
 
+def lower_bound(group: Group) -> int:
+    """What no valid plan's ``max_load`` can be less than."""
+    return lag_lower_bound(group) if group.knows_lag else load_lower_bound(group)
+
+
 def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_lower_bound: int) -> Outcome:
     """Plan as the group's leader would, were there a rebalance now.
 
@@ -85,7 +114,7 @@ def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_l
         assignor: the strategy, with its options.
         group: who plans; under a strategy that can be cooperative the members hold what they own.
         departed: members that have just left, with what they owned.
-        load_lower_bound: of the group.
+        load_lower_bound: of the group, by ``lower_bound``.
     """
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     if cooperative:
@@ -99,12 +128,12 @@ def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_l
         assignment=target,
         first_round=given if cooperative else None,
         metrics=measure(group, claims, target),
-        max_load=int(target.loads.max(initial=0)),
         load_lower_bound=load_lower_bound,
         why=explain(
             *(group, claims, target, given, holds),
             departed=departed,
             in_order=assignor.in_order,
+            by_load=assignor.by_lag,
             words=assignor.in_its_words(),
         ),
     )

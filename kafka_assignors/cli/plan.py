@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import click
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
-from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.cli.given import given_settings
 from kafka_assignors.cli.live_group import read_live_group
-from kafka_assignors.cli.outcome import solve
+from kafka_assignors.cli.live_lag import with_live_lag
+from kafka_assignors.cli.outcome import lower_bound, solve
+from kafka_assignors.cli.plan_notes import about_given_lags, about_group, say
+from kafka_assignors.cli.plan_options import (
+    about_foreign,
+    assumed,
+    check_options,
+    named_value,
+    refuse_foreign,
+    with_options,
+)
 from kafka_assignors.cli.plan_view import comparison, one_plan
 from kafka_assignors.cli.problem import Problem, read
 from kafka_assignors.cli.tables import show
 from kafka_assignors.cli.what_if import joined, without
-from kafka_assignors.errors import OptionError, ProblemError
-from kafka_assignors.plan import Group, load_lower_bound, resolve, shown
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan import shown
 
 __all__ = ["command"]
 
-_MOST_NOTES = 5
 _DEFAULT = "cooperative-sticky"  # of a file that names none
-_IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priority": "priority"}
 
 
 @click.command("plan")
@@ -62,6 +68,13 @@ _IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priori
     default=0,
     help="What if N members joined.",
 )
+@click.option(
+    "--reset",
+    type=click.Choice(["earliest", "latest"]),
+    help="Where the live group's consumers start without a commit: their auto_offset_reset.  "
+    "[default: earliest]",
+)
+@click.option("--no-lag", is_flag=True, help="Do not ask for the live group's lag.")
 @click.option("--all", "everything", is_flag=True, help="Show every member and every change of a large plan.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -75,6 +88,8 @@ def command(
     compare: bool,
     leavers: tuple[str, ...],
     joiners: int,
+    reset: str | None,
+    no_lag: bool,
     everything: bool,
     output: str,
 ) -> None:
@@ -82,30 +97,47 @@ def command(
 
     The group comes from a JSON file or from a live cluster, which is only asked: no member notices.
     """
-    if (file is None) == (group_id is None):
-        raise click.UsageError("give one of --file and --group")
-    if compare and strategy:
-        raise click.UsageError("--compare plans with every strategy: leave out --strategy")
-    if file is not None and (bootstrap or config):
-        raise click.UsageError("--bootstrap and --config go with --group")
+    for wrong, says in (
+        ((file is None) == (group_id is None), "give one of --file and --group"),
+        (compare and strategy, "--compare plans with every strategy: leave out --strategy"),
+        (file and (bootstrap or config), "--bootstrap and --config go with --group"),
+        (file and (reset or no_lag), "--reset and --no-lag go with --group: a file has its lags"),
+        (reset and no_lag, "--no-lag leaves nothing for --reset"),
+    ):
+        if wrong:
+            raise click.UsageError(says)
 
-    problem = _from_file(file) if file is not None else _from_cluster(str(group_id), bootstrap, config)
-    given = dict(_option(text) for text in options)
-    _check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
-    _check_options("--option ", given)
+    settings = {} if file is not None else given_settings(bootstrap, config)
+    problem = _from_file(file) if file is not None else _from_cluster(settings, str(group_id))
+    given = dict(named_value(text) for text in options)
+    check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
+    check_options("--option ", given)
     if compare:
         kinds = list(STRATEGIES.values())
     else:
         kinds = [_strategy(strategy or problem.strategy or _DEFAULT, group_id)]
-    assignors = [_with_options(kind, problem.options, given) for kind in kinds]
+        refuse_foreign("--option ", kinds[0], given)
+        if strategy is None:
+            refuse_foreign("options.", kinds[0], problem.options)
+    assignors = [with_options(kind, problem.options, given) for kind in kinds]
+    group = problem.group
+    if group_id is None:
+        notes = about_given_lags(group, assignors)
+        if not compare:
+            notes += about_foreign(kinds[0], problem.options)
+    else:
+        notes = assumed(assignors, problem.strategy, given)
+        if not no_lag and any(assignor.by_lag for assignor in assignors):
+            group, said = with_live_lag(group, settings, group_id, reset)
+            notes += said
     try:
-        group, departed = without(problem.group, leavers)
+        group, departed = without(group, leavers)
     except ProblemError as error:
         raise click.UsageError(f"--without: {error}") from error
     group = joined(group, joiners, departed)
 
-    _notes(problem, group, assignors)
-    bound = load_lower_bound(group)
+    say([*notes, *about_group(group, assignors)])
+    bound = lower_bound(group)
     outcomes = [solve(assignor, group, departed, bound) for assignor in assignors]
     if output == "json":
         found = [outcome.as_json() for outcome in outcomes]
@@ -132,44 +164,10 @@ def _name(file: BinaryIO) -> str:
     return shown(name) if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
-def _from_cluster(group_id: str, bootstrap: str | None, config: BinaryIO | None) -> Problem:
+def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
     """The group as it is now; the strategy it runs stands for the one a file would name."""
-    live = read_live_group(given_settings(bootstrap, config), group_id)
+    live = read_live_group(settings, group_id)
     return Problem(live.group, live.strategy)
-
-
-def _notes(problem: Problem, group: Group, assignors: Sequence[Assignor]) -> None:
-    """Say on stderr what of the problem counts for nothing in the plan."""
-    complaints = Complaints()
-    complaints.about_topics(group)
-    complaints.about_claims(resolve(group))
-    by_rack = any(assignor.by_rack for assignor in assignors)
-    lines = [*(_about_racks(group) if by_rack else ()), *complaints.lines()]
-    by_priority = any(assignor.by_priority for assignor in assignors)
-    silent = [member.priority is None for member in group.members]
-    if any(silent) and all(assignor.by_priority for assignor in assignors):
-        lines.append(f"{sum(silent)} of {len(silent)} members say no priority: they rank last")
-    given = {
-        "lags": bool(problem.lags),
-        "priority": not (by_priority or all(silent)),
-        "racks": bool(group.racks) and not by_rack,
-    }
-    if unused := [name for name, there in given.items() if there]:
-        who = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
-        lines.append(f"{who} not use {' and '.join(unused)}")
-    for line in lines[:_MOST_NOTES]:
-        click.echo(f"note: {line}", err=True)
-    if (more := len(lines) - _MOST_NOTES) > 0:
-        click.echo(f"note: ... and {more} more", err=True)
-
-
-def _about_racks(group: Group) -> Iterator[str]:
-    if group.too_many_racks:
-        yield "too many different sets of racks: they are left out"
-    elif not any(m.rack for m in group.members) and not group.racks:
-        return
-    elif group.in_racks is None or not group.in_racks.any():
-        yield "racks count for nothing: no member's rack has a replica"
 
 
 # --- the strategy ------------------------------------------------------------------------------------------
@@ -184,40 +182,3 @@ def _strategy(name: str, group_id: str | None) -> type[Assignor]:
     raise click.UsageError(
         f"group {group_id!r} runs {name!r}, which is not ours: give --strategy, one of {known}"
     )
-
-
-def _option(text: str) -> tuple[str, Any]:
-    """``name=value``; the value is JSON, or else text."""
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise click.UsageError(f"--option {text}: expected NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
-
-
-def _check_options(where: str, names: Iterable[str]) -> None:
-    """Each has to be an option of some strategy's plan; what else there is belongs to a consumer."""
-    known = sorted(set().union(*map(_names, STRATEGIES.values())))
-    consumers = {field.name for kind in STRATEGIES.values() for field in fields(kind.options_type)} - {*known}
-    there_is = f"there is {', '.join(known)}" if known else "no strategy has options for its plan"
-    for name in names:
-        if name in consumers:
-            hint = f"; here it is members[].{_IN_FILES[name]}" if name in _IN_FILES else ""
-            raise click.UsageError(f"{where}{name}: belongs to a consumer{hint}")
-        if name not in known:
-            raise click.UsageError(f"{where}{shown(name)}: unknown, {there_is}")
-
-
-def _names(kind: type[Assignor]) -> set[str]:
-    return {field.name for field in fields(kind.options_type) if "plans" in field.metadata}
-
-
-def _with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mapping[str, Any]) -> Assignor:
-    """An option goes to the strategies that have it."""
-    try:
-        return kind(**{name: value for name, value in {**in_file, **given}.items() if name in _names(kind)})
-    except OptionError as error:
-        where = "--option " if error.option in given else "options."
-        raise click.UsageError(f"{where}{error.option}: {error.reason}") from error

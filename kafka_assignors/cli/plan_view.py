@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kafka_assignors.cli.outcome import Outcome
 from kafka_assignors.cli.tables import columns, counted, short_names
-from kafka_assignors.plan import Reason, Why, shown
+from kafka_assignors.plan import UNKNOWN_LAG, Reason, Why, shown
 
 __all__ = ["comparison", "one_plan"]
 
@@ -21,10 +21,12 @@ CHANGES = 20  # and of a large plan
 _STAYS = {Reason.KEPT, Reason.STAYS}
 _TAKEN = {  # from an owner that is still there
     Reason.MOVED,
+    Reason.LOAD,
     Reason.NEARER,
     Reason.HIGHEST,
     Reason.ACTIVE,
     Reason.DEALT,
+    Reason.DEALT_BY_LAG,
     Reason.OWNER_UNSUBSCRIBED,
 }
 
@@ -42,7 +44,8 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
             f"of {counted(len(outcome.group.topics), 'topic')}",
         ),
         Text(
-            f"largest load {outcome.max_load:,}, no plan has less than {outcome.load_lower_bound:,}\n"
+            f"largest load {outcome.max_load:,}{_records(outcome)}, "
+            f"no plan has less than {outcome.load_lower_bound:,}\n"
             f"kept {metrics.kept:,}, moved {metrics.moved:,}, spread {metrics.spread:,}, "
             f"balance score {metrics.balance_score:,}"
             + ("\n" if metrics.near is None else f"\nnear a replica: {metrics.near:,} of {len(why):,}\n")
@@ -54,7 +57,7 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
     parts.append(Text("\n" + ", ".join(f"{count:,} {reason.value}" for reason, count in found.most_common())))
     if changed:
         parts.append(Text())
-        parts.append(_changes(changed if everything else changed[:CHANGES], names))
+        parts.append(_changes(outcome, changed if everything else changed[:CHANGES], names))
         if not everything and (more := len(changed) - CHANGES) > 0:
             parts.append(Text(f"… and {more} more; --all shows them", style="dim"))
     return Lines(*parts)
@@ -65,6 +68,7 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     by_rack = any(one.metrics.near is not None for one in outcomes)
     figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
     table = columns("strategy", *figures)
+    table.columns[0].no_wrap = True  # it is the headers of the figures that give way
     for one in outcomes:
         waiting = sum(why.waits_for is not None for why in one.why)
         table.add_row(
@@ -81,8 +85,9 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     return Lines(
         Text(
             f"{counted(first.metrics.members, 'member')}, {counted(len(first.why), 'partition')} "
-            f"of {counted(len(first.group.topics), 'topic')}; "
-            f"no plan has a max load of less than {first.load_lower_bound}"
+            f"of {counted(len(first.group.topics), 'topic')}\n"
+            f"no plan has a max load of less than "
+            f"{first.load_lower_bound:,}{_records(first)}"
         ),
         Text(),
         table,
@@ -93,11 +98,14 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
 def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Table:
     had, kept = _owned_and_kept(outcome)
     cooperative = outcome.first_round is not None
-    table = columns("member", ">partitions", ">kept", ">gained", ">lost", *[">first round"] * cooperative)
+    lag = outcome.lag_of_members()
+    figures = (">partitions", *[">lag"] * (lag is not None), ">kept", ">gained", ">lost")
+    table = columns("member", *figures, *[">first round"] * cooperative)
     ids = list(outcome.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
         load, stay = _load(outcome.assignment[member_id]), kept[member_id]
-        row = [f"{n:,}" for n in (load, stay, load - stay, had[member_id] - stay)]
+        mine = [] if lag is None else [lag[member_id]]
+        row = [f"{n:,}" for n in (load, *mine, stay, load - stay, had[member_id] - stay)]
         if outcome.first_round is not None:
             row.append(f"{_load(outcome.first_round[member_id]):,}")
         table.add_row(Text(names[member_id]), *row)
@@ -117,11 +125,14 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
     return had, kept
 
 
-def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
-    table = columns("partition", "from", "to", "why")
+def _changes(outcome: Outcome, changed: Collection[Why], names: Mapping[str, str]) -> Table:
+    group = outcome.group
+    table = columns("partition", *[">lag"] * group.knows_lag, "from", "to", "why")
     for why in changed:
+        lag = int(group.known_lag[group.first[why.topic] + why.partition])
         table.add_row(
             Text(f"{shown(why.topic)}-{why.partition}"),
+            *["?" if lag == UNKNOWN_LAG else f"{lag:,}"] * group.knows_lag,
             Text(", ".join(names.get(name) or shown(name) for name in why.others) or "-"),
             Text("-" if why.member_id is None else names[why.member_id]),
             Text(why.reason.value if why.waits_for is None else f"{why.reason.value}, waits"),
@@ -131,3 +142,8 @@ def _changes(changed: Collection[Why], names: Mapping[str, str]) -> Table:
 
 def _load(topics: Mapping[str, Sequence[int]]) -> int:
     return sum(map(len, topics.values()))
+
+
+def _records(outcome: Outcome) -> str:
+    """Behind a load: a number of partitions goes without saying."""
+    return " records" if outcome.load_unit == "records" else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NO_GENERATION, Group, Member
+from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member
 
 __all__ = ["VERSION", "Problem", "parse", "read"]
 
@@ -30,16 +30,14 @@ class Problem:
     """What there is to plan.
 
     Attributes:
-        group: members, what they own, and topics.
+        group: members, what they own, topics, and what is left to read of them.
         strategy: the name of one; None leaves the choice to the caller.
         options: of the strategy.
-        lags: topic -> records left to read, by partition number; partitions at the end may be left out.
     """
 
     group: Group
     strategy: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    lags: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def read(data: bytes) -> Problem:
@@ -90,13 +88,11 @@ def parse(value: object) -> Problem:
     racks = {
         name: _racks(at, racks, name, topics) for at, name, racks in _entries("racks", top.get("racks", {}))
     }
+    lags = {name: _lags(at, lags, name, topics) for at, name, lags in _entries("lags", top.get("lags", {}))}
     return Problem(
-        group=Group(tuple(members), topics, racks),
+        group=Group(tuple(members), topics, racks, lags),
         strategy=_optional(_text, "strategy", top.get("strategy")),
         options=dict(_object_at("options", top.get("options", {}))),
-        lags={
-            name: _lags(at, lags, name, topics) for at, name, lags in _entries("lags", top.get("lags", {}))
-        },
     )
 
 
@@ -155,7 +151,10 @@ def _lags(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tu
     lags = _array(path, value)
     if len(lags) > topics[topic]:
         raise ProblemError(f"{path}: {len(lags)} lags for {topics[topic]} partitions")
-    return tuple(_whole(f"{path}[{i}]", lag, 0, _INT64 - 1) for i, lag in enumerate(lags))
+    return tuple(
+        UNKNOWN_LAG if lag is None else _whole(f"{path}[{i}]", lag, 0, _INT64 - 1)
+        for i, lag in enumerate(lags)
+    )
 
 
 # --- one field ---------------------------------------------------------------------------------------------

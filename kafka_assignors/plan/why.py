@@ -33,6 +33,7 @@ class Reason(str, Enum):
     HIGHEST = "moved to the highest priority"
     ACTIVE = "moved to the active member"
     DEALT = "dealt in order"
+    DEALT_BY_LAG = "dealt by lag"
     OWNER_GONE = "owner gone"
     OWNER_UNSUBSCRIBED = "owner no longer subscribes"
     CONTESTED = "claim contested"
@@ -95,8 +96,9 @@ def explain(
         in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
             has balance, or a rack, as a reason.
         words: the reasons a strategy has for what others do for balance, or for a rack, or leave as it is.
-        by_load: the strategy evens out lag.  What goes to a member that owned as many partitions as the old
-            owner, or one fewer, is then moved for load, as their counts give no reason; if there is any lag.
+        by_load: the strategy evens out lag.  If there is any, its order is by lag; and what goes to a member
+            that owned as many partitions as the old owner, or one fewer, is moved for load, as their counts
+            give no reason.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
@@ -119,7 +121,7 @@ def explain(
 
     def moved(at: tuple[str, int]) -> Reason:
         if in_order:
-            return Reason.DEALT
+            return Reason.DEALT_BY_LAG if by_load else Reason.DEALT
         if at in for_load:
             return Reason.LOAD
         return Reason.NEARER if at in nearer else Reason.MOVED

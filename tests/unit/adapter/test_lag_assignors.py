@@ -119,11 +119,33 @@ def test_the_second_round_sees_what_the_first_one_saw() -> None:
     assignor.close()
 
 
-def test_what_only_one_member_can_have_is_not_asked_for() -> None:
+@KINDS
+def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[LagAssignor]) -> None:
     source = Source()
-    assignor = LagAwareAssignor(lag_source=source)
+    assignor = kind(lag_source=source)
     assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
     assert source.asked == []
+    assignor.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "shared"),
+    [
+        (LagAwareAssignor, {"t"}, {"c0": [0, 2], "c1": [1]}),
+        (CooperativeLagAwareAssignor, {"t", "u"}, {"c0": [2], "c1": [0, 1]}),
+    ],
+)
+def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
+    kind: type[LagAssignor], asked: set[str], shared: dict[str, list[int]]
+) -> None:
+    """What c0 alone has is heavy, so that it gets the lightest of what both can have."""
+    lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
+    source = Source({TopicPartition(*at): lag for at, lag in lags.items()})
+    assignor = kind(lag_source=source)
+    members = [member("c0", topics="t u"), member("c1")]
+    plan = plan_of(assignor.assign(cluster({"t": 3, "u": 1}), members))
+    assert {topic for topic, _ in source.asked[0]} == asked
+    assert {name: topics["t"] for name, topics in plan.items()} == shared
     assignor.close()
 
 
@@ -308,6 +330,15 @@ def test_rebalancing_on_skew_is_on_or_off_or_a_policy(value: Any) -> None:
     CooperativeLagAwareAssignor.configured(
         rebalance_on_skew=value, max_partition_skew=None, min_improvement=0
     )
+
+
+def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
+    """A rebalance that the plan would make nothing of is not asked for."""
+    assignor = CooperativeLagAwareAssignor(lag_source=Source(), min_improvement=0.25, rebalance_on_skew=True)
+    own(assignor, {"t": [0]}, 5)
+    assert assignor._watcher is not None
+    assert assignor._watcher._pays == 0.75
+    assignor.close()
 
 
 def test_no_secret_shows() -> None:

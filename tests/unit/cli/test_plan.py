@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def test_the_json_is_version_1_to_the_last_field() -> None:
             "moved": 2,
             "max_load": 2,
             "load_lower_bound": 2,
+            "load_unit": "partitions",
         },
         "why": [
             {"topic": "orders", "partition": p, "member": to, "reason": reason}
@@ -350,12 +352,12 @@ def test_two_that_claim_the_same_are_both_named() -> None:
 
 
 def test_what_a_strategy_does_not_use_is_said() -> None:
-    problem = TWO_AND_ONE_MORE | {"lags": {"orders": [5]}}
+    problem = TWO_AND_ONE_MORE | {"lags": {"orders": [5] * 6}}
     problem["members"] = [{**problem["members"][0], "priority": 1}]
     result = call("--output", "json", problem=problem)
     assert result.stderr == "note: strategy 'cooperative-sticky' does not use lags and priority\n"
     json.loads(result.stdout)
-    assert "note: the strategies do not use lags\n" in call("--compare", problem=problem).stderr
+    assert call("--compare", problem=problem).stderr == ""
 
 
 def test_claims_that_count_for_nothing_are_said() -> None:
@@ -375,7 +377,7 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
     said = call("--strategy", "failover").stderr
     assert said == "note: 3 of 3 members say no priority: they rank last\n"
     assert call("--compare").stderr == ""
-    lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5]}}
+    lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5, 5], "audit": [5]}}
     said = call("--strategy", "failover", problem=lags).stderr
     assert said == "note: strategy 'failover' does not use lags\n"
 
@@ -405,7 +407,17 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
             ("--option", "preempt=1", "--strategy", "failover"),
             "--option preempt: expected true or false, got 1",
         ),
-        (("--option", "rcak=a"), "--option rcak: unknown, there is preempt"),
+        (
+            ("--option", "preempt=false"),
+            "--option preempt: no option of cooperative-sticky, but of failover",
+        ),
+        (
+            ("--option", "max_partition_skew=0", "--strategy", "cooperative-lag-aware"),
+            "--option max_partition_skew: expected a number from 1, or None, got 0",
+        ),
+        (("--reset", "latest"), "--reset and --no-lag go with --group"),
+        (("--no-lag",), "--reset and --no-lag go with --group"),
+        (("--option", "rcak=a"), "--option rcak: unknown, there is max_partition_skew, min_"),
         (("--option", "on_plan=print"), "--option on_plan: belongs to a consumer"),
         (("--compare", "--option", "rcak=a"), "--option rcak: unknown, "),
         (("--without", "c9"), "--without: no member is 'c9': c1, c2, c3"),
@@ -424,7 +436,7 @@ def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -
         ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
         ({"strategy": "rnage"}, "strategy: unknown 'rnage', there is range, roundrobin, "),
         ({"options": {"rack": ""}}, "options.rack: belongs to a consumer; here it is members[].rack"),
-        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is preempt"),
+        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is max_partition_skew, min_"),
     ],
 )
 @pytest.mark.parametrize("compare", [True, False])
@@ -502,7 +514,14 @@ def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         members = member("m1", owned={"t0": [0, 1]}), member("m2")
         return LiveGroup(Group(members, {"t0": 2}), state["strategy"])
 
+    def with_live_lag(
+        group: Group, settings: Mapping[str, Any], group_id: str, reset: str | None
+    ) -> tuple[Group, list[str]]:
+        state.update(asked_for_lag=(dict(settings), group_id, reset))
+        return replace(group, lags={"t0": state.get("lags", [])}), state.get("notes", [])
+
     monkeypatch.setattr(cli_plan, "read_live_group", read_live_group)
+    monkeypatch.setattr(cli_plan, "with_live_lag", with_live_lag)
     return state
 
 
@@ -555,3 +574,46 @@ def test_a_wrong_config_is_a_usage_error(
     assert result.exit_code == 2
     assert says in result.stderr
     assert "settings" not in live
+
+
+# --- and its lag -------------------------------------------------------------------------------------------
+
+
+def test_lag_is_asked_for_by_who_shows_it(live: dict[str, Any]) -> None:
+    group("--bootstrap", "h:1", "--strategy", "cooperative-lag-aware")
+    assert live.pop("asked_for_lag") == ({"bootstrap_servers": ["h:1"]}, "g", None)
+    group("--bootstrap", "h:1", "--compare", "--reset", "latest")
+    assert live.pop("asked_for_lag") == ({"bootstrap_servers": ["h:1"]}, "g", "latest")
+    for words in (
+        ("--strategy", "sticky"),
+        ("--compare", "--no-lag"),
+        ("--strategy", "lag-aware", "--no-lag"),
+    ):
+        result = group("--bootstrap", "h:1", *words)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "asked_for_lag" not in live
+    assert "--no-lag leaves nothing for --reset" in group("--no-lag", "--reset", "latest").stderr
+
+
+def test_the_lag_of_a_live_group_is_planned_by_also_after_a_change(live: dict[str, Any]) -> None:
+    live.update(lags=[70, 30], notes=["said of it"])
+    words = ("--bootstrap", "h:1", "--strategy", "lag-aware", "--output", "json")
+    for more, most in (((), 70), (("--without", "m2"), 100), (("--join", "3"), 70)):
+        result = group(*words, *more)
+        assert result.stderr == "note: said of it\n"
+        found = json.loads(result.stdout)["metrics"]
+        assert (found["max_load"], found["load_unit"]) == (most, "records")
+
+
+def test_what_is_taken_for_the_options_of_the_strategy_the_group_runs_is_said(live: dict[str, Any]) -> None:
+    live["strategy"] = "cooperative-lag-aware"
+    says = "note: the group's options are not to be seen, assuming "
+    both = f"{says}max_partition_skew=1, min_improvement=0.1 (--option)\n"
+    assert group("--bootstrap", "h:1").stderr == both
+    assert group("--bootstrap", "h:1", "--compare").stderr == both
+    given = ("--option", "max_partition_skew=null")
+    assert group("--bootstrap", "h:1", *given).stderr == f"{says}min_improvement=0.1 (--option)\n"
+    assert group("--bootstrap", "h:1", *given, "--option", "min_improvement=0.2").stderr == ""
+    assert group("--bootstrap", "h:1", "--strategy", "failover").stderr.count("assuming") == 0
+    live["strategy"] = "failover"
+    assert f"{says}preempt=true (--option)\n" in group("--bootstrap", "h:1").stderr

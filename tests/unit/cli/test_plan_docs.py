@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.cli import plan as cli_plan
 from kafka_assignors.cli.connection import connection_settings, read_properties
-from kafka_assignors.cli.problem import parse
+from kafka_assignors.cli.plan_options import option_names
+from kafka_assignors.cli.problem import parse, read
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan import Reason
 from tests.examples import ROOT
@@ -34,8 +37,9 @@ def test_a_command_prints_what_the_page_shows(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (problem,) = blocks("json")
-    Path("problem.json").write_text(problem, encoding="utf-8")
+    named = re.compile(r"^`(\w+\.json)`: [^\n]*\n\n```json\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    for name, problem in named.findall(PAGE):
+        Path(name).write_text(problem, encoding="utf-8")
     command, *shown = block.splitlines()
     words = shlex.split(command.removeprefix("$ kafka-assignors plan"))
     done = CliRunner(env={"COLUMNS": "80"}).invoke(cli_plan.command, words)
@@ -60,6 +64,34 @@ def test_every_field_is_on_the_page() -> None:
         parse({"members": [{"?": 0}]})
     for name in [n for n in known(top) if n != "members"] + [f"members[].{n}" for n in known(members)]:
         assert f"| `{name}` |" in PAGE, name
+
+
+def test_every_problem_on_the_page_has_a_name_and_is_sound() -> None:
+    problems = blocks("json")
+    assert len(problems) == len(re.findall(r"^`\w+\.json`: ", PAGE, re.MULTILINE)) == 2
+    assert all(read(problem.encode()).group.members for problem in problems)
+
+
+def test_every_field_of_the_answer_is_on_the_page() -> None:
+    """Whatever the problem has: lag, racks, rounds."""
+    fields = set()
+    for extra in ({}, {"racks": {"t": [["a"]]}}, {"lags": {"t": [1]}, "strategy": "lag-aware"}):
+        problem = {"topics": {"t": 1}, "members": [{"id": "c1", "rack": "a"}], **extra}
+        words = ["--file", "-", "--output", "json"]
+        found = json.loads(CliRunner().invoke(cli_plan.command, words, input=json.dumps(problem)).stdout)
+        fields |= {name for name in found if name != "metrics"} | {f"metrics.{m}" for m in found["metrics"]}
+    for name in fields:
+        assert re.search(rf"^\|[^|]*`{re.escape(name)}`[^|]*\|", PAGE, re.MULTILINE), name
+
+
+def test_every_option_is_on_the_page_with_its_default() -> None:
+    rows = re.findall(r"^\| ?(?:\[`[\w-]+`\]\S*)? ?\| `(\w+)`[^|]*\| (\S+) \|$", PAGE, re.MULTILINE)
+    assert dict(rows) == {
+        name: f"`{json.dumps(default)}`" if isinstance(default, bool) else json.dumps(default)
+        for kind in STRATEGIES.values()
+        for name in option_names(kind)
+        for default in [getattr(kind().options, name)]
+    }
 
 
 def test_every_reason_is_on_the_page() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.cli.problem import MOST_PARTITIONS, Problem, parse, read
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NO_GENERATION, Group, Member
+from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member
 
 EVERYTHING = {
     "version": 1,
@@ -30,7 +30,7 @@ EVERYTHING = {
         }
     ],
     "racks": {"orders": [["zone-a", "zone-b"], [], ["zone-b"]]},
-    "lags": {"orders": [100000, 60000, 50000]},
+    "lags": {"orders": [100000, None, 50000]},
 }
 
 
@@ -58,10 +58,10 @@ def test_every_field_is_read() -> None:
             ),
             {"orders": 12, "payments": 6},
             {"orders": (frozenset({"zone-a", "zone-b"}), frozenset(), frozenset({"zone-b"}))},
+            {"orders": (100000, UNKNOWN_LAG, 50000)},
         ),
         strategy="sticky",
         options={"rack": "a"},
-        lags={"orders": (100000, 60000, 50000)},
     )
 
 
