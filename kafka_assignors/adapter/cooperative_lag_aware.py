@@ -23,6 +23,10 @@ class CooperativeLagAwareAssignor(LagAssignor):
     over_topics = True
     options: CooperativeLagOptions
 
+    @property
+    def pays_from(self) -> float:
+        return self.options.min_improvement
+
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_cooperative_lag_aware(
             group,

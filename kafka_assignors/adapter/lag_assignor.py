@@ -40,8 +40,6 @@ class LagAssignor(Assignor):
     by_lag = True
     over_topics: ClassVar[bool] = False
     """It adds up what a member has of several topics."""
-    min_improvement: ClassVar[float] = 0.1
-    """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
     options: LagOptions
 
     def __init__(self, **options: object) -> None:
@@ -59,6 +57,11 @@ class LagAssignor(Assignor):
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
+
+    @property
+    def pays_from(self) -> float:
+        """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
+        return 0.1
 
     # --- what members tell each other ----------------------------------------------------------------------
 
@@ -175,9 +178,7 @@ class LagAssignor(Assignor):
             self._keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
             self._side.at_close(self.close)
             if options.skew is not None:
-                self._watcher = SkewWatcher(
-                    options.skew, self._keeper, self.plan, self.min_improvement, self._side
-                )
+                self._watcher = SkewWatcher(options.skew, self._keeper, self.plan, self.pays_from, self._side)
         return None if self._closed else self._keeper
 
     def _source(self) -> Source | None:

@@ -17,6 +17,7 @@ from kafka_assignors.demo.events import Flight
 from kafka_assignors.demo.logs import Entry, LogWriter
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
+MOST_UNDER_WAY = 10_000  # records; far less than the producer holds, as it would block when it is full
 LOG_EVERY = 0.05  # s; the precision of the send times in the log
 FLUSH_TIMEOUT = 30.0  # s
 
@@ -57,18 +58,21 @@ class Replay(threading.Thread):
         self._due = due
         self._log = log
         self._acks: deque[Ack] = deque()
+        self._acknowledged = 0
         self._failure: BaseException | None = None
         self._halt = threading.Event()
         self._sender = Sender(
             bootstrap,
             topic,
-            acknowledged=lambda partition, offset: self._acks.append(
-                Ack(partition, offset, time.monotonic_ns())
-            ),
+            acknowledged=self._acknowledge,
             failed=self._fail,
         )
         self.finished = threading.Event()
         self.latest = 0.0  # s; how long after it was due a record was sent, at most
+
+    def _acknowledge(self, partition: int, offset: int) -> None:
+        self._acks.append(Ack(partition, offset, time.monotonic_ns()))
+        self._acknowledged += 1
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error
@@ -88,17 +92,18 @@ class Replay(threading.Thread):
 
     def _send_all(self) -> None:
         began = next_log = time.monotonic()
-        for due, flight in self._due:
+        for sent, (due, flight) in enumerate(self._due):
             while True:
                 now = time.monotonic()
                 if now >= next_log:
                     self._log_acks()
                     next_log = now + LOG_EVERY
                 ahead = began + due - now
-                if ahead <= 0:
+                full = sent - self._acknowledged >= MOST_UNDER_WAY
+                if self._failure is not None or (ahead <= 0 and not full):
                     break
                 # The wait has an end even when the next flight is far away: the log must keep up.
-                if self._halt.wait(min(ahead, LOG_EVERY)):
+                if self._halt.wait(LOG_EVERY if full else min(ahead, LOG_EVERY)):
                     return
             if self._failure is not None or self._halt.is_set():
                 return

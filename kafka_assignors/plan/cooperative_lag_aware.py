@@ -10,15 +10,15 @@ import numpy as np
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan.assignment import Assignment, Owners
 from kafka_assignors.plan.bound import LagBound
-from kafka_assignors.plan.calm import calm_owners
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.counts import CountRule
-from kafka_assignors.plan.descent import Budget
 from kafka_assignors.plan.lag_aware import plan_lag_aware
-from kafka_assignors.plan.lightest import lightest
+from kafka_assignors.plan.load.calm import calm_owners
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.descent import Budget
+from kafka_assignors.plan.load.lightest import lightest
+from kafka_assignors.plan.load.saving import with_few_moves
+from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.model import NOBODY, Group
-from kafka_assignors.plan.saving import with_few_moves
-from kafka_assignors.plan.standing import Field
 from kafka_assignors.plan.sticky import plan_sticky
 
 __all__ = ["plan_cooperative_lag_aware"]

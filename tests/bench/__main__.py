@@ -1,4 +1,4 @@
-"""``make bench``: how long ``assign()`` takes, beside kafka-python's and Java's own strategies in one run.
+"""``make bench``: how long ``assign()`` takes, beside kafka-python's and Java's own strategies; fetching lag.
 
 docs/benchmarks.md says what is measured and how.
 """
@@ -9,19 +9,21 @@ import argparse
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import table
+from tests.bench import fetching, table
 from tests.bench.javapeer import JavaPeer, NoJavaError, java_peer
 from tests.bench.machine import machine
 from tests.bench.problems import PHASES, SIZES, Problem, select
 from tests.bench.report import Report
 from tests.bench.run import GROWTH_PHASES, OURS, PEERS, Bench, Row
+
+LAG = "lag"
 
 
 def options_of(arguments: list[str]) -> argparse.Namespace:
@@ -32,8 +34,8 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
         help="seconds a call of kafka-python's may take, and half of what Java's first may (default 10)",
     )  # fmt: skip
     parser.add_argument(
-        "--problems", nargs="+", default=[*SIZES, "growth"], metavar="WHICH",
-        help=f"{', '.join(SIZES)}, growth, or part of a problem's name; by default all",
+        "--problems", nargs="+", default=[*SIZES, "growth", LAG], metavar="WHICH",
+        help=f"{', '.join(SIZES)}, growth, {LAG} (fetching it), or part of a problem's name; by default all",
     )  # fmt: skip
     parser.add_argument("--phases", nargs="+", default=list(PHASES), choices=PHASES, metavar="PHASE",
                         help=f"some of: {', '.join(PHASES)}")  # fmt: skip
@@ -46,7 +48,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     if not 0 < options.patience < float("inf"):
         parser.error("--patience: a number of seconds, more than 0")
     try:
-        options.table, options.growth = select(options.problems)
+        options.table, options.growth = select(word for word in options.problems if word != LAG)
     except ValueError as error:
         parser.error(str(error))
     return options
@@ -89,7 +91,7 @@ def measure(options: argparse.Namespace, console: Console) -> Report:
         folder = Path(place)
         rows = len(options.table) * len(options.phases) + len(growth) * len(GROWTH_PHASES)
         task = progress.add_task("getting ready", total=rows)
-        java = find_java(options, report, folder)
+        java = find_java(options, report, folder) if rows else None
         for note in report.notes:
             console.print(note, markup=False)
         bench = Bench(
@@ -111,8 +113,20 @@ def measure(options: argparse.Namespace, console: Console) -> Report:
                 console.print(
                     f"{problem.name}, {row['phase']}:", line_of(row, who), markup=False, soft_wrap=True
                 )
+        if LAG in options.problems:
+            measure_lag(report, options.out, lambda text: progress.update(task, description=text))
     report.save(options.out)
     return report
+
+
+def measure_lag(report: Report, out: Path, now: Callable[[str], None]) -> None:
+    """Measure how long it takes to fetch lag, or note why not."""
+    try:
+        for row in fetching.measure(now):
+            report.lag.append(row)
+            report.save(out)
+    except fetching.NotMeasuredError as reason:
+        report.notes.append(f"fetching lag was not measured: {reason}")
 
 
 def line_of(row: Row, who: Sequence[str]) -> str:
@@ -122,11 +136,19 @@ def line_of(row: Row, who: Sequence[str]) -> str:
 
 def show(report: Report, console: Console) -> None:
     """What matters most, as wide as a terminal is."""
-    shown = Table(*table.SHORT_HEAD, title="ms, assign() and encoding: sticky / cooperative")
-    for row in report.rows:
-        shown.add_row(*table.short_cells(row))
-    console.print(shown)
-    for line in table.findings(report.rows):
+    if report.rows:
+        shown = Table(*table.SHORT_HEAD, title="ms, assign() and encoding: sticky / cooperative")
+        for row in report.rows:
+            shown.add_row(*table.short_cells(row))
+        console.print(shown)
+    if report.lag:
+        shown = Table(
+            *(name.strip("*") for name in fetching.HEAD), title="ms, fetching lag: median (longest)"
+        )
+        for row in report.lag:
+            shown.add_row(*fetching.cells(row))
+        console.print(shown)
+    for line in table.findings(report.rows) if report.rows else ():
         console.print(line, markup=False)
 
 

@@ -7,13 +7,14 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench import plots, table
+from tests.bench import fetching, plots, table
 from tests.bench.programs import ROOT
 from tests.bench.run import Row
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 IMAGES = ROOT / "docs" / "images"
 BEGIN, END = "<!-- begin: out/bench.md -->\n", "<!-- end: out/bench.md -->\n"
+LAG_MARKERS = "<!-- begin: out/bench-lag.md -->\n", "<!-- end: out/bench-lag.md -->\n"
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Report:
         rows: of the table.
         growth: more rows, only for the pictures.
         notes: what could not be measured, and why.
+        lag: rows of the table about fetching lag.
     """
 
     machine: dict[str, str]
@@ -33,6 +35,7 @@ class Report:
     rows: list[Row] = field(default_factory=list)
     growth: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    lag: list[Row] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
         """Write the facts; after every row, so that a run that is broken off has not been for nothing."""
@@ -46,33 +49,53 @@ class Report:
 
     def markdown(self) -> str:
         """The table, and all one has to know to read it or to repeat it."""
+        remarks = "".join(f"- {line}\n" for line in [*table.findings(self.rows), *self.notes])
+        return f"{table.LEGEND}\n\n{table.markdown(self.rows)}\n{remarks}\n{self._repeat()}"
+
+    def lag_markdown(self) -> str:
+        """The table about fetching lag; there has to be one."""
+        return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
+
+    def _repeat(self) -> str:
         command = (
             shlex.join(["python", "-m", "tests.bench", *self.arguments]) if self.arguments else "make bench"
         )
         facts = ", ".join(f"{name} {value}" for name, value in self.machine.items())
-        remarks = "".join(f"- {line}\n" for line in [*table.findings(self.rows), *self.notes])
-        return f"{table.LEGEND}\n\n{table.markdown(self.rows)}\n{remarks}\n`{command}`: {facts}.\n"
+        return f"`{command}`: {facts}.\n"
 
     def render(self, path: Path) -> list[Path]:
         """Write table and pictures beside the facts in ``path``."""
+        written = []
+        if self.lag:
+            about_lag = path.with_name(f"{path.stem}-lag.md")
+            about_lag.write_text(self.lag_markdown(), encoding="utf-8")
+            written.append(about_lag)
+        if not self.rows and not self.growth:
+            return written
         text = path.with_suffix(".md")
         text.write_text(self.markdown(), encoding="utf-8")
-        return [text, *plots.draw([*self.rows, *self.growth], path.parent)]
+        return [text, *written, *plots.draw([*self.rows, *self.growth], path.parent)]
 
     def publish(self) -> list[Path]:
-        """Put the table into the page, and the pictures beside it."""
-        PAGE.write_text(between_markers(PAGE.read_text(encoding="utf-8"), self.markdown()), encoding="utf-8")
-        return [PAGE, *plots.draw([*self.rows, *self.growth], IMAGES)]
+        """Put what was measured into the page, and the pictures beside it."""
+        page = PAGE.read_text(encoding="utf-8")
+        if self.lag:
+            page = between_markers(page, self.lag_markdown(), LAG_MARKERS)
+        if self.rows or self.growth:
+            page = between_markers(page, self.markdown())
+        PAGE.write_text(page, encoding="utf-8")
+        return [PAGE, *(plots.draw([*self.rows, *self.growth], IMAGES) if self.rows or self.growth else [])]
 
 
-def between_markers(page: str, text: str) -> str:
-    """The page with that text between its markers.
+def between_markers(page: str, text: str, markers: tuple[str, str] = (BEGIN, END)) -> str:
+    """The page with that text between markers.
 
     Raises:
         ValueError: the markers are not there, once each and in this order.
     """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in rest or END in after:
-        raise ValueError(f"the page needs {BEGIN.strip()} and {END.strip()}, once each and in this order")
+    first, last = markers
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
+    if not begin or not end or first in rest or last in after:
+        raise ValueError(f"the page needs {first.strip()} and {last.strip()}, once each and in this order")
     return f"{before}{begin}\n{text}\n{end}{after}"

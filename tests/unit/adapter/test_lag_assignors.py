@@ -332,6 +332,15 @@ def test_rebalancing_on_skew_is_on_or_off_or_a_policy(value: Any) -> None:
     )
 
 
+def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
+    """A rebalance that the plan would make nothing of is not asked for."""
+    assignor = CooperativeLagAwareAssignor(lag_source=Source(), min_improvement=0.25, rebalance_on_skew=True)
+    own(assignor, {"t": [0]}, 5)
+    assert assignor._watcher is not None
+    assert assignor._watcher._pays == 0.75
+    assignor.close()
+
+
 def test_no_secret_shows() -> None:
     config = {
         "security_protocol": "SASL_PLAINTEXT",

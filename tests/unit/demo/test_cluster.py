@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,27 @@ def test_a_backlog_that_is_stopped_is_not_sent_to_its_end(sender: FakeSender, tm
     one._halt.set()
     one.run()
     assert sender.asked == ["close"]
+
+
+def test_no_more_is_sent_than_the_producer_holds_while_nothing_is_acknowledged(
+    sender: FakeSender, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A producer that is full blocks for seconds, and nobody could stop it."""
+    monkeypatch.setattr(demo_replay, "MOST_UNDER_WAY", 2)
+    one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
+    one.start()
+    until(lambda: sender.asked == ["send", "send"])
+    one._acknowledge(0, 0)
+    until(lambda: sender.asked == ["send"] * 3)
+    one.stop()
+    assert sender.asked == [*["send"] * 3, "close"]
+
+
+def until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_replay_that_is_stopped_does_not_wait_for_acknowledgements(

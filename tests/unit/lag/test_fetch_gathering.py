@@ -228,6 +228,36 @@ def test_time_is_passed_down_to_requests() -> None:
     assert cluster.allowed_ms == 1200
 
 
+def test_one_that_hangs_is_not_asked_for_leaders_until_time_is_up() -> None:
+    """Any broker can tell them; if there are several, the next may be one that answers."""
+    cluster = three(brokers=2)
+
+    def hangs(kind: str, node: int | None, number: int) -> None:
+        if kind == "Metadata" and number == 1:
+            raise KafkaTimeoutError("hangs")
+
+    cluster.faults = hangs
+    assert cluster.fetch(timeout_ms=1000).lags == {A0: 60, A1: 0, A2: 7, B0: 4}
+    assert 0.5 <= cluster.now < 1
+
+
+def test_what_a_broker_said_last_is_the_reason() -> None:
+    """One that was gone and came back as no leader: a partition in trouble, no failure to connect."""
+    cluster = three()
+
+    def back(kind: str, node: int | None, number: int) -> dict[TopicPartition, int] | None:
+        if kind != "ListOffsets":
+            return None
+        if number == 1:
+            raise KafkaConnectionError("gone")
+        return dict.fromkeys(cluster.logs, NOT_LEADER)
+
+    cluster.faults = back
+    reading = cluster.fetch(timeout_ms=1000)
+    assert set(reading.missing.values()) == {"NotLeaderForPartition"}
+    assert not cluster.gathering.connection_failed
+
+
 def test_a_broker_gone_before_the_ends_are_known() -> None:
     """Commits alone make no lag: that is a failure, and says which."""
     cluster = three()

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.counts import CountRule
-from kafka_assignors.plan.descent import Budget, descend
-from kafka_assignors.plan.exact import least
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.descent import Budget, descend
+from kafka_assignors.plan.load.exact import least
+from kafka_assignors.plan.load.redeal import redeal
+from kafka_assignors.plan.load.standing import Exchange, Field, Standing
 from kafka_assignors.plan.model import NOBODY
-from kafka_assignors.plan.redeal import redeal
-from kafka_assignors.plan.standing import Exchange, Field, Standing
 
 __all__ = ["Lightest", "lightest"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.counts import CountRule
-from kafka_assignors.plan.exact import least
-from kafka_assignors.plan.lightest import Lightest
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.exact import least
+from kafka_assignors.plan.load.lightest import Lightest
+from kafka_assignors.plan.load.standing import Exchange, Field, Standing
 from kafka_assignors.plan.model import NOBODY
-from kafka_assignors.plan.standing import Exchange, Field, Standing
 
 __all__ = ["with_few_moves"]
 

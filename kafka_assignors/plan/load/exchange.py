@@ -9,7 +9,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.goals import Mask, Vector
-from kafka_assignors.plan.standing import Exchange, Indices, Standing
+from kafka_assignors.plan.load.standing import Exchange, Indices, Standing
 
 __all__ = ["Found", "Pair", "best_bundles", "best_single"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.goals import Mask, Matrix, Vector
-from kafka_assignors.plan.standing import Exchange, Field, Standing
+from kafka_assignors.plan.load.standing import Exchange, Field, Standing
 
 __all__ = ["CountRule", "lowest_within_reach"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.model import NOBODY
-from kafka_assignors.plan.standing import Field
 
 __all__ = ["MOST_PARTITIONS", "least"]
 

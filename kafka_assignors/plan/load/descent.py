@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.counts import CountRule
-from kafka_assignors.plan.exchange import Found, Pair, best_bundles, best_single
-from kafka_assignors.plan.standing import Exchange, Standing
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.exchange import Found, Pair, best_bundles, best_single
+from kafka_assignors.plan.load.standing import Exchange, Standing
 
 __all__ = ["Budget", "descend"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.goals import Mask, Matrix, Vector
-from kafka_assignors.plan.standing import Field
+from kafka_assignors.plan.load.standing import Field
 
 __all__ = ["redeal"]
 
