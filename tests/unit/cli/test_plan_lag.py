@@ -7,10 +7,13 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from kafka_assignors.adapter import STRATEGIES
+from kafka_assignors.cli.outcome import lower_bound, solve
 from kafka_assignors.cli.problem import parse
 from kafka_assignors.plan import Group, lag_lower_bound, load_lower_bound
+from tests.builders import groups, lagging
 from tests.unit.cli.test_plan import TWO_AND_ONE_MORE, call, planned, usage
 
 BY_LAG = ("lag-aware", "cooperative-lag-aware")
@@ -104,6 +107,18 @@ def test_the_bound_is_that_of_the_unit() -> None:
         group: Group = parse(problem | lags).group
         metrics = planned("--strategy", "sticky", problem=problem | lags)["metrics"]
         assert (metrics["load_unit"], metrics["load_lower_bound"]) == (unit, bound(group)), lags
+
+
+@given(group=groups() | lagging(groups()))
+def test_no_strategy_is_below_the_bound(group: Group) -> None:
+    """Unequal subscriptions, lag that is known in part or not at all, topics nobody reads."""
+    bound = lower_bound(group)
+    for kind in STRATEGIES.values():
+        outcome = solve(kind(), group, (), bound)
+        assert bound <= outcome.max_load, kind.name
+        of_members = outcome.lag_of_members()
+        assert (of_members is None) == (outcome.load_unit == "partitions")
+        assert of_members is None or max(of_members.values(), default=0) == outcome.max_load
 
 
 # --- options -----------------------------------------------------------------------------------------------
