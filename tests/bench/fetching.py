@@ -56,7 +56,7 @@ def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int 
         NotMeasuredError: no broker could be started.
     """
     try:
-        with _more_heap(), development_broker() as broker:
+        with more_heap(), development_broker() as broker:
             for size in sizes:
                 now(f"lag of {size:,} partitions")
                 yield _row(broker.bootstrap, size, runs)
@@ -65,7 +65,7 @@ def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int 
 
 
 @contextmanager
-def _more_heap() -> Iterator[None]:
+def more_heap() -> Iterator[None]:
     """10,000 partitions all but fill the usual 256 MB: each other fetch would meet a full collection."""
     before = os.environ.get("_JAVA_OPTIONS")
     os.environ["_JAVA_OPTIONS"] = f"{before or ''} -Xmx1g".strip()
@@ -78,7 +78,7 @@ def _more_heap() -> Iterator[None]:
 
 
 def _row(bootstrap: str, size: int, runs: int) -> Row:
-    tps = _prepared(bootstrap, size)
+    tps = prepared(bootstrap, size)
     config = {"bootstrap_servers": bootstrap, "group_id": GROUP, "auto_offset_reset": "earliest"}
     right = {tp: 1 if at % 50 == 0 else 0 for at, tp in enumerate(tps)}
 
@@ -101,7 +101,8 @@ def _row(bootstrap: str, size: int, runs: int) -> Row:
     return row | _consumer(bootstrap, theirs)
 
 
-def _prepared(bootstrap: str, size: int) -> list[TopicPartition]:
+def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
+    """Make topics of so many partitions in all, with commits of ``GROUP`` and, in some, a record to read."""
     topics = [f"lag-{size}-{number}" for number in range(TOPICS)]
     tps = [TopicPartition(topic, p) for topic in topics for p in range(size // TOPICS)]
     admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS)
