@@ -53,15 +53,15 @@ class Outcome:
 
     @property
     def max_load(self) -> int:
-        """The largest load of a member: lag (records) where any is known, else a number of partitions."""
-        if self.metrics.max_load is not None:
+        """The largest load of a member: lag (records) where there is any, else a number of partitions."""
+        if _has_lag(self.group) and self.metrics.max_load is not None:
             return self.metrics.max_load
         return int(self.assignment.loads.max(initial=0))
 
     @property
     def load_unit(self) -> str:
         """What ``max_load`` and ``load_lower_bound`` count."""
-        return "partitions" if self.metrics.max_load is None else "records"
+        return "records" if _has_lag(self.group) else "partitions"
 
     def lag_of_members(self) -> dict[str, int] | None:
         """Member -> lag of what it shall have, with a guess for what is not known; None without any lag."""
@@ -104,7 +104,12 @@ class Outcome:
 
 def lower_bound(group: Group) -> int:
     """What no valid plan's ``max_load`` can be less than."""
-    return lag_lower_bound(group) if group.knows_lag else load_lower_bound(group)
+    return lag_lower_bound(group) if _has_lag(group) else load_lower_bound(group)
+
+
+def _has_lag(group: Group) -> bool:
+    """Whether there is any lag to compare plans by; without, planners go by counts, too."""
+    return bool(group.lag.any())
 
 
 def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_lower_bound: int) -> Outcome:

@@ -70,6 +70,18 @@ def test_what_counts_ask_for_is_for_balance() -> None:
     assert reasons(group, plan)[1].reason is Reason.MOVED
 
 
+def test_an_order_is_by_lag_where_there_is_some() -> None:
+    for lags, reason in (
+        (HOT.lags, Reason.DEALT_BY_LAG),
+        ({}, Reason.DEALT),
+        ({"t0": [0] * 4}, Reason.DEALT),
+    ):
+        group = Group(HOT.members, HOT.topics, lags=lags)
+        claims, target = resolve(group), Assignment.of(group, {"a": {"t0": [1, 2]}, "b": {"t0": [0, 3]}})
+        why = explain(group, claims, target, target, (), in_order=True, by_load=True)
+        assert [one.reason for one in why] == [reason, Reason.KEPT, reason, Reason.KEPT]
+
+
 def test_without_lag_or_without_being_told_nothing_moves_for_load() -> None:
     plan = {"a": {"t0": [1, 2]}, "b": {"t0": [0, 3]}}
     idle = Group(HOT.members, HOT.topics)
