@@ -46,7 +46,7 @@ class Background:
                 future.cancel()
                 return future
             heapq.heappush(self._jobs, (self._now() + after_s, next(self._number), future, job))
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # after a fork there is none any more
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
             self._changed.notify()
@@ -84,9 +84,9 @@ class Background:
         """Wait for the next job that is due; None when this is stopped."""
         with self._changed:
             while not self._stopped:
-                wait_s = self._jobs[0][0] - self._now() if self._jobs else None
-                if wait_s is not None and wait_s <= 0:
+                wait_s = self._jobs[0][0] - self._now() if self._jobs else threading.TIMEOUT_MAX
+                if wait_s <= 0:
                     _due, _number, future, job = heapq.heappop(self._jobs)
                     return future, job
-                self._changed.wait(wait_s)
+                self._changed.wait(min(wait_s, threading.TIMEOUT_MAX))
             return None

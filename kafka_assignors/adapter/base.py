@@ -130,12 +130,13 @@ class Assignor(AbstractPartitionAssignor):
         """
         return Told()
 
-    def with_lags(self, group: Group, told: Sequence[Told]) -> Group:
+    def with_lags(self, group: Group, said: Sequence[tuple[Member, Told]], complaints: Complaints) -> Group:
         """The group with what can be found out about its lag, by strategies that plan by it.
 
         Args:
             group: who plans.
-            told: what each of its members said.
+            said: its members, and what each of them told.
+            complaints: takes what is wrong with that.
         """
         return group
 
@@ -179,8 +180,7 @@ class Assignor(AbstractPartitionAssignor):
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group: the leader's part.  Never raises; see the module."""
         try:
-            with no_collections():
-                return convert.encode_assignment(self._assign(cluster, members))
+            return convert.encode_assignment(self._assign(cluster, members))
         except Exception:
             # Whatever it is, it must not stop the user's group.
             self._next.begins()
@@ -226,18 +226,25 @@ class Assignor(AbstractPartitionAssignor):
     ) -> Assignment:
         started = self._now()
         complaints = Complaints()
-        told = [told_by(member, self.told, complaints) for member in members]
+        with no_collections():
+            said = self._read(members, complaints)
+            group = self._group(cluster, tuple(member for member, _told in said))
+        with self._aside("finding out about lag"):  # this may wait; the collector need not wait with it
+            group = self.with_lags(group, said, complaints)
+        with no_collections():
+            return self._planned(group, complaints, started)
+
+    def _read(
+        self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember], complaints: Complaints
+    ) -> list[tuple[Member, Told]]:
         cooperative = RebalanceProtocol.COOPERATIVE in self.protocols
         joining = self._side.generation()
-        group = self._group(
-            cluster,
-            tuple(
-                member_of(member, said, complaints, cooperative=cooperative, joining=joining)
-                for member, said in zip(members, told, strict=True)
-            ),
-        )
-        with self._aside("finding out about lag"):
-            group = self.with_lags(group, told)
+        told = [(member, told_by(member, self.told, complaints)) for member in members]
+        return [
+            (member_of(*each, complaints, cooperative=cooperative, joining=joining), each[1]) for each in told
+        ]
+
+    def _planned(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)
         with self._aside("saying what is wrong with the members"):
             complaints.about_topics(group)

@@ -138,9 +138,9 @@ class ConsumerSide:
             coordinator.request_rejoin()
 
     def request_rejoin_from_elsewhere(self) -> None:
-        """The same, from any thread; what kafka-python refuses because it is closing is not asked for."""
+        """The same, from any thread; of a consumer whose event loop has ended nothing is asked any more."""
         if (coordinator := self._seen()) is not None:
-            with suppress(RuntimeError):
+            with suppress(Exception):  # a loop that crashed raises what it crashed of
                 coordinator._net.call_soon_threadsafe(coordinator.request_rejoin)
 
     def config(self) -> dict[str, Any] | None:
@@ -155,15 +155,21 @@ class ConsumerSide:
             "auto_offset_reset": _RESETS.get(reset, "none"),
         }
 
-    def at_close(self, do: Callable[[], None]) -> None:
+    def at_close(self, do: Callable[[], None]) -> bool:
         """Have something done when the consumer is closed, before its ``close()`` returns.
 
         An assignor is not told of that.  But the consumer's event loop ends then, and what still waits on
         it is cancelled.
+
+        Returns:
+            Whether it will be done: not where the loop has ended, or its parts are not those we know.
+            Without a consumer there is nothing to wait for.
         """
         coordinator = self._seen()
-        if coordinator is None or self.is_strange():
-            return
+        if coordinator is None:
+            return True
+        if self.is_strange():
+            return False
 
         async def wait_for_the_end() -> None:
             try:
@@ -171,8 +177,11 @@ class ConsumerSide:
             finally:
                 do()
 
-        with suppress(RuntimeError):
+        try:
             coordinator._net.call_soon_threadsafe(wait_for_the_end)
+        except Exception:  # a loop that crashed raises what it crashed of
+            return False
+        return True
 
     def request_rejoin_after(self, seconds: float) -> None:
         """Ask for a rebalance unless one begins by itself before that.  On the I/O thread only."""

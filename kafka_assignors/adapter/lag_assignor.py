@@ -13,13 +13,17 @@ from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.base import Assignor
+from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.joined import Told
-from kafka_assignors.adapter.lag_keeper import Answer, LagKeeper, Source, fetching, told_by
+from kafka_assignors.adapter.lag_keeper import LagKeeper
 from kafka_assignors.adapter.lag_options import LagOptions
+from kafka_assignors.adapter.lag_reports import reported
+from kafka_assignors.adapter.lag_sources import Answer, Lags, Source, from_cluster, from_function
 from kafka_assignors.adapter.skew_watcher import SkewWatcher
 from kafka_assignors.errors import OptionError
-from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Ownership, TopicPartition, shown
+from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
 from kafka_assignors.wire import lag_user_data
 
 __all__ = ["LagAssignor"]
@@ -46,11 +50,14 @@ class LagAssignor(Assignor):
         super().__init__(**options)
         self._keeper: LagKeeper | None = None
         self._watcher: SkewWatcher | None = None
-        self._given: Assignment | None = None
-        self._complained = False
         self._closed = False
-        self._unable = ""
+        self._unable = ""  # why there is no keeper
+        self._complained = False
+        self._said: tuple[object, bytes] = None, b""
+        # On the leader:
         self._deadline = 0.0
+        self._given: Assignment | None = None
+        self._settling: Lags = {}
 
     def close(self) -> None:
         """End the threads; the consumer's ``close()`` does that, too."""
@@ -66,8 +73,16 @@ class LagAssignor(Assignor):
     # --- what members tell each other ----------------------------------------------------------------------
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        lags, age_ms = ({}, 0.0) if self._keeper is None else self._keeper.report()
-        return lag_user_data.encode(revoked, generation, lags, age_ms)
+        lags, then = ({}, 0.0) if self._keeper is None else self._keeper.report()
+        owned = convert.ownership(self._side.owned() or ()) or self._owned
+        what = revoked, owned, generation, then
+        # The same bytes again while nothing has changed: a broker takes a join with other bytes for news.
+        if self._said[0] != what:
+            age_ms = 1000 * (time.monotonic() - then) if lags else 0
+            have = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
+            mine = {at: lags[at] for at in have if at in lags}
+            self._said = what, lag_user_data.encode(revoked, generation, mine, age_ms)
+        return self._said[1]
 
     def told(self, user_data: bytes) -> Told:
         if not user_data:
@@ -78,6 +93,7 @@ class LagAssignor(Assignor):
     # --- what kafka-python calls ---------------------------------------------------------------------------
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
+        self._given = None
         with self._aside("ending the watch over lag"):
             if self._watcher is not None:
                 self._watcher.rest()
@@ -91,13 +107,20 @@ class LagAssignor(Assignor):
             keeper = self._ready()
             if keeper is None:
                 return
-            keeper.keep([TopicPartition(t, p) for t, numbers in self._owned.items() for p in numbers])
+            joined = self._side.generation()
+
+            def still() -> bool:
+                """Not after the membership was lost, or in another generation."""
+                return self._side.generation() == joined
+
+            keeper.keep([TopicPartition(t, p) for t, ps in self._owned.items() for p in ps], still)
             if self._watcher is not None and given is not None and settled:
-                self._watcher.lead(given)
+                self._watcher.lead(given, still)
 
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
+        self._given = None
         patience = self.options.lag_timeout_ms / 1000
         if (session := self._side.session_timeout_s()) is not None:
             patience = min(patience, session / 3)  # the leader must not be taken for dead while it waits
@@ -107,46 +130,37 @@ class LagAssignor(Assignor):
 
     # --- the leader ----------------------------------------------------------------------------------------
 
-    def with_lags(self, group: Group, told: Sequence[Told]) -> Group:
+    def with_lags(self, group: Group, said: Sequence[tuple[Member, Told]], complaints: Complaints) -> Group:
         subscribers = group.subscribed.sum(axis=1)
         # What only one member can have is a load to it, and decides what it gets of other topics; but where
         # no topic has a choice of members, lag decides nothing.
         matters = subscribers > 0 if self.over_topics else subscribers > 1
         read = [n for n, does in zip(group.names, matters, strict=True) if does and (subscribers > 1).any()]
         lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in read}
-        for at, lag in self._known(told).items():
+        known = {
+            **reported(said, self.options.lag_max_age_ms, complaints, of_owned=self.over_topics),
+            # What the leader has just seen itself is as true as can be, and younger than any report: those
+            # have waited for the rebalance to begin.
+            **({} if self._keeper is None else self._keeper.recent()),
+            # While partitions wait to be handed over the plan is to be the same again, not another one.
+            **(self._settling if self._next.settling else {}),
+        }
+        for at, lag in known.items():
             if at.topic in lags and 0 <= at.partition < len(lags[at.topic]):
                 lags[at.topic][at.partition] = lag
         rest = [
             TopicPartition(topic, p)
-            for topic, known in lags.items()
-            for p in np.flatnonzero(known == UNKNOWN_LAG).tolist()
+            for topic, of_topic in lags.items()
+            for p in np.flatnonzero(of_topic == UNKNOWN_LAG).tolist()
         ]
         answer = self._ask(rest)
         for at in rest:
             lags[at.topic][at.partition] = answer.lags.get(at, UNKNOWN_LAG)
+        self._settling = {**known, **answer.lags}
         unknown = [at for at in rest if at not in answer.lags]
         if answer.problem or not unknown:
-            self._say_once(len(unknown), sum(map(len, lags.values())), answer.problem)
-        return replace(group, lags={topic: known.tolist() for topic, known in lags.items()})
-
-    def _known(self, told: Sequence[Told]) -> dict[TopicPartition, int]:
-        """What members report, and what the leader has just found out itself.
-
-        The youngest of each partition counts, and the larger lag of two equally old ones: members come in any
-        order.
-        """
-        best: dict[TopicPartition, tuple[float, int]] = {}
-        if self._keeper is not None:
-            best = {at: (-age_ms, lag) for at, (lag, age_ms) in self._keeper.recent().items()}
-        for one in told:
-            if one.lag_age_ms > self.options.lag_max_age_ms:
-                continue
-            for at, lag in one.lags.items():
-                report = -one.lag_age_ms, lag
-                if at not in best or best[at] < report:
-                    best[at] = report
-        return {at: lag for at, (_age, lag) in best.items()}
+            self._say_when_it_changes(len(unknown), sum(map(len, lags.values())), answer.problem)
+        return replace(group, lags={topic: of_topic.tolist() for topic, of_topic in lags.items()})
 
     def _ask(self, partitions: Sequence[TopicPartition]) -> Answer:
         if not partitions:
@@ -156,7 +170,7 @@ class LagAssignor(Assignor):
             return Answer({}, self._unable)
         return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
 
-    def _say_once(self, unknown: int, partitions: int, why: str) -> None:
+    def _say_when_it_changes(self, unknown: int, partitions: int, why: str) -> None:
         if not unknown and self._complained:
             log.info("%s: the lag of all partitions is known again", self.name)
         elif unknown and not self._complained:
@@ -171,27 +185,33 @@ class LagAssignor(Assignor):
     def _ready(self) -> LagKeeper | None:
         """The keeper, made when it is first needed; None where there is no way to ask, or no more."""
         if self._keeper is None and not self._closed and not self._unable:
-            source = self._source()
-            if source is None:
-                return None
-            options = self.options
-            self._keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
-            self._side.at_close(self.close)
-            if options.skew is not None:
-                self._watcher = SkewWatcher(options.skew, self._keeper, self.plan, self.pays_from, self._side)
+            self._keeper = self._made()
         return None if self._closed else self._keeper
+
+    def _made(self) -> LagKeeper | None:
+        source = self._source()
+        if source is None:
+            return None
+        if not self._side.at_close(self.close):  # nobody would end its threads
+            self._unable = "this kafka-python is not known"
+            return None
+        options = self.options
+        keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
+        if options.skew is not None:
+            self._watcher = SkewWatcher(options.skew, keeper, self.plan, self.pays_from, self._side)
+        return keeper
 
     def _source(self) -> Source | None:
         """None, and why not in ``_unable``; by hand, without a consumer, there need not be one."""
         if self.options.lag_source is not None:
-            return told_by(self.options.lag_source)
+            return from_function(self.options.lag_source)
         there, given = self._side.config(), self.options.consumer_config
         if there is None and given is None:
             if self._side.is_strange():
-                self._unable = "this kafka-python is not known: give consumer_config"
+                self._unable = "this kafka-python is not known"
             return None
         try:
-            return fetching({**(there or {}), **(given or {})})
+            return from_cluster({**(there or {}), **(given or {})})
         except OptionError as error:  # what the consumer let pass
             self._unable = str(error)
             return None

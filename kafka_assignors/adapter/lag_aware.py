@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_assignors.adapter.lag_assignor import LagAssignor
-from kafka_assignors.plan import Assignment, Claims, Group, plan_lag_aware
+from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Ownership, plan_lag_aware
 
 __all__ = ["LagAwareAssignor"]
 
@@ -16,6 +16,9 @@ class LagAwareAssignor(LagAssignor):
 
     name = "lag-aware"
     in_order = True
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return super().user_data({}, NO_GENERATION)  # who had what has no say in the plan
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_lag_aware(group)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_assignors.adapter.lag_keeper import fetching
+from kafka_assignors.adapter.lag_sources import from_cluster
 from kafka_assignors.adapter.options import PLANS, ConfigurationError, Options
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew
@@ -46,10 +46,13 @@ class LagOptions(Options):
             if not _is_number(value := getattr(self, name)) or not 0 < value < float("inf"):
                 raise ConfigurationError(name, f"expected a number of milliseconds above 0, got {value!r}")
         if self.lag_source is not None and not callable(self.lag_source):
-            raise ConfigurationError("lag_source", f"expected a callable, got {self.lag_source!r}")
+            raise ConfigurationError(
+                "lag_source", f"expected a callable, got a {type(self.lag_source).__name__}"
+            )
         if not isinstance(self.rebalance_on_skew, (bool, RebalanceOnSkew)):
             raise ConfigurationError(
-                "rebalance_on_skew", f"expected True or a RebalanceOnSkew, got {self.rebalance_on_skew!r}"
+                "rebalance_on_skew",
+                f"expected True or a RebalanceOnSkew, got a {type(self.rebalance_on_skew).__name__}",
             )
         self._check_config()
 
@@ -61,7 +64,7 @@ class LagOptions(Options):
             raise ConfigurationError("consumer_config", f"expected a mapping, got a {type(given).__name__}")
         try:
             # The group and where to start may come from the consumer.
-            fetching({"group_id": "group", **given}).close()
+            from_cluster({"group_id": "group", **given}).close()
         except OptionError as error:
             raise ConfigurationError("consumer_config", f"{error.option}: {error.reason}") from error
 

@@ -40,6 +40,11 @@ class NextRound:
         """Whether it will ask for another round if nobody else does."""
         return any(rounds <= _ROUNDS for rounds in self._waited.values())
 
+    @property
+    def settling(self) -> bool:
+        """Whether something was held back in the last round."""
+        return bool(self._waited)
+
     def begins(self) -> None:
         """A rebalance begins.  One that it interrupts does not count: not everybody has heard of it."""
         self.held = []

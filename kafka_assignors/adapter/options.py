@@ -79,9 +79,9 @@ class Options:
                 "rack", f"expected at most {_LONGEST} bytes of UTF-8, got {given[:20]!r}"
             )
         if self.on_plan is not None and not callable(self.on_plan):
-            raise ConfigurationError("on_plan", f"expected a callable, got {self.on_plan!r}")
+            raise ConfigurationError("on_plan", f"expected a callable, got a {type(self.on_plan).__name__}")
         if not callable(self.clock):
-            raise ConfigurationError("clock", f"expected a callable, got {self.clock!r}")
+            raise ConfigurationError("clock", f"expected a callable, got a {type(self.clock).__name__}")
 
 
 def _can_be_sent(value: str) -> bool:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import partial
 
 from kafka_assignors.adapter.consumer_side import ConsumerSide
-from kafka_assignors.adapter.lag_keeper import LagKeeper, Lags, one_line
+from kafka_assignors.adapter.lag_keeper import LagKeeper
+from kafka_assignors.adapter.lag_sources import Answer, Lags, one_line
 from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
 from kafka_assignors.plan import (
     UNKNOWN_LAG,
@@ -61,33 +62,36 @@ class SkewWatcher:
         self._watch = SkewWatch(policy, str(side.member_id()))
         self._turn = 0
 
-    def lead(self, given: Assignment) -> None:
-        """This member leads a group that has settled on this assignment."""
+    def lead(self, given: Assignment, still: Callable[[], bool] = lambda: True) -> None:
+        """This member leads a group that has settled on this assignment, for as long as it ``still`` does."""
         self._turn += 1
         self._watch.settled(self._now())
         members = tuple(
             replace(member, owned=given.of_member(i), generation=0, holds=False)
             for i, member in enumerate(given.group.members)
         )
-        self._next_look(replace(given.group, members=members, lags={}), self._turn)
+        self._next_look(replace(given.group, members=members, lags={}), still, self._turn)
 
     def rest(self) -> None:
         """A rebalance begins, and who leads after it is not known."""
         self._turn += 1
 
-    def _next_look(self, group: Group, turn: int) -> None:
-        self._keeper.later(self._watch.check_s, partial(self._look, group, turn))
+    def _next_look(self, group: Group, still: Callable[[], bool], turn: int) -> None:
+        self._keeper.later(self._watch.check_s, partial(self._look, group, still, turn))
 
-    def _look(self, group: Group, turn: int) -> None:
-        if turn != self._turn:
+    def _look(self, group: Group, still: Callable[[], bool], turn: int) -> None:
+        if turn != self._turn or not still():
             return
         try:
             answer = self._keeper.look([group.at(p) for p in range(group.size)])
         except Exception as error:  # without lag there is nothing to decide, and members say why
             log.debug("no look at the lag of the group: %s", one_line(error))
-        else:
-            self._decide(group, answer.lags, turn)
-        self._next_look(group, turn)
+            answer = Answer({})
+        try:
+            if answer.lags:
+                self._decide(group, answer.lags, turn)
+        finally:
+            self._next_look(group, still, turn)
 
     def _decide(self, group: Group, lags: Lags, turn: int) -> None:
         group = replace(
@@ -102,7 +106,10 @@ class SkewWatcher:
         if not self._watch.lasting(self._now(), largest, lag_lower_bound(group)):
             return
         after = measure(group, claims, self._plan(group, claims)).max_load or 0
-        if after > self._pays * largest or turn != self._turn:
+        if turn != self._turn:
+            return
+        if after > self._pays * largest:
+            self._watch.settled(self._now())  # nor is there going to be a better plan in a moment
             return
         self._watch.asked(self._now())
         log.info(

@@ -94,7 +94,7 @@ class LagFetcher:
                 raise LagError("the connection broke down") from error
             done.wait(max(deadline - time.monotonic(), 0))
             self._check_open()
-            if gathering.connection_failed or not done.is_set():
+            if not done.is_set() or gathering.connection_failed:  # what still goes on must not be looked at
                 self._drop(link)
             return gathering.reading()
         finally:

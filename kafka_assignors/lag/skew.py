@@ -9,12 +9,23 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_assignors.errors import OptionError
 
 __all__ = ["RebalanceOnSkew", "SkewWatch"]
 
 _HOUR_S = 3600.0
+_YEAR_S = 365 * 24 * _HOUR_S
+_RANGES = {
+    "threshold": (1, 1e9),
+    "at_least": (0, 2**63),
+    "for_s": (0, _YEAR_S),
+    "check_s": (0.01, _YEAR_S),
+    "cool_down_s": (0, _YEAR_S),
+    "jitter": (0, 1),
+    "per_hour": (1, 1e9),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +51,18 @@ class RebalanceOnSkew:
     per_hour: int = 6
 
     def __post_init__(self) -> None:
-        checks = {
-            "threshold": (self.threshold >= 1, "at least 1"),
-            "at_least": (self.at_least >= 0, "at least 0"),
-            "for_s": (self.for_s >= 0, "at least 0"),
-            "check_s": (self.check_s > 0, "above 0"),
-            "cool_down_s": (self.cool_down_s >= 0, "at least 0"),
-            "jitter": (0 <= self.jitter <= 1, "from 0 to 1"),
-            "per_hour": (self.per_hour >= 1, "at least 1"),
-        }
-        for name, (fits, what) in checks.items():
-            if not fits:
-                given = getattr(self, name)
-                raise OptionError("rebalance_on_skew", f"{name} must be {what}, got {given!r}")
+        for name, (least, most) in _RANGES.items():
+            value: Any = getattr(self, name)
+            whole = name in {"at_least", "per_hour"}
+            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+                what = "whole number" if whole else "number"
+                raise OptionError(
+                    "rebalance_on_skew", f"{name} must be a {what}, got a {type(value).__name__}"
+                )
+            if not least <= value <= most:
+                raise OptionError(
+                    "rebalance_on_skew", f"{name} must be from {least:g} to {most:g}, got {value!r}"
+                )
 
 
 class SkewWatch:

@@ -18,6 +18,7 @@ from kafka_assignors import (
     PlanReport,
     RebalanceOnSkew,
 )
+from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.lag_assignor import LagAssignor
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
@@ -47,7 +48,9 @@ class Source:
 def member(
     name: str, lags: Mapping[TopicPartition, int] | None = None, age_ms: float = 0, topics: str = "t"
 ) -> Any:
-    data = lag_user_data.encode({}, NO_GENERATION, lags or {}, age_ms)
+    """A member that reports the lag of what it had."""
+    had = convert.ownership(lags or {})
+    data = lag_user_data.encode(had, 1 if had else NO_GENERATION, lags or {}, age_ms)
     return joined(name, raw(topics.split(), data))
 
 
@@ -150,7 +153,7 @@ def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
 
 
 def test_reports_on_what_does_not_exist_are_passed_over() -> None:
-    lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31): 5}
+    lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31 - 1): 5}
     seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0", lies), member("c1")])

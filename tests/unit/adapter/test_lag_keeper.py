@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
-from kafka_assignors.adapter.lag_keeper import Answer, LagKeeper, told_by
+from kafka_assignors.adapter.lag_keeper import LagKeeper
+from kafka_assignors.adapter.lag_sources import Answer, from_function
 from kafka_assignors.plan import TopicPartition
 
 A, B, C = (TopicPartition("t", p) for p in range(3))
@@ -68,7 +70,7 @@ def test_what_is_owned_is_measured_again_and_again(made: list[LagKeeper]) -> Non
     until(lambda: keeper.report()[0] == {B: 6})
 
 
-def test_a_report_says_how_old_it_is(made: list[LagKeeper]) -> None:
+def test_a_report_says_when_it_was(made: list[LagKeeper]) -> None:
     """It was measured at 100 s; the next look is not due."""
     now = [100.0]
     keeper = LagKeeper(Cluster({A: 5}), refresh_s=1000, timeout_s=1, now=lambda: now[0])
@@ -76,7 +78,7 @@ def test_a_report_says_how_old_it_is(made: list[LagKeeper]) -> None:
     keeper.keep([A])
     until(lambda: keeper.report()[0])
     now[0] = 107.5
-    assert keeper.report() == ({A: 5}, 7_500)
+    assert keeper.report() == ({A: 5}, 100.0)
 
 
 def test_who_owns_nothing_any_more_measures_nothing_any_more(made: list[LagKeeper]) -> None:
@@ -86,11 +88,13 @@ def test_who_owns_nothing_any_more_measures_nothing_any_more(made: list[LagKeepe
     keeper.keep([A])
     until(lambda: len(cluster.asked) > 2)
     keeper.keep([])
-    keeper.ask([C], 10)  # by now the last look, if there was one under way, is over
-    until(lambda: keeper._turn == 2)
-    time.sleep(0.05)
+    over = threading.Event()
+    keeper.later(0, over.set)  # behind the last look, if one was under way
+    assert over.wait(20)
     seen = len(cluster.asked)
-    time.sleep(0.05)
+    over.clear()
+    keeper.later(0.1, over.set)  # ten turns later
+    assert over.wait(20)
     assert len(cluster.asked) == seen
 
 
@@ -123,9 +127,9 @@ def test_what_was_asked_for_a_moment_ago_is_remembered_for_a_moment(made: list[L
     now[0] = 104
     keeper.look([B])
     now[0] = 105
-    assert keeper.recent() == {A: (5, 5_000), B: (6, 1_000)}
+    assert keeper.recent() == {A: 5, B: 6}
     now[0] = 110
-    assert keeper.recent() == {B: (6, 6_000)}
+    assert keeper.recent() == {B: 6}
 
 
 def test_a_source_that_hangs_is_waited_for_until_the_deadline_and_no_longer(made: list[LagKeeper]) -> None:
@@ -134,10 +138,64 @@ def test_a_source_that_hangs_is_waited_for_until_the_deadline_and_no_longer(made
     keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
     made.append(keeper)
     assert keeper.ask([A], 0.05) == Answer({}, "no answer within 0.05 s")
-    assert keeper.ask([A], 0.05).problem  # what hangs still hangs, and nobody waits behind it for long
+    assert keeper.ask([A], 1000).problem == "still busy with what was asked for before"  # at once
     cluster.hangs.clear()
     cluster.goes_on.set()
     until(lambda: keeper.ask([A], 5).lags == {A: 5})
+
+
+def test_an_answer_that_comes_too_late_is_remembered(made: list[LagKeeper]) -> None:
+    """For the second round, which follows at once."""
+    cluster = Cluster({A: 5})
+    cluster.hangs.set()
+    keeper = LagKeeper(cluster, refresh_s=100, timeout_s=1)
+    made.append(keeper)
+    assert not keeper.ask([A], 0.05).lags
+    cluster.goes_on.set()
+    until(lambda: keeper.recent() == {A: 5})
+
+
+def test_a_source_is_given_less_time_than_the_leader_has(made: list[LagKeeper]) -> None:
+    """So that what it has found by then gets there."""
+
+    class Slow(Cluster):
+        def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+            time.sleep(timeout_s)
+            return Answer(self.lags_of, "that is not all")
+
+    keeper = LagKeeper(Slow({A: 5}), refresh_s=100, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A, B], 5.0) == Answer({A: 5}, "that is not all")
+
+
+def test_what_is_not_owned_any_more_is_measured_no_more(made: list[LagKeeper]) -> None:
+    """Whoever lost its membership is told so by nobody."""
+    cluster, member = Cluster({A: 5}), [True]
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A], lambda: member[0])
+    until(lambda: len(cluster.asked) > 2)
+    member[0] = False
+    over = threading.Event()
+    keeper.later(0.02, over.set)
+    assert over.wait(20)
+    seen = len(cluster.asked)
+    over.clear()
+    keeper.later(0.1, over.set)
+    assert over.wait(20)
+    assert len(cluster.asked) == seen
+
+
+def test_a_look_that_finds_nothing_leaves_the_last_one(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: keeper.report()[0])
+    cluster.lags_of.clear()
+    seen = len(cluster.asked)
+    until(lambda: len(cluster.asked) > seen + 2)
+    assert keeper.report()[0] == {A: 5}
 
 
 def test_the_leader_does_not_wait_for_what_hangs_in_the_background(made: list[LagKeeper]) -> None:
@@ -186,7 +244,7 @@ def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting
         go_on.wait(20)
         return {}
 
-    keeper = LagKeeper(told_by(hang), refresh_s=10, timeout_s=1)
+    keeper = LagKeeper(from_function(hang), refresh_s=10, timeout_s=1)
     keeper.ask([A], 0.01)
     keeper.close()
     go_on.set()
@@ -201,7 +259,8 @@ def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting
         ({A: 5}, {A: 5}, "lag_source says nothing of t-1"),
         ({A: -1, B: 6}, {B: 6}, "lag_source says -1 of t-0"),
         ({A: "5", B: 1.5}, {}, "lag_source says '5' of t-0"),
+        ({A: 2**70, B: np.int64(6)}, {A: 2**63 - 1, B: 6}, ""),
     ],
 )
 def test_what_a_function_says_is_checked(told: Any, lags: dict[TopicPartition, int], problem: str) -> None:
-    assert told_by(lambda _partitions: told).lags([A, B], 1) == Answer(lags, problem)
+    assert from_function(lambda _partitions: told).lags([A, B], 1) == Answer(lags, problem)

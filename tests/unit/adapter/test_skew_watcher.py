@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
-from kafka_assignors.adapter.lag_keeper import Answer
+from kafka_assignors.adapter.lag_sources import Answer
 from kafka_assignors.adapter.skew_watcher import SkewWatcher
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.plan import Assignment, Claims, Group, TopicPartition, plan_cooperative_lag_aware
@@ -108,6 +109,36 @@ def test_it_is_quiet_from_the_moment_a_rebalance_begins() -> None:
     world.watcher.rest()
     world.run(1000)
     assert (world.looks, world.asked) == ([10, 20], [])
+
+
+def test_it_is_quiet_once_it_leads_no_more() -> None:
+    """A lost membership is told to nobody."""
+    world = World()
+    leads = [True]
+    world.watcher.lead(GIVEN, lambda: leads[0])
+    world.run(25)
+    leads[0] = False
+    world.run(1000)
+    assert (world.looks, world.asked) == ([10, 20], [])
+
+
+def test_a_plan_that_does_not_help_is_not_made_at_every_look() -> None:
+    """It takes the interpreter from the consumer."""
+    world = World(min_improvement=0.6)
+    world.watcher.lead(GIVEN)
+    world.run(100)
+    assert len(world.looks) == 10
+    assert len(world.planned) == 3  # at 30, 60 and 90
+
+
+def test_a_look_that_breaks_is_not_the_last() -> None:
+    world = World()
+    world.lags = (2**80, 0, 0, 0)  # no number of records
+    world.watcher.lead(GIVEN)
+    for _ in range(3):
+        with suppress(OverflowError):
+            world.run(world.now + 10)
+    assert len(world.looks) == 3
 
 
 def test_two_times_leader_is_one_watch() -> None:

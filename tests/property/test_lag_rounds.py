@@ -1,0 +1,81 @@
+"""Rebalances end, also while lag goes up and down: assignors in rounds, as consumers would drive them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+import pytest
+
+from kafka_assignors import CooperativeLagAwareAssignor
+from kafka_assignors.plan import TopicPartition
+from tests.joining import cluster, every, joined, own, owner_of, plan_of
+
+TOPICS = {"t": 60, "u": 40}
+MOST_ROUNDS = 3
+
+
+class World:
+    """A group whose lag is another one whenever somebody looks."""
+
+    def __init__(self, seed: int, most: int) -> None:
+        self._random = Random(seed)
+        self._most = most
+        self.members: dict[str, CooperativeLagAwareAssignor] = {}
+        self.held: dict[str, set[tuple[str, int]]] = {}
+        self.generation = 0
+        self.moved = 0
+
+    def lags(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        draw = self._random.paretovariate
+        return {at: int(draw(1.2) * self._most) % (10 * self._most) for at in partitions}
+
+    def join(self, name: str, refresh_ms: float) -> None:
+        self.members[name] = CooperativeLagAwareAssignor(lag_source=self.lags, lag_refresh_ms=refresh_ms)
+        self.held[name] = set()
+
+    def leave(self, name: str) -> None:
+        self.members.pop(name).close()
+        del self.held[name]
+
+    def rebalance(self) -> int:
+        """Rounds until nobody gave anything back."""
+        rounds, gave_back = 0, True
+        while gave_back:
+            rounds += 1
+            assert rounds <= 20, "it does not settle"
+            self.generation += 1
+            told = [joined(name, one.metadata(TOPICS)) for name, one in self.members.items()]
+            leader = next(iter(self.members.values()))
+            plan = plan_of(leader.assign(cluster(TOPICS), told))
+            owner_of(plan)  # nothing twice
+            gave_back = False
+            for name in self.members:
+                new = {(topic, p) for topic, numbers in plan[name].items() for p in numbers}
+                for other, holds in self.held.items():
+                    assert other == name or not (new - self.held[name]) & holds, "two owners"
+            for name, one in self.members.items():
+                new = {(topic, p) for topic, numbers in plan[name].items() for p in numbers}
+                gave_back |= bool(self.held[name] - new)
+                self.moved += len(self.held[name] - new)
+                self.held[name] = new
+                own(one, plan[name], self.generation)
+        assert set().union(*self.held.values()) == every(TOPICS)
+        return rounds
+
+
+@pytest.mark.parametrize("refresh_ms", [3, 10_000], ids=["always new", "as by default"])
+@pytest.mark.parametrize("most", [5, 200, 100_000], ids=["hardly any lag", "little", "much"])
+def test_a_rebalance_ends_though_lag_never_stays_the_same(most: int, refresh_ms: float) -> None:
+    """Two rounds are enough when nothing else changes; the third is for a leader that has just come."""
+    world = World(7, most)
+    for number in range(8):
+        world.join(f"m{number}", refresh_ms)
+    assert world.rebalance() <= MOST_ROUNDS
+    for number in range(3):
+        world.leave(f"m{number}")
+        assert world.rebalance() <= MOST_ROUNDS
+        world.join(f"n{number}", refresh_ms)
+        assert world.rebalance() <= MOST_ROUNDS
+    for name in list(world.members):
+        world.leave(name)
