@@ -72,7 +72,7 @@ def moves_of(field: Field, owners: Owners, home: Owners) -> int:
 
 def is_valid(group: Group, owners: Owners) -> bool:
     """Whether everything that somebody subscribes to is with a subscriber, and the rest with nobody."""
-    read = group.subscribed.any(axis=1)
+    read: list[bool] = np.any(group.subscribed, axis=1).tolist()
     return all(
         group.subscribed[topic, owner] if read[topic] else owner == NOBODY
         for topic, owner in zip(group.topic_of.tolist(), owners.tolist(), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) 
             by_moves=by_moves,
             enough=0,
             largest_count=rule.largest(field, kept),
-            fits=lambda plan, rule=rule, field=field, kept=kept: rule.allows(field, plan, kept),
+            fits=partial(rule.allows, field, kept=kept),
         )
         assert (plan is None) == (not some)
         if plan is None:
