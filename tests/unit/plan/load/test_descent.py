@@ -126,3 +126,12 @@ def test_a_relay_that_leads_nowhere_leaves_no_trace() -> None:
     standing = Standing(field, owners)
     assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY)) == []
     assert standing.owner.tolist() == owners.tolist()
+
+
+def test_a_relay_makes_nobody_as_large_as_the_largest_was() -> None:
+    """B could take a heavy one and be relieved a little by c, but would then have more than a had."""
+    group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 55, 0]})
+    field = Field(group)
+    standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
+    assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY)) == []
+    assert standing.load == 100
