@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations
+from random import Random
 
+import numpy as np
+import pytest
 from hypothesis import given
 
 from kafka_assignors.plan import (
@@ -14,7 +17,10 @@ from kafka_assignors.plan import (
     plan_cooperative_lag_aware,
     resolve,
 )
+from kafka_assignors.plan.bound import LagBound
+from kafka_assignors.plan.load.standing import Field
 from tests.builders import groups, lagging, member
+from tests.unit.plan.load.seeded import every_owners, group_of, load_of
 
 
 def by_crowded_topics(group: Group) -> int:
@@ -124,3 +130,49 @@ def test_several_have_too_many_heavy_ones() -> None:
     """Of five heavy ones on three members two have two, or one has three: that is 13 at least."""
     group = Group(tuple(member(name) for name in "abc"), {"t0": 5}, lags={"t0": [9, 8, 7, 6, 5]})
     assert lag_lower_bound(group) == 13
+
+
+def test_loads_are_whole_records() -> None:
+    """As above, but two have 27 together, so that one has 14."""
+    group = Group(tuple(member(name) for name in "abc"), {"t0": 5}, lags={"t0": [9, 8, 7, 6, 6]})
+    assert lag_lower_bound(group) == 14
+    group = Group((member("a"), member("b")), {"t0": 3}, lags={"t0": [1, 1, 1]})
+    assert lag_lower_bound(group) == 2
+
+
+def test_several_that_have_too_many_heavy_ones_have_others_too() -> None:
+    """With three each the two that have four of the five have two light ones besides: 31 at least."""
+    lags = [9, 8, 7, 7, 7, 1, 1, 1, 1]
+    group = Group(tuple(member(name) for name in "abc"), {"t0": 9}, lags={"t0": lags})
+    assert lag_lower_bound(group) == 15
+    assert lag_lower_bound(group, fair=True) == 16
+
+
+def test_who_has_one_of_many_heavy_ones_too_many_has_others_too() -> None:
+    """Of 21 heavy ones somebody has 11; with 21 each it has 10 light ones besides."""
+    group = Group((member("a"), member("b")), {"t0": 42}, lags={"t0": [10] * 21 + [1] * 21})
+    assert lag_lower_bound(group) == 116
+    assert lag_lower_bound(group, fair=True) == 120
+
+
+@pytest.mark.parametrize(("density", "exactly"), [(1, 0.865), (0.6, 0.823)])
+def test_beside_every_plan_of_small_groups(density: float, exactly: float) -> None:
+    """Never above the least load of the plans asked for, and so often just that: no less than it was."""
+    exact = asked = 0
+    for seed in range(120):
+        rng = Random(seed)
+        group = group_of(rng, members=3, topics=3, partitions=3, density=density, lag=rng.choice((5, 100)))
+        field, bounds = Field(group), LagBound(group)
+        plans = [(field.counts(plan), load_of(field, plan)) for plan in every_owners(group)]
+        squares = min((counts**2).sum() for counts, _ in plans)
+        fair = min(load for counts, load in plans if (counts**2).sum() == squares)
+        assert lag_lower_bound(group, fair=True) <= fair
+        fewest = np.array([rng.choice((0, 0, 1, 2, 3)) for _ in group.members])
+        enough = [load for counts, load in plans if (counts >= fewest).all()]
+        exact += lag_lower_bound(group, fair=True) == fair
+        asked += 1
+        if enough:
+            assert bounds.of_plans(fewest) <= min(enough)
+            exact += bounds.of_plans(fewest) == min(enough)
+            asked += 1
+    assert exact / asked >= exactly

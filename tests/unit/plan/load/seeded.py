@@ -1,0 +1,79 @@
+"""Groups by seed, plans of them at random, and every plan of the small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+
+import numpy as np
+
+from kafka_assignors.plan import Group, Member
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.model import NOBODY
+
+
+def group_of(
+    rng: Random, *, members: int = 4, topics: int = 3, partitions: int = 4, density: float = 1, lag: int = 30
+) -> Group:
+    """At most so many of each, and lag up to that much; the members own nothing."""
+    counts = {f"t{i}": rng.randint(1, partitions) for i in range(rng.randint(1, topics))}
+    return Group(
+        tuple(
+            Member(f"m{i}", frozenset(t for t in counts if rng.random() < density))
+            for i in range(rng.randint(2, members))
+        ),
+        counts,
+        lags={t: [rng.randint(0, lag) for _ in range(n)] for t, n in counts.items()},
+    )
+
+
+def any_owners(rng: Random, group: Group) -> Owners:
+    """Each partition with some subscriber."""
+    choices = [np.flatnonzero(group.subscribed[t]).tolist() for t in group.topic_of.tolist()]
+    return np.array([rng.choice(some) if some else NOBODY for some in choices], np.int32)
+
+
+def every_owners(group: Group) -> Iterator[Owners]:
+    """Exponential in the partitions."""
+    choices = [np.flatnonzero(group.subscribed[t]).tolist() or [NOBODY] for t in group.topic_of.tolist()]
+    for owners in product(*choices):
+        yield np.array(owners, np.int32)
+
+
+def history(rng: Random, group: Group, owners: Owners, *, kept: float) -> Owners:
+    """Whose each partition was: mostly who has it now, else nobody or any subscriber."""
+    others = any_owners(rng, group).tolist()
+    return np.array(
+        [
+            now if rng.random() < kept else rng.choice((NOBODY, other))
+            for now, other in zip(owners.tolist(), others, strict=True)
+        ],
+        np.int32,
+    )
+
+
+def rule_of(field: Field, skew: int | None) -> CountRule:
+    return CountRule(skew, equal=field.equal, players=field.plays)
+
+
+def load_of(field: Field, owners: Owners) -> int:
+    return int(field.loads(owners).max(initial=0))
+
+
+def moves_of(field: Field, owners: Owners, home: Owners) -> int:
+    return sum(
+        was not in (NOBODY, now)
+        for was, now in zip(home[field.dealt].tolist(), owners[field.dealt].tolist(), strict=True)
+    )
+
+
+def is_valid(group: Group, owners: Owners) -> bool:
+    """Whether everything that somebody subscribes to is with a subscriber, and the rest with nobody."""
+    read: list[bool] = np.any(group.subscribed, axis=1).tolist()
+    return all(
+        group.subscribed[topic, owner] if read[topic] else owner == NOBODY
+        for topic, owner in zip(group.topic_of.tolist(), owners.tolist(), strict=True)
+    )

@@ -1,0 +1,101 @@
+"""The plan that moves nothing but what the counts ask for."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from kafka_assignors.plan import Assignment, Group, resolve
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.bound import LagBound
+from kafka_assignors.plan.load.calm import calm_owners
+from kafka_assignors.plan.load.descent import Budget
+from kafka_assignors.plan.load.standing import Field
+from tests import load_oracle, oracle
+from tests.builders import member, next_generation
+from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, load_of, moves_of, rule_of
+
+
+def calm(group: Group, skew: int | None) -> Owners:
+    field = Field(group)
+    return calm_owners(
+        group,
+        resolve(group),
+        field,
+        rule_of(field, skew),
+        bounds=LagBound(group),
+        budget=Budget(10**8),
+    )
+
+
+def owned(rng: Random, group: Group) -> Group:
+    """By somebody, but for a few partitions; one member may be new."""
+    owners = any_owners(rng, group)
+    new = rng.choice((-1, 0))
+    some = {m.member_id: dict[str, list[int]]() for m in group.members}
+    for at, m in enumerate(owners.tolist()):
+        if m not in (-1, new) and rng.random() < 0.8:
+            topic, partition = group.at(at)
+            some[group.members[m].member_id].setdefault(topic, []).append(partition)
+    return next_generation(group, some, 1)
+
+
+def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
+    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
+
+
+@pytest.mark.parametrize("skew", [1, 2, 3, None])
+def test_of_small_groups_it_moves_least_and_is_then_as_even_as_can_be(skew: int | None) -> None:
+    """Where it claims so: with a skew of 1, with equal subscriptions, or without a rule."""
+    for seed in range(50 if skew in (1, None) else 15):
+        rng = Random(seed)
+        density = rng.choice((1, 0.7)) if skew in (1, None) else 1
+        group = owned(rng, group_of(rng, members=3, topics=2, partitions=4, density=density, lag=50))
+        field, home = Field(group), resolve(group).owner
+        plans = [
+            (moves_of(field, plan, home), load_of(field, plan))
+            for plan in every_owners(group)
+            if within_skew(group, plan, skew)
+        ]
+        plan = calm(group, skew)
+        assert within_skew(group, plan, skew)
+        assert (moves_of(field, plan, home), load_of(field, plan)) == min(plans)
+
+
+@pytest.mark.parametrize("skew", [2, 3])
+def test_what_keeps_the_rule_stays_and_what_does_not_is_made_to(skew: int) -> None:
+    """With unequal subscriptions, where what moves must perhaps pass through others."""
+    for seed in range(80):
+        rng = Random(seed)
+        group = group_of(rng, members=6, topics=4, partitions=8, density=0.5)
+        group = next_generation(group, Assignment(group, any_owners(rng, group)), 1)
+        home = resolve(group).owner
+        plan = calm(group, skew)
+        assert within_skew(group, plan, skew)
+        if within_skew(group, home, skew):
+            assert plan.tolist() == home.tolist()
+
+
+def test_no_more_is_handed_on_than_the_rule_asks_for() -> None:
+    """From who has too many the heaviest goes: of six more a member keeps what it may."""
+    group = Group(
+        (member("a", owned={"t0": range(30)}), member("b", owned={"t0": range(30, 54)})),
+        {"t0": 54},
+        lags={"t0": [*range(30), *[1] * 24]},
+    )
+    for skew, moved in ((2, [28, 29]), (3, [28, 29]), (4, [29]), (5, [29]), (6, []), (None, [])):
+        plan = calm(group, skew)
+        assert np.flatnonzero(plan != resolve(group).owner).tolist() == moved
+
+
+@pytest.mark.parametrize("skew", [1, None])
+def test_of_larger_groups_what_is_free_is_placed_near_the_bound(skew: int | None) -> None:
+    """Dealt by lag, then exchanged: nobody had any, so nothing moves."""
+    for seed in range(10):
+        rng = Random(seed)
+        members = tuple(member(f"m{i}") for i in range(4))
+        group = Group(members, {"t0": 40}, lags={"t0": [rng.randint(0, 10**4) for _ in range(40)]})
+        load = load_of(Field(group), calm(group, skew))
+        assert load <= -(-int(group.lag.sum()) // 4) * (1 + 1 / 1024)

@@ -1,0 +1,125 @@
+"""The rule of counts, beside every plan of small groups."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from kafka_assignors.plan import Assignment, Group
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from tests import load_oracle, oracle
+from tests.builders import member
+from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, rule_of
+
+SKEWS = (1, 2, 3, None)
+
+
+def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
+    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
+
+
+def small(seed: int) -> tuple[Group, Field, list[Owners]]:
+    rng = Random(seed)
+    group = group_of(rng, members=3, topics=2, partitions=3, density=rng.choice((1, 0.7)))
+    return group, Field(group), list(every_owners(group))
+
+
+def test_who_could_get_something_hand_by_hand_counts() -> None:
+    """A's could go to b, and one of b's to c, who has nothing."""
+    group = Group((member("a"), member("b", ["t0", "t1"]), member("c", ["t1"])), {"t0": 3, "t1": 1})
+    field, owners = Field(group), np.array([0, 0, 1, 1], np.int32)
+    assert not rule_of(field, 1).holds(field.subscribed, field.shares(owners))
+    assert rule_of(field, 2).holds(field.subscribed, field.shares(owners))
+    owners = np.array([0, 0, 0, 2], np.int32)
+    assert not rule_of(field, 2).holds(field.subscribed, field.shares(owners))
+    assert rule_of(field, 3).holds(field.subscribed, field.shares(owners))
+
+
+@pytest.mark.parametrize("skew", SKEWS)
+def test_what_is_allowed(skew: int | None) -> None:
+    """Judged apart, from any plan that keeps the rule; with a skew of 1 by the squares alone."""
+    for seed in range(25):
+        group, field, plans = small(seed)
+        rule = rule_of(field, skew)
+        good = [within_skew(group, plan, skew) for plan in plans]
+        kept = plans[good.index(True)]
+        assert [rule.allows(field, plan, kept) for plan in plans] == good
+        if skew != 1:
+            assert [rule.holds(field.subscribed, field.shares(plan)) for plan in plans] == good
+
+
+@pytest.mark.parametrize("skew", SKEWS)
+def test_the_most_and_the_fewest_that_a_member_can_have(skew: int | None) -> None:
+    """No plan that keeps the rule has more or fewer; with equal subscriptions some has just the fewest."""
+    for seed in range(40):
+        group, field, plans = small(seed)
+        rule = rule_of(field, skew)
+        counts = np.array([field.counts(plan) for plan in plans if within_skew(group, plan, skew)])
+        kept = next(plan for plan in plans if within_skew(group, plan, skew))
+        fewest = rule.fewest(field, kept)
+        assert (counts >= fewest).all()
+        assert counts.max(initial=0) <= rule.largest(field, kept)
+        if skew == 1:
+            assert (fewest >= field.counts(kept) - 1).all()
+            assert counts.max(initial=0) == rule.largest(field, kept)
+        if field.equal and skew is not None:
+            assert counts.min(axis=0).tolist() == fewest.tolist()
+
+
+def test_with_equal_subscriptions_steps_keep_the_rule_and_all_that_do_are_found() -> None:
+    """The most and the fewest of the others count too, and of nobody who does not take part."""
+    field = Field(Group((*(member(name) for name in "abcd"), member("e", [])), {"t0": 20}))
+    for seed in range(300):
+        rng = Random(seed)
+        skew = rng.randint(1, 4)
+        base = rng.randint(0, 5)
+        counts = np.array([rng.randint(base, base + skew) for _ in range(4)] + [0])
+        high, low = rng.sample(range(4), 2)
+        wanted = []
+        for step in range(-2, 3):
+            after = counts[:4].copy()
+            after[high] -= step
+            after[low] += step
+            if step == 0 or (np.ptp(after) <= skew and (skew > 1 or np.ptp(after) <= np.ptp(counts[:4]))):
+                wanted.append(step)
+        found = rule_of(field, skew).steps(counts, high, low, 2)
+        if skew == 1:
+            gap = counts[high] - counts[low]
+            wanted = [step for step in range(-2, 3) if step in (0, gap)]
+        assert found == wanted
+
+
+@pytest.mark.parametrize("skew", [1, 2, 3])
+def test_exchanges_within_the_steps_keep_the_rule(skew: int) -> None:
+    """With unequal subscriptions a look at the others is taken."""
+    looked = 0
+    for seed in range(150):
+        rng = Random(seed)
+        group = group_of(rng, members=5, topics=4, partitions=3, density=0.6)
+        field = Field(group)
+        rule = rule_of(field, skew)
+        owners = any_owners(rng, group)
+        if field.equal or not within_skew(group, owners, skew):
+            continue
+        standing = Standing(field, owners)
+        for high in field.players.tolist():
+            for low in field.players.tolist():
+                mine = [p for p in standing.parts[high].tolist() if group.subscribed[group.topic_of[p], low]]
+                others = [
+                    p for p in standing.parts[low].tolist() if group.subscribed[group.topic_of[p], high]
+                ]
+                if high == low or not mine:
+                    continue
+                for takes in ((), *((p,) for p in others)):
+                    exchange = Exchange(high, low, (mine[0],), takes)
+                    after = owners.copy()
+                    after[mine[0]] = low
+                    after[list(takes)] = high
+                    steps = rule.steps(standing.counts, high, low, 1)
+                    keeps = 1 - len(takes) in steps and rule.keeps(standing, exchange)
+                    assert keeps == within_skew(group, after, skew)
+                    looked += 1
+    assert looked > 50

@@ -1,0 +1,137 @@
+"""Exchange after exchange, until nothing makes the largest load smaller."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from kafka_assignors.plan import Assignment, Group
+from kafka_assignors.plan.load.descent import Budget, descend
+from kafka_assignors.plan.load.exchange import Pair, best_bundles, best_single
+from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from tests import load_oracle, oracle
+from tests.builders import member
+from tests.unit.plan.load.seeded import any_owners, group_of, history, is_valid, load_of, moves_of, rule_of
+
+PLENTY = 10**9
+
+
+def undone(standing: Standing, exchanges: list[Exchange]) -> list[int]:
+    """Whose each partition was before these."""
+    owner = standing.owner.copy()
+    for exchange in reversed(exchanges):
+        owner[list(exchange.gives)] = exchange.high
+        owner[list(exchange.takes)] = exchange.low
+    return [int(m) for m in owner]
+
+
+@pytest.mark.parametrize("skew", [1, 2, None])
+@pytest.mark.parametrize("calm", [False, True])
+def test_loads_fall_and_the_rules_are_kept(skew: int | None, calm: bool) -> None:
+    """Valid, within the counts, no larger; with a history no more moves; what was done is told."""
+    fell = 0
+    for seed in range(120):
+        rng = Random(seed)
+        group = group_of(rng, members=5, topics=4, partitions=4, density=rng.choice((1, 0.6)))
+        field = Field(group)
+        rule = rule_of(field, skew)
+        owners = any_owners(rng, group)
+        if not load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew):
+            continue
+        home = history(rng, group, owners, kept=0.5) if calm else None
+        standing = Standing(field, owners)
+        done = descend(standing, rule, 0, Budget(PLENTY), home)
+        assert is_valid(group, standing.owner)
+        assert load_oracle.within_skew(group, oracle.by_partition(Assignment(group, standing.owner)), skew)
+        assert standing.load == load_of(field, standing.owner) <= load_of(field, owners)
+        assert undone(standing, done) == owners.tolist()
+        if home is not None:
+            assert moves_of(field, standing.owner, home) <= moves_of(field, owners, home)
+        fell += standing.load < load_of(field, owners)
+    assert fell > 5
+
+
+def test_it_goes_on_until_no_two_members_can_do_better() -> None:
+    """Whoever of those with the largest load asks whomever."""
+    for seed in range(80):
+        rng = Random(seed)
+        group = group_of(rng, members=5, topics=3, partitions=5, density=rng.choice((1, 0.7)), lag=1000)
+        field = Field(group)
+        rule = rule_of(field, None)
+        standing = Standing(field, any_owners(rng, group))
+        descend(standing, rule, 0, Budget(PLENTY))
+        high = standing.highest
+        for low in field.players.tolist():
+            # Towards who is as low as that but for one record nothing is to be gained.
+            if low != high and standing.loads[high] - standing.loads[low] > 1:
+                for most, search in ((1, best_single), (2, best_bundles)):
+                    pair = Pair(standing, high, low, rule.steps(standing.counts, high, low, most))
+                    assert search(pair) is None
+
+
+def test_it_ends_where_it_is_told_to() -> None:
+    """At the goal, and where the work that may be done is used up."""
+    group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [60, 40, 40, 20]})
+    field = Field(group)
+    owners = np.array([0, 0, 1, 1], np.int32)
+    for goal, budget, load in ((100, PLENTY, 100), (99, PLENTY, 80), (0, PLENTY, 80), (0, 1, 100)):
+        standing = Standing(field, owners)
+        descend(standing, rule_of(field, 1), goal, Budget(budget))
+        assert standing.load == load
+
+
+def test_the_last_two_records_of_a_difference_are_worth_an_exchange() -> None:
+    group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [5, 4, 4, 3]})
+    field = Field(group)
+    standing = Standing(field, np.array([0, 0, 1, 1], np.int32))
+    descend(standing, rule_of(field, 1), 0, Budget(PLENTY))
+    assert standing.load == 8
+
+
+RELAYED = Group(
+    (member("a", ["t0"]), member("b", ["t0", "t1"]), member("c", ["t1"])),
+    {"t0": 3, "t1": 3},
+    lags={"t0": [100, 100, 1], "t1": [100, 2, 3]},
+)
+"""A has two heavy ones, and c who has little subscribes to neither; b could pass on one that is as heavy."""
+
+
+def test_what_cannot_go_straight_is_relayed() -> None:
+    field = Field(RELAYED)
+    standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
+    done = descend(standing, rule_of(field, 1), 0, Budget(PLENTY))
+    assert (len(done), standing.load) == (2, 103)
+
+
+def test_a_relay_takes_nothing_from_its_home() -> None:
+    """Where no more may leave home than comes home, the plan stays as it is; and a try leaves no trace."""
+    field = Field(RELAYED)
+    owners = np.array([0, 0, 1, 1, 2, 2], np.int32)
+    standing = Standing(field, owners)
+    assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY), owners.copy()) == []
+    assert standing.owner.tolist() == owners.tolist()
+
+
+def test_a_relay_that_leads_nowhere_leaves_no_trace() -> None:
+    """B could take a heavy one, but has nothing that c reads."""
+    group = Group(
+        (member("a", ["t0"]), member("b", ["t0"]), member("c", ["t1"])),
+        {"t0": 4, "t1": 2},
+        lags={"t0": [100, 100, 99, 100], "t1": [1, 1]},
+    )
+    field = Field(group)
+    owners = np.array([0, 0, 1, 1, 2, 2], np.int32)
+    standing = Standing(field, owners)
+    assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY)) == []
+    assert standing.owner.tolist() == owners.tolist()
+
+
+def test_a_relay_makes_nobody_as_large_as_the_largest_was() -> None:
+    """B could take a heavy one and be relieved a little by c, but would then have more than a had."""
+    group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 55, 0]})
+    field = Field(group)
+    standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
+    assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY)) == []
+    assert standing.load == 100

@@ -1,0 +1,109 @@
+"""Branch and bound, beside every plan."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+import numpy as np
+import pytest
+
+from kafka_assignors.plan import Group
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.exact import MOST_PARTITIONS, least
+from kafka_assignors.plan.load.standing import Field
+from tests.builders import member
+from tests.unit.plan.load.seeded import (
+    any_owners,
+    every_owners,
+    group_of,
+    history,
+    load_of,
+    moves_of,
+    rule_of,
+)
+
+
+@pytest.mark.parametrize("by_moves", [False, True])
+@pytest.mark.parametrize("skew", [1, 2, None])
+def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) -> None:
+    """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule of counts."""
+    found = 0
+    for seed in range(40):
+        rng = Random(seed)
+        group = group_of(
+            rng, members=4, topics=2, partitions=3, density=rng.choice((1, 0.7)), lag=rng.choice((3, 30))
+        )
+        field = Field(group)
+        rule = rule_of(field, skew)
+        plans = list(every_owners(group))
+        kept = next(p for p in plans if skew is None or fair(field, p, plans, skew))
+        home = history(rng, group, any_owners(rng, group), kept=0.8)
+        anchor = plans[rng.randrange(len(plans))]
+        load, moves = load_of(field, anchor), moves_of(field, anchor, home)
+        some = [
+            plan
+            for plan in plans
+            if load_of(field, plan) <= load
+            and moves_of(field, plan, home) <= moves
+            and rule.allows(field, plan, kept)
+        ]
+        plan = least(
+            field,
+            home,
+            (load, moves),
+            by_moves=by_moves,
+            enough=0,
+            largest_count=rule.largest(field, kept),
+            fits=partial(rule.allows, field, kept=kept),
+        )
+        assert (plan is None) == (not some)
+        if plan is None:
+            continue
+        found += 1
+        assert any(np.array_equal(plan, other) for other in some)
+        if by_moves:
+            assert moves_of(field, plan, home) == min(moves_of(field, other, home) for other in some)
+        else:
+            assert load_of(field, plan) == min(load_of(field, other) for other in some)
+    assert found > 10
+
+
+def fair(field: Field, plan: Owners, plans: list[Owners], skew: int) -> bool:
+    """Whether a plan keeps the rule, found without it where the skew is 1."""
+    if skew != 1:
+        return rule_of(field, skew).holds(field.subscribed, field.shares(plan))
+    squares = [int((field.counts(p) ** 2).sum()) for p in plans]
+    return int((field.counts(plan) ** 2).sum()) == min(squares)
+
+
+def some_plan(lags: list[int], home: list[int], limits: tuple[int, int], **how: int) -> list[int] | None:
+    """Of two members, by load unless told otherwise; nothing is asked of counts unless told otherwise."""
+    group = Group((member("a"), member("b")), {"t0": len(lags)}, lags={"t0": lags})
+    plan = least(
+        Field(group),
+        np.array(home, np.int32),
+        limits,
+        by_moves=bool(how.get("by_moves", 0)),
+        enough=how.get("enough", 0),
+        largest_count=how.get("largest_count", len(lags)),
+        fits=lambda _: True,
+    )
+    return None if plan is None else [int(m) for m in plan]
+
+
+def test_nobody_gets_more_partitions_than_allowed() -> None:
+    assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0)) == [0, 1, 1, 1]
+    assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0), largest_count=2) == [0, 1, 1, 0]
+    assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0), largest_count=1) is None
+
+
+def test_limits_are_within_what_is_allowed() -> None:
+    assert some_plan([5, 5], [0, 0], (5, 1)) is not None
+    assert some_plan([5, 5], [0, 0], (4, 1)) is None
+    assert some_plan([5, 5], [0, 0], (5, 0)) is None
+
+
+def test_more_than_so_many_partitions_are_not_looked_through() -> None:
+    assert some_plan([1] * MOST_PARTITIONS, [0] * MOST_PARTITIONS, (99, 0)) is not None
+    assert some_plan([1] * (MOST_PARTITIONS + 1), [0] * (MOST_PARTITIONS + 1), (99, 0)) is None

@@ -1,0 +1,84 @@
+"""What two members can hand each other, beside everything they could."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.exchange import Found, Pair, best_bundles, best_single
+from kafka_assignors.plan.load.standing import Field, Standing
+from tests.unit.plan.load.seeded import any_owners, group_of, history
+
+
+def up_to(parts: list[int], most: int) -> list[tuple[int, ...]]:
+    return [some for size in range(most + 1) for some in combinations(parts, size)]
+
+
+def cost(home: Owners | None, partitions: tuple[int, ...], giver: int, taker: int) -> int:
+    """What leaves its home, less what comes home."""
+    if home is None:
+        return 0
+    return sum((home[p] == giver) - int(home[p] == taker) for p in partitions)
+
+
+def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) -> int | None:
+    """The smallest larger load of the two that any exchange leads to, None if none makes it smaller."""
+    field, high, low = standing.field, pair.high, pair.low
+    gives = [p for p in standing.parts[high].tolist() if field.subscribed[field.topic_of[p], low]]
+    takes = [p for p in standing.parts[low].tolist() if field.subscribed[field.topic_of[p], high]]
+    best = None
+    for give in up_to(gives, most):
+        for take in up_to(takes, most):
+            if len(give) - len(take) not in pair.steps or (most == 1 and not give):
+                continue
+            if cost(home, give, high, low) + cost(home, take, low, high) > 0:
+                continue
+            less = int(field.lag[list(give)].sum()) - int(field.lag[list(take)].sum())
+            after = max(int(standing.loads[high]) - less, int(standing.loads[low]) + less)
+            if after < standing.loads[high] and (best is None or after < best):
+                best = after
+    return best
+
+
+def check(standing: Standing, pair: Pair, found: Found | None, most: int, home: Owners | None) -> None:
+    """The best there is, and the load is what it says, by an exchange that is allowed."""
+    assert (found.load if found else None) == least_after(standing, pair, most, home)
+    if found is None:
+        return
+    high, low, gives, takes = found.exchange
+    assert len(gives) - len(takes) in pair.steps
+    field = standing.field
+    assert all(field.subscribed[field.topic_of[p], low] for p in gives)
+    assert all(field.subscribed[field.topic_of[p], high] for p in takes)
+    assert cost(home, gives, high, low) + cost(home, takes, low, high) <= 0
+    after = Standing(field, standing.owner)
+    after.do(found.exchange)
+    assert max(after.loads[high], after.loads[low]) == found.load
+
+
+@pytest.mark.parametrize("calm", [False, True])
+def test_the_best_exchange_is_found(calm: bool) -> None:
+    """Of one for one or for nothing, and of two for two; with a history no more leaves home than comes."""
+    found = 0
+    for seed in range(250):
+        rng = Random(seed)
+        group = group_of(rng, members=3, topics=2, partitions=6, density=rng.choice((1, 0.8)), lag=25)
+        field = Field(group)
+        owners = any_owners(rng, group)
+        standing = Standing(field, owners)
+        home = history(rng, group, owners, kept=0.4) if calm else None
+        high = standing.highest
+        low = next((m for m in field.players.tolist() if m != high), None)
+        if low is None:
+            continue
+        for most, search in ((1, best_single), (2, best_bundles)):
+            steps = rng.choice(([0], [0, 1], [-1, 0, 1], [-2, -1, 0, 1, 2], [0, 2]))
+            steps = [step for step in steps if abs(step) <= most]
+            pair = Pair(standing, high, low, steps, home)
+            best = search(pair)
+            check(standing, pair, best, most, home)
+            found += best is not None
+    assert found > 100

@@ -1,0 +1,120 @@
+"""How low the largest load can be made."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from kafka_assignors.plan import Assignment, Group, plan_lag_aware
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.descent import Budget
+from kafka_assignors.plan.load.lightest import TOLERANCE, Lightest, lightest
+from kafka_assignors.plan.load.redeal import redeal
+from kafka_assignors.plan.load.standing import Field, Standing
+from tests import load_oracle, oracle
+from tests.builders import member
+from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, is_valid, load_of, rule_of
+
+
+def looked_for(group: Group, rule: CountRule, owners: Owners, bound: int = 0) -> Lightest:
+    field = Field(group)
+    greedy = plan_lag_aware(group).owners
+    return lightest(field, rule, owners, greedy=greedy, bound=bound, budget=Budget(10**9))
+
+
+def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
+    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
+
+
+@pytest.mark.parametrize("skew", [1, 2, None])
+def test_of_small_groups_it_is_the_least_there_is(skew: int | None) -> None:
+    """A valid plan with that load, within the rule; the tolerance is not for looking."""
+    for seed in range(40):
+        rng = Random(seed)
+        group = group_of(rng, members=3, topics=3, partitions=3, density=rng.choice((1, 0.7)), lag=1000)
+        field = Field(group)
+        rule = rule_of(field, skew)
+        plans = [plan for plan in every_owners(group) if within_skew(group, plan, skew)]
+        start = rng.choice(plans)
+        found = looked_for(group, rule, start)
+        assert is_valid(group, found.owners)
+        assert rule.allows(field, found.owners, start)
+        assert found.load == load_of(field, found.owners) == min(load_of(field, plan) for plan in plans)
+        assert found.load <= found.enough <= found.load + found.load // TOLERANCE
+        standing = Standing(field, start)
+        for exchange in found.exchanges:
+            standing.do(exchange)
+            assert within_skew(group, standing.owner, skew)
+
+
+@pytest.mark.parametrize("skew", [3, None])
+def test_of_larger_groups_it_is_no_worse_than_the_greedy_and_than_dealing_anew(skew: int | None) -> None:
+    """Nor does it take more than the greedy's for good enough."""
+    compared = 0
+    for seed in range(40):
+        rng = Random(seed)
+        group = group_of(rng, members=4, topics=2, partitions=30, lag=rng.choice((20, 1000, 100_000)))
+        field = Field(group)
+        rule = rule_of(field, skew)
+        fresh = redeal(field, any_owners(rng, group), np.ones(group.size, np.bool_), by_room=False)
+        if not within_skew(group, fresh, skew):
+            continue
+        start = fresh if skew else any_owners(rng, group)
+        anew = redeal(field, start, np.ones(group.size, np.bool_), by_room=skew is not None)
+        found = looked_for(group, rule, start, bound=-(-int(group.lag.sum()) // len(group.members)))
+        assert within_skew(group, found.owners, skew)
+        assert found.load == load_of(field, found.owners) <= found.enough
+        greedy = plan_lag_aware(group).owners
+        if within_skew(group, greedy, skew):
+            compared += 1
+            assert found.enough <= load_of(field, greedy)
+        if group.size > 24:
+            goal = -(-int(group.lag.sum()) // len(group.members)) * (1 + 1 / TOLERANCE)
+            assert found.load <= max(load_of(field, anew), goal)
+    assert compared > 10
+
+
+def test_the_goal_is_no_higher_than_the_greedy() -> None:
+    """Though it is within the tolerance: else the search could end above what it then must reach."""
+    lags = [505, 679, 112, 47, 19, 361, 683, 293, 594, 256, 641, 142, 910, 609, 811, 1, 526, 157, 673, 298]
+    lags += [43, 547, 73, 345, 949, 897, 393]
+    group = Group((member("a"), member("b")), {"t0": 27}, lags={"t0": lags})
+    field = Field(group)
+    greedy = plan_lag_aware(group).owners
+    start = redeal(field, greedy, np.ones(27, np.bool_), by_room=True)
+    for owners in (start, np.array([0, 1] * 13 + [0], np.int32)):
+        found = looked_for(group, rule_of(field, 1), owners, bound=-(-sum(lags) // 2))
+        assert found.load <= found.enough <= load_of(field, greedy)
+
+
+@pytest.mark.parametrize(
+    ("skew", "lags"),
+    [(3, ([4, 9, 2], [12, 6, 9])), (None, ([12, 51, 53, 9], [1, 12, 43, 59]))],
+)
+def test_the_greedy_is_a_start_too(skew: int | None, lags: tuple[list[int], ...]) -> None:
+    """From elsewhere exchanges do not get as low: of many partitions they are tried one by one only."""
+    idle = [0] * 52
+    group = Group(
+        (member("a", ["t0", "t1"]), member("b", ["t0", "t1"])),
+        {f"t{i}": len(some) + 52 for i, some in enumerate(lags)},
+        lags={f"t{i}": some + idle for i, some in enumerate(lags)},
+    )
+    field = Field(group)
+    greedy = plan_lag_aware(group).owners
+    owners = np.arange(group.size, dtype=np.int32) % 2
+    anew = redeal(field, owners, np.ones(group.size, np.bool_), by_room=skew is not None)
+    for start in (owners, anew):
+        assert looked_for(group, rule_of(field, skew), start).load <= load_of(field, greedy)
+
+
+def test_a_greedy_that_breaks_the_rule_is_no_start() -> None:
+    """It gives the first member one of each topic: lighter, but three more than the other one has."""
+    topics = tuple(f"t{i}" for i in range(27))
+    group = Group((member("a", topics), member("b", topics)), dict.fromkeys(topics, 1), lags={"t0": [1]})
+    field = Field(group)
+    owners = np.arange(27, dtype=np.int32) % 2
+    found = looked_for(group, rule_of(field, 1), owners)
+    assert sorted(field.counts(found.owners).tolist()) == [13, 14]

@@ -1,0 +1,51 @@
+"""Who has what, while that changes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from kafka_assignors.plan import Group
+from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from tests.builders import member
+from tests.unit.plan.load.seeded import any_owners, group_of
+
+
+def test_who_takes_part_in_what() -> None:
+    """What nobody reads is not dealt, and who reads only what is empty does not take part."""
+    group = Group(
+        (member("a", ["t0", "t1"]), member("b", ["t0"]), member("c", ["t1"])), {"t0": 2, "t1": 0, "t2": 3}
+    )
+    field = Field(group)
+    assert (field.dealt.tolist(), field.players.tolist(), field.equal) == ([0, 1], [0, 1], True)
+    group = Group(group.members, {"t0": 2, "t1": 1, "t2": 3})
+    field = Field(group)
+    assert (field.dealt.tolist(), field.players.tolist(), field.equal) == ([0, 1, 2], [0, 1, 2], False)
+
+
+def test_after_exchanges_it_is_as_if_made_anew() -> None:
+    """Loads, counts, and each member's partitions in the order of their lag."""
+    for seed in range(50):
+        rng = Random(seed)
+        group = group_of(rng, lag=5)
+        field = Field(group)
+        standing = Standing(field, any_owners(rng, group))
+        for _ in range(5):
+            high, low = rng.sample(range(len(group.members)), 2)
+            gives, takes = standing.parts[high].tolist(), standing.parts[low].tolist()
+            gives, takes = rng.sample(gives, min(len(gives), 2)), rng.sample(takes, min(len(takes), 1))
+            standing.do(Exchange(high, low, tuple(gives), tuple(takes)))
+        anew = Standing(field, standing.owner)
+        assert standing.loads.tolist() == anew.loads.tolist()
+        assert standing.counts.tolist() == anew.counts.tolist()
+        assert [lags.tolist() for lags in standing.lags] == [lags.tolist() for lags in anew.lags]
+        for parts, lags, others in zip(standing.parts, standing.lags, anew.parts, strict=True):
+            assert sorted(parts.tolist()) == sorted(others.tolist())
+            assert field.lag[parts].tolist() == lags.tolist() == sorted(lags.tolist())
+
+
+def test_of_equal_loads_the_senior_member_has_the_largest() -> None:
+    group = Group((member("a"), member("b"), member("c")), {"t0": 3}, lags={"t0": [1, 7, 7]})
+    standing = Standing(Field(group), np.array([0, 1, 2], np.int32))
+    assert (standing.highest, standing.load) == (1, 7)
