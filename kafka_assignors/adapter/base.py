@@ -48,6 +48,13 @@ log = logging.getLogger("kafka_assignors")
 AssignorT = TypeVar("AssignorT", bound="Assignor")
 
 
+class _Preset(dict[str, Any]):
+    """Options that do not show what may be secret in them."""
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(self)}>"
+
+
 class Assignor(AbstractPartitionAssignor):
     """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class.
 
@@ -95,7 +102,9 @@ class Assignor(AbstractPartitionAssignor):
         preset = {**cls._preset, **options}
         parse(cls.options_type, preset)
         return type(
-            cls.__name__, (cls,), {"_preset": preset, "__module__": cls.__module__, "__doc__": cls.__doc__}
+            cls.__name__,
+            (cls,),
+            {"_preset": _Preset(preset), "__module__": cls.__module__, "__doc__": cls.__doc__},
         )
 
     @classmethod

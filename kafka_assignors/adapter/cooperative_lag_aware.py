@@ -19,6 +19,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
 
     name = "cooperative-lag-aware"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+    by_rack = True  # while there is no lag
     options_type = CooperativeLagOptions
     over_topics = True
     options: CooperativeLagOptions

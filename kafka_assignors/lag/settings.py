@@ -37,6 +37,7 @@ _RESETS: dict[str, Reset] = {
     "latest": "latest",
     "largest": "latest",
 }
+_PROXIES = ("socks5", "socks5h", "http")
 _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 
@@ -97,8 +98,12 @@ def fetch_settings(
             client[name] = _Secret(client[name])
     _check_servers(client.get("bootstrap_servers", "localhost"))
     for name in ("proxy_url", "socks5_proxy"):
-        if client.get(name) is not None and "://" not in str(client[name]):
-            raise OptionError(name, "has to begin with a scheme, socks5:// say")
+        # What kafka-python says of one it does not know tells all of it, with its password.
+        scheme = str(client.get(name) or "socks5://").partition("://")[0]
+        if scheme not in _PROXIES:
+            raise OptionError(
+                name, f"has to begin with one of {', '.join(f'{known}://' for known in _PROXIES)}"
+            )
     _check_security(client)
     return FetchSettings(
         client=client,

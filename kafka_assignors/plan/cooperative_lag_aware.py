@@ -39,7 +39,8 @@ def plan_cooperative_lag_aware(
             could go, by one hand-over or a chain of them; at least 1, None for no such rule.  With 1 these
             are the fair plans of ``plan_sticky``; with equal subscriptions it is the most less the fewest.
         min_improvement: beyond what counts and partitions without an owner force, nothing moves unless the
-            largest load falls by at least this part of it, from 0 to below 1.
+            largest load falls by at least this part of it, from 0 to below 1; and, unless this is 0, by a
+            record for each partition a member has on average: less comes and goes while nobody looks.
 
     Ties go by seniority, topic and partition; planning again with the same lag changes nothing.  Racks have
     no say while there is lag.  How near to the best that comes, and how long it takes: docs/benchmarks.md.
@@ -64,13 +65,15 @@ def plan_cooperative_lag_aware(
     field = Field(group)
     rule = CountRule(max_partition_skew, equal=field.equal, players=field.plays)
     work = _WORK + _WORK_EACH * group.size
+    # A record a partition comes and goes while nobody looks.
+    noise = -(-len(field.dealt) // max(int(field.plays.sum()), 1)) if min_improvement else 0
     bounds = LagBound(group)
     owners = calm_owners(group, claims, field, rule, bounds=bounds, budget=Budget(work))
     movable = bool((claims.owner[field.dealt] == NOBODY).all())
     greedy: Owners | None = None
     while True:
         load = int(field.loads(owners).max(initial=0))
-        wanted = int(load * (1 - improvement))
+        wanted = min(int(load * (1 - improvement)), load - noise)
         bound = bounds.of_plans(rule.fewest(field, owners), None if movable else wanted)
         if load <= bound or (bound > wanted and not movable):
             return Assignment(group, owners)

@@ -21,6 +21,9 @@ __all__ = ["calm_owners"]
 _FINE = 2048
 """Where it costs no moves, loads are evened out until the largest is so small a part above the bound."""
 
+_WORK = 50_000_000
+"""Entries of shares and owners that are looked at to even out counts, at most: about 0.2 s."""
+
 
 def calm_owners(
     group: Group, claims: Claims, field: Field, rule: CountRule, *, bounds: LagBound, budget: Budget
@@ -34,8 +37,8 @@ def calm_owners(
     home = claims.owner
     planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky
     owners: Owners = planner(group, claims).owners.copy()
-    if rule.skew is not None and rule.skew > 1:
-        _even_out(field, owners, home, rule.skew)
+    if rule.skew is not None and rule.skew > 1 and not _even_out(field, owners, home, rule.skew, _WORK):
+        owners = plan_sticky(group, claims).owners.copy()  # even is within any rule
     free = (home == NOBODY) | (owners != home)
     if not free[field.dealt].any():
         return owners
@@ -62,22 +65,36 @@ def calm_owners(
     return owners if better is None else better
 
 
-def _even_out(field: Field, owners: Owners, home: Owners, skew: int) -> None:
-    """Hand on one partition at a time, from who has too many to who has fewest of those it can reach."""
+def _even_out(field: Field, owners: Owners, home: Owners, skew: int, work: int) -> bool:
+    """Hand on partitions, from who has too many to who has fewest of those it can reach.
+
+    Returns:
+        Whether the rule is kept now; not when that would take more than so much work.
+    """
     shares = field.shares(owners)
+    mean = int(shares.sum()) / max(int(field.plays.sum()), 1)
     while True:
         counts = shares.sum(axis=0)
         beyond = counts - lowest_within_reach(field.subscribed, shares)
         high = int(beyond.argmax())
-        if beyond[high] <= skew:
-            return
-        for giver, taker, topic in _way(field, shares, high, int(counts[high] - beyond[high])):
+        gap = int(beyond[high])
+        if gap <= skew:
+            return True
+        work -= shares.size + len(owners)
+        if work < 0:
+            return False
+        way = _way(field, shares, high, int(counts[high]) - gap)
+        # Several at once, but nobody goes past the mean: it might have to give back.
+        room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 2)
+        passed = min(int(shares[topic, giver]) for giver, _taker, topic in way)
+        many = max(min(room, passed), 1)
+        for giver, taker, topic in way:
             mine = np.flatnonzero((owners == giver) & (field.topic_of == topic))
             # What is not at home anyway, then what weighs most.
-            chosen = mine[np.lexsort((-field.lag[mine], home[mine] == giver))[0]]
+            chosen = mine[np.lexsort((-field.lag[mine], home[mine] == giver))[:many]]
             owners[chosen] = taker
-            shares[topic, giver] -= 1
-            shares[topic, taker] += 1
+            shares[topic, giver] -= many
+            shares[topic, taker] += many
 
 
 def _way(field: Field, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:

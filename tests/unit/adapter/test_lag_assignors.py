@@ -353,6 +353,11 @@ def test_no_secret_shows() -> None:
     }
     assignor = LagAwareAssignor(consumer_config=config)
     assert "hunter2" not in repr(assignor.options)
+    assert "hunter2" not in repr(vars(LagAwareAssignor.configured(consumer_config=config)))
+    for name in ("lag_source", "rebalance_on_skew", "on_plan", "clock"):
+        with pytest.raises(ConfigurationError) as refused:
+            LagAwareAssignor.configured(**{name: config})
+        assert "hunter2" not in str(refused.value)
     with pytest.raises(ConfigurationError) as refused:
         LagAwareAssignor(consumer_config={**config, "sasl_mechanism": "hunter3", "bootstrap_servers": ":x:"})
     assert "hunter2" not in str(refused.value)

@@ -107,7 +107,7 @@ def test_where_no_rack_helps_the_plan_is_that_without(
 
 
 def test_who_does_not_plan_by_racks() -> None:
-    others = {"range", "roundrobin", "failover", "lag-aware", "cooperative-lag-aware"}
+    others = {"range", "roundrobin", "failover", "lag-aware"}
     assert STRATEGIES.keys() - {kind.name for kind in BY_RACK} == others
 
 

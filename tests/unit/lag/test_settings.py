@@ -110,6 +110,8 @@ SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_
         ({"sasl_passwort": SECRET}, "sasl_passwort"),
         ({"ssl_ca": "x"}, "ssl_ca"),
         ({"proxy_url": f"me:{SECRET}@proxy"}, "proxy_url"),
+        ({"proxy_url": f"://me:{SECRET}@proxy:1"}, "proxy_url"),
+        ({"proxy_url": f"socks_5://me:{SECRET}@proxy:1"}, "proxy_url"),
         ({3: 4}, "consumer_config"),
     ],
 )
