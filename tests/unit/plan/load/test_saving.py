@@ -167,9 +167,9 @@ def test_nobody_goes_home_where_that_makes_a_load_too_large() -> None:
 
 
 def test_parts_of_the_plan_go_to_who_had_most_of_them() -> None:
-    """With equal subscriptions a plan is as good with its members renamed, and then nothing need move."""
-    group = busy([9, 8, 7, 6], members=3)
-    home = [0, 1, 2, 0] + [0, 1] * 4 + [2] * 14
+    """With equal subscriptions members can be renamed, and then nothing moves; one by one nothing fits."""
+    group = busy([9, 8, 10, 6, 7, 5], members=3)
+    home = [0, 1, 2, 0, 1, 2] + [0, 1] * 4 + [2] * 12
     found = [{0: 1, 1: 2, 2: 0}[m] for m in home]
     start = [0] * BUSY
     assert saved(group, start, limit=15, home=home, skew=None, found=found) == home
