@@ -31,7 +31,7 @@ from tests.unit.plan.load.seeded import (
 def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) -> None:
     """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule of counts."""
     found = 0
-    for seed in range(40):
+    for seed in range(25):
         rng = Random(seed)
         group = group_of(
             rng, members=4, topics=2, partitions=3, density=rng.choice((1, 0.7)), lag=rng.choice((3, 30))
@@ -68,7 +68,7 @@ def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) 
             assert moves_of(field, plan, home) == min(moves_of(field, other, home) for other in some)
         else:
             assert load_of(field, plan) == min(load_of(field, other) for other in some)
-    assert found > 10
+    assert found > 5
 
 
 def fair(field: Field, plan: Owners, plans: list[Owners], skew: int) -> bool:
