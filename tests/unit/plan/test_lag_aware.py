@@ -60,3 +60,11 @@ def test_it_is_what_dealing_one_by_one_gives() -> None:
             lags={"t0": lags},
         )
         assert plan_lag_aware(group).owners.tolist() == one_by_one(lags, members)
+
+
+def test_who_does_not_subscribe_gets_nothing_of_a_topic() -> None:
+    """The first member reads the other topic; what nobody reads is nobody's."""
+    group = Group(
+        (member("a", ["t1"]), member("b", ["t0"])), {"t0": 2, "t1": 1, "t2": 1}, lags={"t0": [1, 2]}
+    )
+    assert plan_lag_aware(group) == {"a": {"t1": [0]}, "b": {"t0": [0, 1]}}

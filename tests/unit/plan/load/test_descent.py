@@ -129,9 +129,17 @@ def test_a_relay_that_leads_nowhere_leaves_no_trace() -> None:
 
 
 def test_a_relay_makes_nobody_as_large_as_the_largest_was() -> None:
-    """B could take a heavy one and be relieved a little by c, but would then have more than a had."""
-    group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 55, 0]})
+    """B could take a heavy one and be relieved a little by c, but would then have just what a had."""
+    group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 50, 0]})
     field = Field(group)
     standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
     assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY)) == []
     assert standing.load == 100
+
+
+def test_of_several_partners_the_best_is_taken() -> None:
+    """With b, who has least, only 95 can be reached; with c it is 90."""
+    group = Group(tuple(member(name) for name in "abc"), {"t0": 6}, lags={"t0": [50, 50, 45, 0, 40, 20]})
+    field = Field(group)
+    standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
+    assert descend(standing, rule_of(field, 1), 90, Budget(PLENTY))[0].low == 2

@@ -40,7 +40,7 @@ def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
 def test_the_load_is_reached_with_no_more_moves_than_that_took(skew: int | None, partitions: int) -> None:
     """Valid, within the counts and the limit; the limit may be any, from what was found on."""
     compared = 0
-    for seed in range(40):
+    for seed in range(25):
         rng = Random(seed)
         group = group_of(
             rng, members=5, topics=3, partitions=partitions, density=rng.choice((1, 0.7)), lag=100
@@ -68,7 +68,7 @@ def test_the_load_is_reached_with_no_more_moves_than_that_took(skew: int | None,
 
 @pytest.mark.parametrize("skew", [1, 2, None])
 def test_of_small_groups_there_are_the_fewest_moves(skew: int | None) -> None:
-    for seed in range(30):
+    for seed in range(20):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=2, partitions=4, density=rng.choice((1, 0.7)), lag=40)
         field = Field(group)
@@ -167,9 +167,9 @@ def test_nobody_goes_home_where_that_makes_a_load_too_large() -> None:
 
 
 def test_parts_of_the_plan_go_to_who_had_most_of_them() -> None:
-    """With equal subscriptions a plan is as good with its members renamed, and then nothing need move."""
-    group = busy([9, 8, 7, 6], members=3)
-    home = [0, 1, 2, 0] + [0, 1] * 4 + [2] * 14
+    """With equal subscriptions members can be renamed, and then nothing moves; one by one nothing fits."""
+    group = busy([9, 8, 10, 6, 7, 5], members=3)
+    home = [0, 1, 2, 0, 1, 2] + [0, 1] * 4 + [2] * 12
     found = [{0: 1, 1: 2, 2: 0}[m] for m in home]
     start = [0] * BUSY
     assert saved(group, start, limit=15, home=home, skew=None, found=found) == home
