@@ -220,9 +220,7 @@ def main(arguments: list[str] | None = None) -> None:
     for partitions in options.partitions:
         for shape in options.shapes:
             of_row = cases(shape, partitions, options.kinds, options.seeds, options.members)
-            found = [
-                figures(case, time.perf_counter if options.wall else time.process_time) for case in of_row
-            ]
+            found = [figures(case, clock) for case in of_row]
             print(f"| {' | '.join(row(shape, partitions, found))} |", flush=True)
     print("\n" + ", ".join(f"{name} {value}" for name, value in machine().items()))
 
