@@ -67,7 +67,7 @@ def test_loads_add_up_and_are_what_the_plan_says(runs: dict[str, DrainResult]) -
 
 
 def test_a_plan_by_lag_leaves_nobody_much_more_than_plans_by_count(runs: dict[str, DrainResult]) -> None:
-    """Who joins first decides from where plans go on, and what is left as it is may be a tenth above the best."""
+    """Who joins first decides which plan is left as it is, up to a tenth above the best."""
     by_lag = runs["cooperative-lag-aware"]["largest_load"]
     for by_count in ("range", "roundrobin"):
         assert by_lag <= runs[by_count]["largest_load"] / (1 - MIN_IMPROVEMENT), by_count
