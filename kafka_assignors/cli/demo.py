@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 from typing import get_args
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
 from kafka_assignors.broker.diagnose import telling_line
+from kafka_assignors.cli.given import terminated_like_interrupted
 from kafka_assignors.demo import churn
 from kafka_assignors.demo.compare import compare, faults, prepare
 from kafka_assignors.demo.live import LiveView, PlainView
@@ -31,6 +30,7 @@ __all__ = ["command"]
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _DEFAULTS = Settings()
+_ONLY_IN: dict[Scene, tuple[str, ...]] = {"replay": ("speed", "duration", "churn"), "backlog": ("backlog",)}
 _SAY_EVERY = 5.0  # s between two lines on one long step, where there is no terminal
 _LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
 
@@ -48,6 +48,18 @@ def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | Non
         if not (host and port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
             raise click.BadParameter(f"{address!r} is not HOST:PORT", ctx, param)
     return value
+
+
+def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
+    """They would do nothing, and whoever gave one expects that it does."""
+    ctx = click.get_current_context()
+    for scene, options in _ONLY_IN.items():
+        for parameter in ctx.command.params:
+            given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
+            if scene not in scenes and parameter.opts[0].removeprefix("--") in options and given:
+                raise click.UsageError(
+                    f"{parameter.opts[0]} goes with the {scene}, not with {scenes[0]} alone"
+                )
 
 
 def _scenes(scene: str) -> tuple[Scene, ...]:
@@ -79,14 +91,14 @@ def _scenes(scene: str) -> tuple[Scene, ...]:
     type=_POSITIVE,
     default=_DEFAULTS.speed,
     show_default=True,
-    help="Multiple of real time; 60000 gives about 600 records/s.",
+    help="Of the replay: multiple of real time; 60000 gives about 600 records/s.",
 )
 @click.option(
     "--duration",
     type=_POSITIVE,
     default=_DEFAULTS.duration,
     show_default=True,
-    help="Seconds of replay per strategy.",
+    help="Of the replay: its seconds, per strategy.",
 )
 @click.option(
     "--backlog",
@@ -94,7 +106,7 @@ def _scenes(scene: str) -> tuple[Scene, ...]:
     type=click.IntRange(min=1),
     default=_DEFAULTS.backlog,
     show_default=True,
-    help="Size of the backlog; with 4 members and 4 ms a record, 1000 take a second at least.",
+    help="Of the backlog: its size; with 4 members and 4 ms a record, 1000 take a second at least.",
 )
 @click.option(
     "--churn",
@@ -103,7 +115,8 @@ def _scenes(scene: str) -> tuple[Scene, ...]:
     callback=_read_churn,
     default=DEFAULT_CHURN,
     show_default=True,
-    help="What happens to the group, and after how many seconds; leave and kill take the oldest member.",
+    help="Of the replay: what happens to the group, and after how many seconds; leave and kill take the "
+    "oldest member.",
 )
 @click.option(
     "--work-ms",
@@ -168,9 +181,11 @@ def command(
 
     With the defaults it takes about six minutes and ends with tables and a report to open in a browser.
     """
+    scenes = _scenes(scene)
+    _refuse_options_of_other_scenes(scenes)
     try:
         settings = Settings(
-            scenes=_scenes(scene),
+            scenes=scenes,
             strategies=strategies or DEFAULT_STRATEGIES["replay"],
             backlog_strategies=strategies or DEFAULT_STRATEGIES["backlog"],
             consumers=consumers,
@@ -186,7 +201,7 @@ def command(
         raise click.UsageError(str(error)) from error
     folder = out or Path("out") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder)
-    with _orderly_end(), _view() as view:
+    with terminated_like_interrupted(), _view() as view:
         if bootstrap is None:
             view.step("starting the broker")
             with development_broker(backend, on_progress=_progress_of(view)) as broker:
@@ -255,17 +270,3 @@ def _progress_of(view: LiveView | PlainView, clock: Callable[[], float] = time.m
             view.step(step if new else f"{step}, {now - began:.0f} s")
 
     return tell
-
-
-@contextmanager
-def _orderly_end() -> Iterator[None]:
-    """Turn SIGTERM into Ctrl-C, so that members and broker are ended in order either way."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import BinaryIO
 
@@ -18,10 +17,10 @@ from rich.console import Group as Lines
 from rich.live import Live
 from rich.text import Text
 
-from kafka_assignors.cli.given import given_settings
+from kafka_assignors.cli.given import connection_options, given_settings, terminated_like_interrupted
 from kafka_assignors.cli.group_state import GroupReader
 from kafka_assignors.cli.lag_report import Report, owners, report
-from kafka_assignors.cli.lag_view import lag_lines
+from kafka_assignors.cli.lag_view import lag_lines, watched_lines
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.lag import LagFetcher, Reset
@@ -34,13 +33,7 @@ EVERY_S = 2.0
 
 @click.command("lag")
 @click.argument("group_id", metavar="GROUP")
-@click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the group's cluster.")
-@click.option(
-    "--config",
-    metavar="FILE",
-    type=click.File("rb"),
-    help="Properties of the connection; security settings and secrets go here (or into the environment).",
-)
+@connection_options
 @click.option(
     "--reset",
     type=click.Choice(["earliest", "latest"]),
@@ -51,13 +44,22 @@ EVERY_S = 2.0
 )
 @click.option(
     "--watch",
-    metavar="[SECONDS]",
-    type=click.FloatRange(0.1, 86_400),
-    is_flag=False,
-    flag_value=EVERY_S,
-    help=f"Look again every so many seconds ({EVERY_S:g} if not given) until interrupted.",
+    is_flag=True,
+    help="Look again and again until interrupted; on a terminal in place, with as many members and "
+    "partitions as fit.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show every member and partition of a large group.")
+@click.option(
+    "--every",
+    metavar="SECONDS",
+    type=click.FloatRange(0.1, 86_400),
+    help=f"With --watch: how long to wait between two looks.  [default: {EVERY_S:g}]",
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Show every member and partition of a large group; what is watched on a terminal shows what fits.",
+)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
     *,
@@ -65,7 +67,8 @@ def command(
     bootstrap: str | None,
     config: BinaryIO | None,
     reset: Reset,
-    watch: float | None,
+    watch: bool,
+    every: float | None,
     everything: bool,
     output: str,
 ) -> None:
@@ -74,6 +77,12 @@ def command(
     Any group will do, whoever runs it, with members or without.  The cluster is only asked: no member
     notices.
     """
+    for wrong, says in (
+        (not group_id, "GROUP needs a name"),
+        (every is not None and not watch, "--every goes with --watch"),
+    ):
+        if wrong:
+            raise click.UsageError(says)
     settings = given_settings(bootstrap, config)
     reader, fetcher = (
         GroupReader(settings, group_id),
@@ -86,11 +95,11 @@ def command(
         return report(group, reading, reset, datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
 
     try:
-        if watch is None:
-            _write(look(), output, everything=everything)
+        if not watch:
+            _write(look(), output, everything=everything, timed=False)
         else:
-            with suppress(KeyboardInterrupt), _terminated_like_interrupted():
-                _watch(look, watch, output, everything=everything)
+            with suppress(KeyboardInterrupt), terminated_like_interrupted():
+                _watch(look, every or EVERY_S, output, everything=everything)
     except BrokenPipeError:  # whoever read this has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     finally:
@@ -98,11 +107,11 @@ def command(
         reader.close()
 
 
-def _write(found: Report, output: str, *, everything: bool) -> None:
+def _write(found: Report, output: str, *, everything: bool, timed: bool) -> None:
     if output == "json":
         click.echo(json.dumps(found.as_json()))
     else:
-        show(lag_lines(found, everything=everything))
+        show(lag_lines(found, everything=everything, timed=timed))
 
 
 def _watch(look: Callable[[], Report], every_s: float, output: str, *, everything: bool) -> None:
@@ -110,13 +119,8 @@ def _watch(look: Callable[[], Report], every_s: float, output: str, *, everythin
     console = Console(highlight=False)
     if output == "table" and console.is_terminal:
         with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
-            last: RenderableType = ""
-            for found in _looks(look, every_s):
-                if isinstance(found, KafkaAssignorsError):
-                    live.update(Lines(last, Text(f"\n{found}", style="red")), refresh=True)
-                else:
-                    last = lag_lines(found, everything=everything, height=console.height)
-                    live.update(last, refresh=True)
+            for lines in _in_place(_looks(look, every_s), console):
+                live.update(lines, refresh=True)
         return
     for number, found in enumerate(_looks(look, every_s)):
         if isinstance(found, KafkaAssignorsError):
@@ -124,8 +128,26 @@ def _watch(look: Callable[[], Report], every_s: float, output: str, *, everythin
             continue
         if number and output == "table":
             click.echo()
-        _write(found, output, everything=everything)
+        _write(found, output, everything=everything, timed=True)
         sys.stdout.flush()
+
+
+def _in_place(
+    looks: Iterable[Report | KafkaAssignorsError],
+    console: Console,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[RenderableType]:
+    """What a terminal shows after each look; while looks fail that, how old the figures are, and them."""
+    last: tuple[Report, float] | None = None
+    for found in looks:
+        if isinstance(found, Report):
+            last = found, clock()
+            yield watched_lines(found, console, console.height)
+        elif last is not None:
+            shown, at = last
+            error = Text(f"{found}; the figures below are {clock() - at:.0f} s old", style="red")
+            used = len(console.render_lines(error, pad=False))
+            yield Lines(error, watched_lines(shown, console, console.height - used))
 
 
 def _looks(look: Callable[[], Report], every_s: float) -> Iterator[Report | KafkaAssignorsError]:
@@ -136,17 +158,3 @@ def _looks(look: Callable[[], Report], every_s: float) -> Iterator[Report | Kafk
             yield look()
         except KafkaAssignorsError as error:
             yield error
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM ends a watch as Ctrl-C does: tidily."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

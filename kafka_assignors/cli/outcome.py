@@ -26,7 +26,7 @@ from kafka_assignors.plan import (
     this_round,
 )
 
-__all__ = ["Outcome", "lower_bound", "solve"]
+__all__ = ["Outcome", "in_records", "lower_bound", "solve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ class Outcome:
     @property
     def max_load(self) -> int:
         """The largest load of a member: lag (records) where there is any, else a number of partitions."""
-        if _has_lag(self.group) and self.metrics.max_load is not None:
+        if in_records(self.group) and self.metrics.max_load is not None:
             return self.metrics.max_load
         return int(self.assignment.loads.max(initial=0))
 
     @property
     def load_unit(self) -> str:
         """What ``max_load`` and ``load_lower_bound`` count."""
-        return "records" if _has_lag(self.group) else "partitions"
+        return "records" if in_records(self.group) else "partitions"
 
     def lag_of_members(self) -> dict[str, int] | None:
-        """Member -> lag of what it shall have, with a guess for what is not known; None without any lag."""
-        if not self.group.knows_lag:
+        """Member -> lag of what it shall have, with a guess for what is not known; None for counts."""
+        if not in_records(self.group):
             return None
         lag = np.zeros(len(self.group.members), np.int64)
         given = self.assignment.owners != NOBODY
@@ -104,11 +104,11 @@ class Outcome:
 
 def lower_bound(group: Group) -> int:
     """What no valid plan's ``max_load`` can be less than."""
-    return lag_lower_bound(group) if _has_lag(group) else load_lower_bound(group)
+    return lag_lower_bound(group) if in_records(group) else load_lower_bound(group)
 
 
-def _has_lag(group: Group) -> bool:
-    """Whether there is any lag to compare plans by; without, planners go by counts, too."""
+def in_records(group: Group) -> bool:
+    """Whether loads are in records: there is lag, known and not all of it 0.  Else all go by counts."""
     return bool(group.lag.any())
 
 

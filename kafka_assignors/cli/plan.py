@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import click
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
-from kafka_assignors.cli.given import given_settings
+from kafka_assignors.cli.given import connection_options, given_settings
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.live_lag import with_live_lag
 from kafka_assignors.cli.outcome import lower_bound, solve
@@ -39,13 +39,7 @@ _DEFAULT = "cooperative-sticky"  # of a file that names none
     "--file", metavar="FILE", type=click.File("rb"), help="Plan for the group in this JSON file; - is stdin."
 )
 @click.option("--group", "group_id", metavar="GROUP", help="Plan for this live group; nothing in it changes.")
-@click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the group's cluster.")
-@click.option(
-    "--config",
-    metavar="FILE",
-    type=click.File("rb"),
-    help="Properties of the connection; security settings and secrets go here (or into the environment).",
-)
+@connection_options
 @click.option(
     "--strategy",
     type=click.Choice(list(STRATEGIES)),
@@ -99,6 +93,7 @@ def command(
     """
     for wrong, says in (
         ((file is None) == (group_id is None), "give one of --file and --group"),
+        (group_id == "", "--group needs a name"),
         (compare and strategy, "--compare plans with every strategy: leave out --strategy"),
         (file and (bootstrap or config), "--bootstrap and --config go with --group"),
         (file and (reset or no_lag), "--reset and --no-lag go with --group: a file has its lags"),

@@ -6,17 +6,22 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from rich.console import Group as Lines
-from rich.table import Table
 from rich.text import Text
 
-from kafka_assignors.cli.outcome import Outcome
-from kafka_assignors.cli.tables import columns, counted, short_names
+from kafka_assignors.cli.outcome import Outcome, in_records
+from kafka_assignors.cli.tables import (
+    MEMBERS,
+    ROWS,
+    Columns,
+    columns,
+    counted,
+    more,
+    partition_name,
+    short_names,
+)
 from kafka_assignors.plan import UNKNOWN_LAG, Reason, Why, shown
 
 __all__ = ["comparison", "one_plan"]
-
-MEMBERS = 30  # shown of a large group, unless all are asked for
-CHANGES = 20  # and of a large plan
 
 _STAYS = {Reason.KEPT, Reason.STAYS}
 _TAKEN = {  # from an owner that is still there
@@ -37,7 +42,7 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
     metrics, why = outcome.metrics, outcome.why
     changed = [one for one in why if one.reason not in _STAYS]
     found = Counter(one.reason for one in why)
-    parts: list[Text | Table] = [
+    parts: list[Text | Columns] = [
         Text.assemble(
             (outcome.strategy, "bold"),
             f": {counted(metrics.members, 'member')}, {counted(len(why), 'partition')} "
@@ -52,14 +57,14 @@ def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
         ),
         _members(outcome, names, everything=everything),
     ]
-    if not everything and (more := len(outcome.assignment) - MEMBERS) > 0:
-        parts.append(Text(f"… and {more} more; --all shows them", style="dim"))
+    if not everything:
+        parts += more(len(outcome.assignment) - MEMBERS)
     parts.append(Text("\n" + ", ".join(f"{count:,} {reason.value}" for reason, count in found.most_common())))
     if changed:
         parts.append(Text())
-        parts.append(_changes(outcome, changed if everything else changed[:CHANGES], names))
-        if not everything and (more := len(changed) - CHANGES) > 0:
-            parts.append(Text(f"… and {more} more; --all shows them", style="dim"))
+        parts.append(_changes(outcome, changed if everything else changed[:ROWS], names))
+        if not everything:
+            parts += more(len(changed) - ROWS)
     return Lines(*parts)
 
 
@@ -68,7 +73,6 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     by_rack = any(one.metrics.near is not None for one in outcomes)
     figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
     table = columns("strategy", *figures)
-    table.columns[0].no_wrap = True  # it is the headers of the figures that give way
     for one in outcomes:
         waiting = sum(why.waits_for is not None for why in one.why)
         table.add_row(
@@ -95,7 +99,7 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
     )
 
 
-def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Table:
+def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Columns:
     had, kept = _owned_and_kept(outcome)
     cooperative = outcome.first_round is not None
     lag = outcome.lag_of_members()
@@ -125,14 +129,15 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
     return had, kept
 
 
-def _changes(outcome: Outcome, changed: Collection[Why], names: Mapping[str, str]) -> Table:
+def _changes(outcome: Outcome, changed: Collection[Why], names: Mapping[str, str]) -> Columns:
     group = outcome.group
-    table = columns("partition", *[">lag"] * group.knows_lag, "from", "to", "why")
+    with_lag = in_records(group)
+    table = columns("partition", *[">lag"] * with_lag, "from", "to", "why")
     for why in changed:
         lag = int(group.known_lag[group.first[why.topic] + why.partition])
         table.add_row(
-            Text(f"{shown(why.topic)}-{why.partition}"),
-            *["?" if lag == UNKNOWN_LAG else f"{lag:,}"] * group.knows_lag,
+            Text(partition_name(why.topic, why.partition)),
+            *["?" if lag == UNKNOWN_LAG else f"{lag:,}"] * with_lag,
             Text(", ".join(names.get(name) or shown(name) for name in why.others) or "-"),
             Text("-" if why.member_id is None else names[why.member_id]),
             Text(why.reason.value if why.waits_for is None else f"{why.reason.value}, waits"),

@@ -19,7 +19,8 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import MemberState
 
 from kafka_assignors import Assignor
-from kafka_assignors.plan import TopicPartition
+from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.plan import NO_GENERATION, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ def consume(
             or consumer._coordinator.need_rejoin()
             or any(getattr(a, "waits", False) for a in consumer._coordinator._assignors.values())
             or consumer._coordinator._cluster.need_update,
+            "lag": _known_lag(consumer),
         }
         if said != (now := (state, consumer.assignment())):
             emit("state", now[1], **state)
@@ -166,6 +168,13 @@ def _reported(commit: Callable[..., Any]) -> Callable[..., Any]:
         return commit(offsets, **more)
 
     return reported
+
+
+def _known_lag(consumer: KafkaConsumer) -> int:
+    """What it would tell a leader of its lag, all in all; 0 under a strategy that tells nothing."""
+    kinds = [a for a in consumer._coordinator._assignors.values() if isinstance(a, LagAssignor)]
+    told = [kind.told(kind.user_data({}, NO_GENERATION)) for kind in kinds]
+    return sum(sum(one.lags.values()) for one in told)
 
 
 def _keep_joining(consumer: KafkaConsumer) -> None:

@@ -19,11 +19,11 @@ BACKLOG = 1_500
 PARTITIONS = 12
 MEMBERS = ["m1", "m2", "m3", "m4"]
 
+SMALL_BACKLOG = (
+    f"--consumers 3 --partitions {PARTITIONS} --work-ms 3 --warm-up-ms 100 --backlog {BACKLOG}".split()
+)
 #: The kill comes early enough for its rebalance, 6 s later, to fall into the replay.
-SMALL = (
-    f"--consumers 3 --partitions {PARTITIONS} --speed 40000 --duration 14 --churn join@1,leave@5,kill@7.5 "
-    f"--work-ms 3 --warm-up-ms 100 --backlog {BACKLOG}"
-).split()
+SMALL = [*SMALL_BACKLOG, "--speed", "40000", "--duration", "14", "--churn", "join@1,leave@5,kill@7.5"]
 
 
 class Demo(NamedTuple):

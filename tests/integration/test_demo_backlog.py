@@ -10,11 +10,20 @@ import pytest
 
 from kafka_assignors.demo.logs import read_log
 from kafka_assignors.demo.results import DrainResult
-from tests.integration.small_demo import BACKLOG, DRAINING, PARTITIONS, SMALL, Demo, command, small_demo
+from tests.integration.small_demo import (
+    BACKLOG,
+    DRAINING,
+    PARTITIONS,
+    SMALL_BACKLOG,
+    Demo,
+    command,
+    small_demo,
+)
 from tests.integration.test_demo import members_of, until
 
 CONSUMERS = 3
 WORK_S = 0.003
+MIN_IMPROVEMENT = 0.1  # the default: a plan that would win less is not worth its moves
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +66,11 @@ def test_loads_add_up_and_are_what_the_plan_says(runs: dict[str, DrainResult]) -
         assert sum(share["processed"] for share in shares) == BACKLOG + one["duplicates"]
 
 
-def test_plans_by_lag_leave_nobody_more_than_plans_by_count(runs: dict[str, DrainResult]) -> None:
+def test_a_plan_by_lag_leaves_nobody_much_more_than_plans_by_count(runs: dict[str, DrainResult]) -> None:
+    """Who joins first decides which plan is left as it is, up to a tenth above the best."""
     by_lag = runs["cooperative-lag-aware"]["largest_load"]
-    assert by_lag <= runs["range"]["largest_load"]
-    assert by_lag <= runs["roundrobin"]["largest_load"]
-    assert by_lag <= runs["lag-aware"]["largest_load"]
+    for by_count in ("range", "roundrobin"):
+        assert by_lag <= runs[by_count]["largest_load"] / (1 - MIN_IMPROVEMENT), by_count
 
 
 def test_nobody_works_before_the_word(demo: Demo) -> None:
@@ -83,7 +92,7 @@ def test_progress_says_what_it_is_doing(demo: Demo) -> None:
 def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL, "--scene", "backlog")
+    arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL_BACKLOG, "--scene", "backlog")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as popen:
         driver = psutil.Process(popen.pid)
         until(lambda: len(members_of(driver)) == CONSUMERS)

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -35,10 +35,11 @@ from tests.integration.guarded import PASSWORD, Guarded, guarded_broker
 from tests.integration.lagging import commit, write
 from tests.integration.test_racks import InZones, one_more_broker, wait_until_seen
 
+ENOUGH = 12  # answers of a broker: a whole look at one partition takes fewer
 AMPLE_MS = 30_000  # for what is to succeed
 SHORT_MS = 1_000  # for what is to run into it
-SLACK_S = 1.0  # what a busy machine may add to a deadline
-SOON_S = 1.0  # "at once", on a busy machine
+SLACK_S = 5.0  # what a busy machine may add to a deadline; what hangs takes longer
+SOON_S = 5.0  # "at once", likewise
 
 # kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
@@ -332,7 +333,7 @@ def test_a_broker_that_falls_silent_and_comes_back(guarded: Guarded, names: Fres
         assert made.fetch([tp], AMPLE_MS).lags == {tp: 3}
 
 
-@pytest.mark.parametrize("answers", range(1, 9))
+@pytest.mark.parametrize("answers", range(1, ENOUGH + 1))
 def test_silence_in_the_middle(guarded: Guarded, names: FreshNames, answers: int) -> None:
     """After any number of answers: an error, or all there is to know, in time; never anything wrong."""
     tp, group_id = TopicPartition(names.topic(), 0), names.group()
@@ -341,7 +342,7 @@ def test_silence_in_the_middle(guarded: Guarded, names: FreshNames, answers: int
     guarded.proxy.stall_after = guarded.proxy.pieces + answers
     with fetcher(guarded.proxied, group_id) as made:
         started = time.monotonic()
-        with suppress(LagTimeoutError):
+        with nullcontext() if answers == ENOUGH else suppress(LagTimeoutError):
             assert made.fetch([tp], SHORT_MS).lags == {tp: 2}
         assert time.monotonic() - started < SHORT_MS / 1000 + SLACK_S
         guarded.proxy.reset()

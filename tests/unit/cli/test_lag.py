@@ -15,8 +15,9 @@ from rich.console import Console
 from kafka_assignors.cli import lag as cli_lag
 from kafka_assignors.cli.group_state import GroupMember, GroupState
 from kafka_assignors.cli.lag_report import Report, owners, report
-from kafka_assignors.cli.lag_view import MEMBERS, PARTITIONS, lag_lines
-from kafka_assignors.errors import BrokerError, GroupError
+from kafka_assignors.cli.lag_view import lag_lines, watched_lines
+from kafka_assignors.cli.tables import MEMBERS, ROWS
+from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
 from kafka_assignors.lag import Offsets, Reading
 from kafka_assignors.plan import TopicPartition
 from tests.examples import ROOT
@@ -28,10 +29,13 @@ PAGE = (ROOT / "docs" / "lag.md").read_text(encoding="utf-8")
 def lines(
     found: Report, *, everything: bool = False, width: int = 80, height: int | None = None
 ) -> list[str]:
-    """What is shown, as wide as this."""
+    """What is shown, as wide as this; watched, on a terminal as high as that."""
     console = Console(width=width, highlight=False, color_system=None)
     with console.capture() as captured:
-        console.print(lag_lines(found, everything=everything, height=height))
+        if height is None:
+            console.print(lag_lines(found, everything=everything))
+        else:
+            console.print(watched_lines(found, console, height))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -152,10 +156,10 @@ def test_reasons_are_told_once_each() -> None:
 
 def test_a_large_group_is_summarised() -> None:
     shown = lines(large(100, 10_000))
-    assert len(shown) < MEMBERS + PARTITIONS + 15
+    assert len(shown) < MEMBERS + ROWS + 15
     assert f"… and {100 - MEMBERS} more; --all shows them" in shown
-    assert f"… and {10_000 - PARTITIONS:,} more; --all shows them" in shown
-    first = shown[shown.index(f"The {PARTITIONS} partitions with the largest lag:") + 4]
+    assert f"… and {10_000 - ROWS:,} more; --all shows them" in shown
+    first = shown[shown.index(f"The {ROWS} partitions with the largest lag:") + 4]
     assert first.startswith("t-9999 ")
 
 
@@ -173,8 +177,11 @@ def test_what_is_watched_fits_the_terminal(members: int, partitions: int, height
         GroupState("g", "Empty", "", (), {TopicPartition("t", p): 0 for p in range(partitions)}),
         Reading({}, {}, {}), "earliest", "",
     )  # fmt: skip
-    for everything in (False, True):
-        assert len(lines(found, everything=everything, height=height)) <= height
+    shown = lines(found, height=height)
+    assert len(shown) <= height
+    if any(line.startswith("…") for line in shown):
+        assert len(shown) >= height - 1, "room for more"
+        assert "--all" not in "".join(shown)
 
 
 def test_a_group_without_members_shows_commits() -> None:
@@ -211,6 +218,25 @@ def test_what_cannot_be_read_is_said() -> None:
     shown = lines(report(group, Reading({}, {}, {}), "earliest", ""))
     assert any("nobody but they can read" in line for line in shown)
     assert any(re.match(r"billing-1-1f0c2d34 +10\.0\.0\.7 +\? +\?", line) for line in shown)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_number_is_cut(width: int) -> None:
+    """Long topics and members, and offsets of a log that is years old."""
+    topic = "a-topic-whose-name-says-all-there-is-to-say-" * 2
+    tps = [TopicPartition(topic, p) for p in (7, 1_234)]
+    offsets = {
+        tp: Offsets(48_000_000_000 + p, 49_000_000_000 + p, 48_500_000_000 + p) for p, tp in enumerate(tps)
+    }
+    lags = {tp: one.end - (one.committed or 0) for tp, one in offsets.items()}
+    group = replace(a_report().group, members=(replace(M1, owned=tuple(tps)),), commits={})
+    shown = lines(report(group, Reading(lags, offsets, {}), "earliest", TIME), width=width)
+    assert max(map(len, shown)) <= width
+    words = {word.rstrip(",") for line in shown for word in line.split()}
+    for one in offsets.values():
+        assert {f"{one.begin:,}", f"{one.committed:,}", f"{one.end:,}"} <= words
+    assert "1,000,000,000" in words, "of the member"
+    assert "…" not in "".join(shown)
 
 
 # --- the command -------------------------------------------------------------------------------------------
@@ -298,13 +324,19 @@ def test_watching_into_a_pipe(script: Script) -> None:
     script.looks = iter([a_report().group] * 3)
     done = run("--watch")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout == "\n".join(["\n".join(lines(a_report())) + "\n"] * 3)
+    first, *others = lines(a_report())
+    blocks = [block.splitlines() for block in re.split(r"\n(?=\n\d)", done.stdout.rstrip())]
+    assert len(blocks) == 3
+    for block in blocks:
+        head = " ".join(block[-len(others) - 2 : -len(others)])  # it does not fit into a line
+        assert re.fullmatch(rf"\d\d:\d\d:\d\d UTC  {first}", head.strip())
+        assert block[-len(others) :] == others
     assert sorted(script.closed) == ["fetcher", "reader"]
 
 
 def test_watching_as_json_is_a_line_a_look(script: Script) -> None:
     script.looks = iter([a_report().group] * 3)
-    done = run("--watch", "0.5", "--output", "json")
+    done = run("--watch", "--every", "0.5", "--output", "json")
     assert [json.loads(line)["lag"] for line in done.stdout.splitlines()] == [14_450] * 3
 
 
@@ -320,11 +352,48 @@ def test_the_first_look_of_a_watch_may_fail(script: Script) -> None:
     assert isinstance(run("--watch").exception, BrokerError)
 
 
+def test_watch_takes_nothing_so_the_group_may_follow_it(script: Script) -> None:
+    done = CliRunner().invoke(cli_lag.command, ["--bootstrap", "h:1", "--watch", "billing"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert script.arguments["group_id"] == "billing"
+
+
+def test_a_group_without_a_name(script: Script) -> None:
+    done = CliRunner().invoke(cli_lag.command, ["", "--bootstrap", "h:1"])
+    assert done.exit_code == 2
+    assert "GROUP" in done.stderr
+    assert script.arguments == {}
+
+
+@pytest.mark.parametrize("height", [16, 24])
+def test_in_place_a_failure_stands_on_top_and_says_how_old_the_figures_are(height: int) -> None:
+    found = replace(large(3, 50), time=TIME)
+    console = Console(width=80, height=height, highlight=False, color_system=None)
+    times = iter([100.0, 107.4, 109.6])
+    shown = []
+    looks: list[Report | KafkaAssignorsError] = [
+        found,
+        BrokerError("it is gone"),
+        BrokerError("a long story " * 9),
+    ]
+    for screen in cli_lag._in_place(looks, console, lambda: next(times)):
+        with console.capture() as captured:
+            console.print(screen)
+        shown.append(captured.get().splitlines())
+    first, second, third = shown
+    assert first[0] == "12:00:00 UTC  g: Stable, range, 3 members, 50 partitions of 1 topic"
+    assert second[:2] == ["it is gone; the figures below are 7 s old", first[0]]
+    assert " ".join(third[:2]).endswith("the figures below are 10 s old")
+    assert third[2] == first[0]
+    assert {len(screen) for screen in shown} == {height}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--watch", "0"], "--watch"),
-        (["--watch", "often"], "--watch"),
+        (["--watch", "--every", "0"], "--every"),
+        (["--watch", "--every", "often"], "--every"),
+        (["--every", "2"], "--every goes with --watch"),
         (["--reset", "none"], "--reset"),
         (["another"], "another"),
         (["--bootstrap", "h"], "bootstrap_servers"),

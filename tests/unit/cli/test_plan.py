@@ -18,8 +18,7 @@ from kafka_assignors import cli
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.cli import plan as cli_plan
 from kafka_assignors.cli.live_group import LiveGroup
-from kafka_assignors.cli.plan_view import CHANGES, MEMBERS
-from kafka_assignors.cli.tables import short_names
+from kafka_assignors.cli.tables import MEMBERS, ROWS, short_names
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.plan import Group
 from tests.builders import member
@@ -300,19 +299,19 @@ def test_no_line_is_wider_than_the_terminal(arguments: tuple[str, ...], width: i
 
 
 def test_a_large_plan_is_cut_and_says_so() -> None:
-    problem = large(MEMBERS + 2, CHANGES + 5)
+    problem = large(MEMBERS + 2, ROWS + 5)
     cut, whole = call(problem=problem).stdout, call("--all", problem=problem).stdout
     assert cut.count("… and ") == 2
     assert "… and 2 more; --all shows them" in cut
     assert "… and 5 more; --all shows them" in cut
-    assert cut.count("no owner before") == CHANGES + 1  # and the line that counts them
+    assert cut.count("no owner before") == ROWS + 1  # and the line that counts them
     assert sum(line.startswith("worker-") for line in cut.splitlines()) == MEMBERS
-    assert whole.count("no owner before") == CHANGES + 5 + 1
+    assert whole.count("no owner before") == ROWS + 5 + 1
     assert "…" not in whole
 
 
 def test_a_plan_that_just_fits_is_not_cut() -> None:
-    assert "…" not in call(problem=large(MEMBERS, CHANGES)).stdout
+    assert "…" not in call(problem=large(MEMBERS, ROWS)).stdout
 
 
 def test_names_that_are_too_long_are_folded_and_nothing_of_them_is_lost() -> None:
