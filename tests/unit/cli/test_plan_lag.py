@@ -14,7 +14,7 @@ from kafka_assignors.cli.outcome import lower_bound, solve
 from kafka_assignors.cli.problem import parse
 from kafka_assignors.plan import Group, lag_lower_bound, load_lower_bound
 from tests.builders import groups, lagging
-from tests.unit.cli.test_plan import TWO_AND_ONE_MORE, call, planned, usage
+from tests.unit.cli.planning import TWO_AND_ONE_MORE, call, planned, usage
 
 BY_LAG = ("lag-aware", "cooperative-lag-aware")
 
