@@ -7,6 +7,7 @@ never skip.
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from kafka.admin import NewTopic
 from kafka_assignors.broker import development_broker
 from kafka_assignors.broker.docker import PORT, compose_command, compose_file
 from kafka_assignors.broker.ports import free_ports
+from tests.integration.guarded import Guarded, guarded_broker
 
 WANTED = "KAFKA_ASSIGNORS_TEST_BROKER"
 
@@ -78,6 +80,22 @@ def kafka_bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 def fresh(kafka_bootstrap: str) -> FreshNames:
     """Make topics and group ids of one's own."""
     return FreshNames(kafka_bootstrap)
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Guarded]:
+    """A broker of the module's own, with a proxy and a guarded door."""
+    with guarded_broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def names(guarded: Guarded) -> Iterator[FreshNames]:
+    """Names on it, and a proxy that lets everything pass."""
+    guarded.proxy.reset()
+    yield FreshNames(guarded.bootstrap)
+    guarded.proxy.reset()
+    gc.collect()  # so that sockets kafka-python left are warned of here
 
 
 # --- pytest-docker's own fixtures, overridden ---

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from kafka.admin import ResourceType
 from kafka_assignors import CooperativeLagAwareAssignor
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
-from tests.integration.guarded import PASSWORD, Guarded, guarded_broker
+from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import write
 from tests.joining import cluster, every, joined, owner_of, plan_of, raw
 
@@ -24,20 +23,6 @@ SLACK_S = 2.0  # what a busy machine may add
 
 # kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
-    with guarded_broker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def names(guarded: Guarded) -> Iterator[FreshNames]:
-    guarded.proxy.reset()
-    yield FreshNames(guarded.bootstrap)
-    guarded.proxy.reset()
-    gc.collect()  # so that sockets kafka-python left are warned of here
 
 
 def backlog(topic: str) -> dict[TopicPartition, int]:

@@ -20,7 +20,7 @@ from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
-from tests.integration.guarded import PASSWORD, USER, Guarded, guarded_broker
+from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group
 from tests.integration.test_plan_cli import SOUND, about, raw_member
@@ -172,13 +172,6 @@ def test_a_reader_that_has_read_enough(fresh: FreshNames) -> None:
         assert program.stderr is not None
         assert program.stderr.read() == ""
         assert program.wait(timeout=30) == 0
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
-    """A broker that asks for a password."""
-    with guarded_broker() as broker:
-        yield broker
 
 
 def login(guarded: Guarded, path: Path) -> list[str]:

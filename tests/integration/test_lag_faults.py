@@ -31,7 +31,7 @@ from kafka_assignors.errors import (
 from kafka_assignors.lag import LagFetcher, Offsets
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
-from tests.integration.guarded import PASSWORD, Guarded, guarded_broker
+from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import commit, write
 from tests.integration.test_racks import InZones, one_more_broker, wait_until_seen
 
@@ -43,21 +43,6 @@ SOON_S = 5.0  # "at once", likewise
 
 # kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
-    """A broker of this module's own, with a proxy and a guarded door."""
-    with guarded_broker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def names(guarded: Guarded) -> Iterator[FreshNames]:
-    """Names on it, and a proxy that lets everything pass."""
-    guarded.proxy.reset()
-    yield FreshNames(guarded.bootstrap)
-    guarded.proxy.reset()
 
 
 @pytest.fixture(autouse=True)

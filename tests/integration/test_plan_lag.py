@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from kafka_assignors.broker import development_broker
 from kafka_assignors.cli.live_lag import TIMEOUT_MS
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
-from tests.integration.guarded import PASSWORD, USER, Guarded, guarded_broker
+from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group
 from tests.integration.test_plan_cli import about, as_planned, plan, run
@@ -141,13 +140,6 @@ def test_lag_of_half_the_partitions() -> None:
         metrics = json.loads(done.stdout)["metrics"]
         # 30 and 10 are known, so the others count as 20.
         assert (metrics["load_unit"], metrics["max_load"], metrics["load_lower_bound"]) == ("records", 40, 40)
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
-    """A broker of this module's own, with a proxy and a guarded door."""
-    with guarded_broker() as broker:
-        yield broker
 
 
 def test_a_cluster_that_falls_silent_before_it_tells_the_lag(guarded: Guarded) -> None:

@@ -57,6 +57,18 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.002)
 
 
+def assert_quiet(keeper: LagKeeper, cluster: Cluster) -> None:
+    """It looks no more, but for one that may have been under way; its turns took 10 ms."""
+    over = threading.Event()
+    keeper.later(0.02, over.set)
+    assert over.wait(20)
+    seen = len(cluster.asked)
+    over.clear()
+    keeper.later(0.1, over.set)
+    assert over.wait(20)
+    assert len(cluster.asked) == seen
+
+
 def test_what_is_owned_is_measured_again_and_again(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5, B: 6})
     keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
@@ -88,14 +100,7 @@ def test_who_owns_nothing_any_more_measures_nothing_any_more(made: list[LagKeepe
     keeper.keep([A])
     until(lambda: len(cluster.asked) > 2)
     keeper.keep([])
-    over = threading.Event()
-    keeper.later(0, over.set)  # behind the last look, if one was under way
-    assert over.wait(20)
-    seen = len(cluster.asked)
-    over.clear()
-    keeper.later(0.1, over.set)  # ten turns later
-    assert over.wait(20)
-    assert len(cluster.asked) == seen
+    assert_quiet(keeper, cluster)
 
 
 def test_a_look_that_fails_leaves_the_last_one_and_is_not_the_last(made: list[LagKeeper]) -> None:
@@ -176,14 +181,7 @@ def test_what_is_not_owned_any_more_is_measured_no_more(made: list[LagKeeper]) -
     keeper.keep([A], lambda: member[0])
     until(lambda: len(cluster.asked) > 2)
     member[0] = False
-    over = threading.Event()
-    keeper.later(0.02, over.set)
-    assert over.wait(20)
-    seen = len(cluster.asked)
-    over.clear()
-    keeper.later(0.1, over.set)
-    assert over.wait(20)
-    assert len(cluster.asked) == seen
+    assert_quiet(keeper, cluster)
 
 
 def test_a_look_that_finds_nothing_leaves_the_last_one(made: list[LagKeeper]) -> None:
