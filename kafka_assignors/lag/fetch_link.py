@@ -55,7 +55,6 @@ class Link:
 
     def __init__(self, client: Mapping[str, Any]) -> None:
         self.leaders: dict[Any, int] = {}
-        self._discreet = _Discreet()
         self._ended = threading.Event()
         self._with_sasl = str(client.get("security_protocol", "")).startswith("SASL")
         self._admin: Any = None
@@ -132,9 +131,9 @@ class Link:
     def began(self) -> None:
         """The thread runs: from now on what it says at DEBUG may hold a password."""
         if self._with_sasl:
-            self._discreet.thread = threading.get_ident()
+            _DISCREET.threads.add(threading.get_ident())
             for name in _WITH_REQUESTS:
-                logging.getLogger(name).addFilter(self._discreet)
+                logging.getLogger(name).addFilter(_DISCREET)  # once is enough
 
     def end(self) -> None:
         """The thread is about to end: close everything."""
@@ -143,8 +142,7 @@ class Link:
         for close in closing if self._admin is None else [*closing, self._admin.close]:
             with suppress(Exception):  # of a loop that crashed; the next in turn has to be closed, too
                 close()
-        for name in _WITH_REQUESTS:
-            logging.getLogger(name).removeFilter(self._discreet)
+        _DISCREET.threads.discard(threading.get_ident())
         self._ended.set()
 
 
@@ -200,9 +198,18 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]
 
 
 class _Discreet(logging.Filter):
-    """Keeps what one thread says at DEBUG out of a log."""
+    """Keeps what some threads say at DEBUG out of a log.
 
-    thread: int | None = None
+    It is put in once and stays: a filter that is taken out while another thread logs could make that one skip
+    the next.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: set[int] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno > logging.DEBUG or record.thread != self.thread
+        return record.levelno > logging.DEBUG or record.thread not in self.threads
+
+
+_DISCREET = _Discreet()
