@@ -378,3 +378,26 @@ def test_closing_twice_or_before_anything_is_no_error() -> None:
     assignor.close()
     own(assignor, {"t": [0]}, 5)
     assert isinstance(assignor, Assignor)
+
+
+@pytest.mark.parametrize("options", [{}, {"lag_source": Source()}], ids=["asks the cluster", "lag_source"])
+def test_in_an_unknown_kafka_python_there_are_no_threads(
+    options: dict[str, Any],
+    consumer: MakeConsumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody would tell when to end them; so counts decide, which is said once."""
+    before = set(threading.enumerate())
+    made = consumer(LagAwareAssignor.configured(**options))
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    assignor = made._coordinator._assignors["lag-aware"]
+    monkeypatch.setattr(assignor._side, "is_strange", lambda: True)
+    for _ in range(2):
+        plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+        assert sum(len(topics["t"]) for topics in plan.values()) == 3
+        own(assignor, {"t": [0]}, 5)
+    assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("kafka-assignors")]
+    assert len(warnings(caplog)) == 1
+    assert "this kafka-python is not known" in caplog.text
