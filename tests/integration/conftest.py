@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 
@@ -22,6 +23,10 @@ from kafka_assignors.broker.ports import free_ports
 from tests.integration.guarded import Guarded, guarded_broker
 
 WANTED = "KAFKA_ASSIGNORS_TEST_BROKER"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs so, and the programs that tests send Ctrl-C to would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class FreshNames:
