@@ -59,6 +59,27 @@ def test_jobs_run_in_the_order_of_their_times() -> None:
     line.stop()
 
 
+def test_a_job_that_is_never_due_keeps_no_other_from_running() -> None:
+    """No clock waits that long at a time."""
+    line = Background("test-never")
+    line.submit(lambda: "never", 1e18)
+    assert line.submit(lambda: "now").result(10) == "now"
+    line.stop()
+    assert line.join(10)
+
+
+def test_a_thread_that_a_fork_did_not_take_along_is_started_again() -> None:
+    """What the child has of it is an object that says it is not alive."""
+    line = Background("test-fork")
+    gone = threading.Thread(target=lambda: None)
+    gone.start()
+    gone.join()
+    line._thread = gone
+    assert line.submit(lambda: "again").result(10) == "again"
+    line.stop()
+    assert line.join(10)
+
+
 def test_what_has_not_begun_when_it_is_stopped_never_does() -> None:
     line = Background("test-stop")
     later = line.submit(lambda: "never", 1000)
