@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -20,6 +21,7 @@ from kafka_assignors import (
 )
 from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.adapter.skew_watcher import SkewWatcher
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
 from tests.joining import cluster, joined, own, plan_of, raw
@@ -401,3 +403,100 @@ def test_in_an_unknown_kafka_python_there_are_no_threads(
     assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("kafka-assignors")]
     assert len(warnings(caplog)) == 1
     assert "this kafka-python is not known" in caplog.text
+
+
+# --- whose word counts, and who watches ---------------------------------------------------------------------
+
+
+def test_nobody_tells_the_lag_of_a_topic_it_does_not_read(caplog: pytest.LogCaptureFixture) -> None:
+    """A lie would move the partitions of others."""
+    lie = {TopicPartition("t", p): 2**63 - 1 for p in range(3)}
+    liar = joined("z", raw(["u"], lag_user_data.encode({}, NO_GENERATION, lie, 0)))
+    for kind in (LagAwareAssignor, CooperativeLagAwareAssignor):
+        source, seen = Source({**KIP, TopicPartition("u", 0): 1}), list[PlanReport]()
+        assignor = kind(lag_source=source, on_plan=seen.append)
+        assignor.assign(cluster({"t": 3, "u": 1}), [member("c0"), member("c1"), liar])
+        assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 50_000]
+        assert "member z reports the lag of 3 partitions that are not its own" in caplog.text
+        caplog.clear()
+        assignor.close()
+
+
+def test_who_subscribes_but_does_not_own_has_no_say_either(caplog: pytest.LogCaptureFixture) -> None:
+    """Where members say what they own; of ``lag-aware`` they do not."""
+    lie = {TopicPartition("t", p): 2**40 for p in range(3)}
+    liar = joined("z", raw(["t"], lag_user_data.encode({"t": [2]}, 1, lie, 0)))
+    seen = list[PlanReport]()
+    assignor = CooperativeLagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), [member("c0"), liar])
+    assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 2**40]
+    assert "member z reports the lag of 2 partitions that are not its own" in caplog.text
+    assignor.close()
+
+
+def test_what_the_leader_has_just_seen_itself_counts_before_any_report() -> None:
+    seen = list[PlanReport]()
+    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assignor.assign(cluster({"t": 3}), [member("c0", {TopicPartition("t", 0): 7}), member("c1")])
+    assert [list(report.target.group.lags["t"]) for report in seen] == [[100_000, 60_000, 50_000]] * 2
+    assignor.close()
+
+
+def test_the_collector_does_not_wait_for_lag() -> None:
+    """It is the whole process's, and the wait can take seconds."""
+    on: list[bool] = []
+
+    def source(partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        on.append(gc.isenabled())
+        return dict.fromkeys(partitions, 0)
+
+    assignor = LagAwareAssignor(lag_source=source)
+    assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assert on == [True]
+    assignor.close()
+
+
+def test_a_join_that_is_tried_again_sends_the_same_bytes() -> None:
+    """The age goes on, but a broker takes other bytes for news, and begins anew."""
+    assignor = CooperativeLagAwareAssignor(lag_source=Source())
+    own(assignor, {"t": [0, 2]}, 5)
+    deadline = time.monotonic() + 20
+    while not assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    first = assignor.metadata(["t"]).encode()
+    time.sleep(0.01)
+    assert assignor.metadata(["t"]).encode() == first
+    assignor.close()
+
+
+def test_lag_aware_tells_nothing_of_what_it_had() -> None:
+    """It has no say in its plan, and all user data of a group has to fit into one message."""
+    assignor = LagAwareAssignor()
+    own(assignor, {"t": list(range(1000))}, 5)
+    assert len(bytes(assignor.metadata(["t"]).user_data)) < 50
+
+
+@pytest.mark.parametrize(
+    ("leads", "holds", "interrupted", "watches"),
+    [
+        *[(True, [0, 1], False, True), (True, [0, 1, 2, 3], False, False)],
+        *[(False, [], False, False), (True, [0, 1], True, False)],
+    ],
+    ids=["leads", "not settled", "follows", "its plan never took effect"],
+)
+def test_who_leads_a_settled_group_watches_it(
+    leads: bool, holds: list[int], interrupted: bool, watches: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched: list[object] = []
+    monkeypatch.setattr(SkewWatcher, "lead", lambda _self, given, _still: watched.append(given))
+    assignor = CooperativeLagAwareAssignor(lag_source=Source({}), rebalance_on_skew=True)
+    if leads:
+        members = [joined("a", raw(["t"], b"", {"t": holds}, 1)), joined("b", raw(["t"], b""))]
+        assignor.assign(cluster({"t": 4}), members)
+    if interrupted:
+        assignor.metadata(["t"])
+    own(assignor, {"t": [0, 1]}, 2)
+    assert bool(watched) == watches
+    assignor.close()
