@@ -65,7 +65,8 @@ class _Simulation:
         self._names = names
         self._number = {name: number for number, name in enumerate(names)}
         # One place more, for what nobody reads.
-        self._rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        self._usual_rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        self._rate = self._usual_rate * history.pace_at(0)
         self._crew = Crew(scenario.strategy, dict(history.topics), names)
         told = scenario.strategy.by_lag or scenario.strategy.by_load
         self._told = Told(history.partitions, scenario.strategy.lag_refresh_s) if told else None
@@ -154,6 +155,7 @@ class _Simulation:
             if done is not None:
                 self._arrived = (history.start_lags + done).astype(np.float64)
         self._sample()
+        self._rate = self._usual_rate * history.pace_at(self._step)
         there = self._step < history.steps
         self._arriving = (
             history.arrivals[self._step] / history.step_s if there else np.zeros(history.partitions)
