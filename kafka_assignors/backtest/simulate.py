@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Collection
 from typing import Literal
 
 import numpy as np
 
 from kafka_assignors.backtest.books import NOTHING, Books, Interval
-from kafka_assignors.backtest.churn import Act, first_members
+from kafka_assignors.backtest.churn import Act, client_id, first_members
 from kafka_assignors.backtest.crew import Crew
 from kafka_assignors.backtest.history import Counts, History, Levels
 from kafka_assignors.backtest.outcome import Move, Outcome
 from kafka_assignors.backtest.scenario import Scenario
 from kafka_assignors.backtest.serving import by_reader, shared
+from kafka_assignors.backtest.told import Told
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import NOBODY
 from kafka_assignors.plan.skew import SkewWatch
@@ -63,8 +65,11 @@ class _Simulation:
         self._names = names
         self._number = {name: number for number, name in enumerate(names)}
         # One place more, for what nobody reads.
-        self._rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        self._usual_rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        self._rate = self._usual_rate * history.pace_at(0)
         self._crew = Crew(scenario.strategy, dict(history.topics), names)
+        told = scenario.strategy.by_lag or scenario.strategy.by_load
+        self._told = Told(history.partitions, scenario.strategy.lag_refresh_s) if told else None
         self._books = Books(history, scenario, rate)
         self._now = 0.0
         self._step = 0
@@ -76,12 +81,12 @@ class _Simulation:
         self._free_at = np.zeros(len(names))
         self._dies_at: dict[int, float] = {}  # the dead that the group does not know of yet
         self._in_round = False  # from its cause to its end
-        self._stopped = False
+        self._stopped = np.zeros(len(names), np.bool_)  # have heard of the round
         self._round = 0
         self._starting = 0  # members whose processes start
         self._events: list[tuple[float, int, _Event, int]] = []
         self._tie = itertools.count()
-        self._watches: dict[str, SkewWatch] = {}
+        self._watches: dict[int, SkewWatch] = {}
 
     # --- the course of things ------------------------------------------------------------------------------
 
@@ -123,14 +128,18 @@ class _Simulation:
 
     def _assemble(self) -> None:
         """The members of the start come together, and have settled."""
-        first = first_members(self._scenario.members)
-        together = {name for batch in self._scenario.joined for name in batch}
-        for batch in (*self._scenario.joined, tuple(name for name in first if name not in together)):
-            numbers = [self._number[name] for name in batch]
-            for number in numbers:
-                self._crew.join(number)
-            while numbers and self._crew.round(self._load()).again:
-                pass
+        owners, first = self._scenario.owners, first_members(self._scenario.members)
+        for number in range(len(first)):
+            self._crew.join(number)
+        if owners is None:
+            self._crew.round(self._known())
+        elif len(owners) == self._history.partitions:
+            self._crew.begin_with(np.array([self._number[name] for name in owners], np.int64))
+        else:
+            raise OptionError("owners", f"expected {self._history.partitions}, got {len(owners)}")
+        if self._told is not None:
+            self._told.passed(0.0, self._lag())
+            self._told.assigned(0.0, self._crew.owner)
         self._alive[: len(first)] = True
         self._reads[: len(first)] = True
         if self._lag().sum() > NOTHING:
@@ -146,6 +155,7 @@ class _Simulation:
             if done is not None:
                 self._arrived = (history.start_lags + done).astype(np.float64)
         self._sample()
+        self._rate = self._usual_rate * history.pace_at(self._step)
         there = self._step < history.steps
         self._arriving = (
             history.arrivals[self._step] / history.step_s if there else np.zeros(history.partitions)
@@ -183,6 +193,8 @@ class _Simulation:
         self._read = arrived - (demand - shared(demand, reader, self._rate[:-1] * length))
         self._arrived = arrived
         self._now = until
+        if self._told is not None:
+            self._told.passed(until, self._lag())
         self._books.owned(self._member_lags()[:-1])
 
     def _member_lags(self) -> Levels:
@@ -194,14 +206,20 @@ class _Simulation:
         lags = self._member_lags()
         self._books.sample(self._now, self._arrived, self._read, lags, members=len(self._crew.present))
 
-    def _load(self) -> Counts:
-        """What the strategy is told: the lag of now, and for one by load what is expected in addition."""
-        load = self._lag()
+    def _known(self) -> Counts:
+        """What the leader plans by in a round now: the lag it is told, or with forecasts the load."""
+        lag = self._lag()
+        return self._with_expected(
+            lag if self._told is None else self._told.lag(self._now, lag, self._crew.leader)
+        )
+
+    def _with_expected(self, lag: Levels) -> Counts:
+        """Add what is expected to come, for a strategy that is told that."""
         if self._scenario.strategy.by_load:
             expected = self._history.expected_at(self._step)
             if expected is not None:
-                load = load + np.nan_to_num(expected)
-        return np.rint(load).astype(np.int64)
+                lag = lag + np.nan_to_num(expected)
+        return np.rint(lag).astype(np.int64)
 
     # --- what happens --------------------------------------------------------------------------------------
 
@@ -215,21 +233,26 @@ class _Simulation:
             self._cause()
         elif event == "expires":
             del self._dies_at[number]
-            self._crew.remove(number)
+            self._gone(number)
             self._cause()
         elif event == "stop":
-            self._stopped = True
-            self._reads[:] = False
+            self._stop(self._crew.present)
         elif event == "end":
             self._end(number)
         elif event == "reads":
-            if not self._stopped and self._alive[number] and self._free_at[number] <= self._now:
+            if not self._stopped[number] and self._alive[number] and self._free_at[number] <= self._now:
                 self._reads[number] = True
         elif event == "replan":
             self._cause()
             self._later(self._now + (self._scenario.replan_s or 0.0), "replan")
         else:
             self._look(number)
+
+    def _gone(self, number: int) -> None:
+        """A member is not in the group any more."""
+        if self._told is not None:
+            self._told.gone(self._crew.owner == number)
+        self._crew.remove(number)
 
     def _act(self, act: Act) -> None:
         number = self._number[act.member]
@@ -240,29 +263,45 @@ class _Simulation:
             return
         self._reads[number] = self._alive[number] = False
         if act.kind == "leave":
-            self._crew.remove(number)
+            self._gone(number)
             self._cause()
         else:
-            self._dies_at[number] = self._now + self._pauses.session_timeout_s
+            self._dies_at[number] = self._now + max(
+                self._pauses.session_timeout_s - self._pauses.heartbeat_s / 2, 0.0
+            )
             self._later(self._dies_at[number], "expires", number)
 
-    def _cause(self) -> None:
-        """There is a cause for a round; one that goes on already takes it in."""
+    def _cause(self, asking: Collection[int] = (), hears_in: float | None = None) -> None:
+        """There is a cause for a round; one that goes on already takes it in.
+
+        Args:
+            asking: members that ask for it, and get no records from now on.
+            hears_in: seconds until all have heard of it; half an interval of heartbeats when not given.
+        """
         if self._in_round:
             return
         self._in_round = True
         self._round += 1
-        stop = self._now + self._pauses.notice_s
-        self._later(stop, "stop")
-        self._later(stop + self._pauses.round_s, "end", self._round)
+        self._stop(asking)
+        all_heard = self._now + (self._pauses.heartbeat_s / 2 if hears_in is None else hears_in)
+        self._later(all_heard, "stop")
+        self._later(all_heard + self._pauses.join_s, "end", self._round)
+
+    def _stop(self, members: Collection[int]) -> None:
+        """They get no records until the round has ended."""
+        self._stopped[list(members)] = True
+        self._reads[list(members)] = False
 
     def _end(self, number: int) -> None:
         if self._dies_at:
             # The group waits for the dead to join, until it takes them for dead.
             self._later(max(self._dies_at.values()), "end", number)
             return
-        found = self._crew.round(self._load())
-        self._in_round = self._stopped = False
+        found = self._crew.round(self._known())
+        if self._told is not None:
+            self._told.assigned(self._now, self._crew.owner)
+        self._in_round = False
+        self._stopped[:] = False
         self._books.rebalances += 1
         for partition, giver, taker in zip(found.moved, found.givers, found.takers, strict=True):
             move = Move(self._now, int(partition), self._names[giver], self._names[taker])
@@ -276,7 +315,9 @@ class _Simulation:
             self._free_at[member] = free
             self._later(free, "reads", member)
         if found.again:
-            self._cause()
+            # Who revokes asks at once.  The others hear of it with their next heartbeat.
+            others = set(self._crew.present) - found.revoked
+            self._cause(found.revoked, self._pauses.heartbeat_s if others else 0.0)
         else:
             self._watch_from_now()
 
@@ -287,7 +328,7 @@ class _Simulation:
         if policy is None:
             return
         leader = self._crew.leader
-        watch = self._watches.setdefault(leader, SkewWatch(policy, leader))
+        watch = self._watches.setdefault(leader, SkewWatch(policy, client_id(self._names[leader])))
         watch.settled(self._now)
         self._later(self._now + watch.check_s, "look", self._round)
 
@@ -298,7 +339,10 @@ class _Simulation:
             return
         watch = self._watches[self._crew.leader]
         self._later(self._now + watch.check_s, "look", number)
-        load = self._load()
+        lag = self._lag()
+        if self._told is not None:
+            self._told.looked(self._now, lag, self._crew.leader)
+        load = self._with_expected(lag)
         largest, least = self._crew.imbalance(load)
         if not watch.lasting(self._now, largest, least):
             return
@@ -306,4 +350,4 @@ class _Simulation:
             watch.settled(self._now)
             return
         watch.asked(self._now)
-        self._cause()
+        self._cause([self._crew.leader])
