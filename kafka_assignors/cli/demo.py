@@ -15,10 +15,10 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from kafka_assignors.adapter import STRATEGIES
+from kafka_assignors.backtest import churn
 from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
 from kafka_assignors.broker.diagnose import telling_line
 from kafka_assignors.cli.given import terminated_like_interrupted
-from kafka_assignors.demo import churn
 from kafka_assignors.demo.compare import compare, faults, prepare
 from kafka_assignors.demo.live import LiveView, PlainView
 from kafka_assignors.demo.results import Results

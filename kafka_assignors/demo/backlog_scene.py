@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from kafka_assignors.demo.churn import first_members
+from kafka_assignors.backtest.churn import first_members
 from kafka_assignors.demo.drain import least_largest
 from kafka_assignors.demo.events import Flight, backlog
 from kafka_assignors.demo.replay import Replay

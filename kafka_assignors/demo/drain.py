@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kafka_assignors.backtest.churn import first_members
 from kafka_assignors.demo import ownership, processing
-from kafka_assignors.demo.churn import first_members
 from kafka_assignors.demo.lag import lag_series
 from kafka_assignors.demo.measure import NS, SAMPLE_NS, RunLogs
 from kafka_assignors.demo.results import DrainResult, ShareResult

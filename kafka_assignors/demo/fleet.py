@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 import time
@@ -17,16 +16,6 @@ from kafka_assignors.demo.member import MemberConfig
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 LEAVE_TIMEOUT = 5.0  # s for members to leave their group when a run is given up
-
-
-def client_id(member: str) -> str:
-    """Make the client id of a member: a hash first, as in the names that deployments give.
-
-    Assignors order members by an id that begins with this.  With plain names a new member always comes last,
-    which is the kindest case for ``range``; in the wild its place is a matter of luck, the same here for all
-    strategies.
-    """
-    return f"{hashlib.sha256(member.encode()).hexdigest()[:6]}-{member}"
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafka_assignors.backtest.churn import Act, present_after
 from kafka_assignors.demo import ownership, processing
-from kafka_assignors.demo.churn import Act, present_after
 from kafka_assignors.demo.lag import lag_series
 from kafka_assignors.demo.logs import Entry
 from kafka_assignors.demo.results import (

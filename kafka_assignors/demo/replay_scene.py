@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from kafka_assignors.demo.churn import first_members
+from kafka_assignors.backtest.churn import first_members
 from kafka_assignors.demo.events import Flight, schedule
 from kafka_assignors.demo.replay import Replay
 from kafka_assignors.demo.stage import Stage

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kafka_assignors.demo.churn import Act, Step, parse, rehearse
+from kafka_assignors.backtest.churn import Act, Step, parse, rehearse
 from kafka_assignors.errors import OptionError
 
 Scene = Literal["replay", "backlog"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from kafka_assignors.demo.churn import Act
+from kafka_assignors.backtest.churn import Act, client_id
 from kafka_assignors.demo.cluster import Cluster
-from kafka_assignors.demo.fleet import Fleet, client_id
+from kafka_assignors.demo.fleet import Fleet
 from kafka_assignors.demo.logs import Entry, Event, LogTail, LogWriter, read_log
 from kafka_assignors.demo.measure import RunLogs
 from kafka_assignors.demo.member import MemberConfig

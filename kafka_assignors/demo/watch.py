@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kafka_assignors.demo.churn import Act
+from kafka_assignors.backtest.churn import Act
 from kafka_assignors.demo.logs import Entry
 from kafka_assignors.demo.settings import Scene
 

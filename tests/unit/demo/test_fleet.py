@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo.fleet import Fleet, client_id
+from kafka_assignors.demo.fleet import Fleet
 from kafka_assignors.demo.member import MemberConfig, ParentPipe
 from kafka_assignors.errors import KafkaAssignorsError
 
@@ -30,12 +30,6 @@ def config(folder: Path) -> MemberConfig:
         heartbeat_ms=500,
         batch=10,
     )
-
-
-def test_client_ids_do_not_sort_by_age() -> None:
-    names = [client_id(f"m{number}") for number in range(1, 7)]
-    assert names != sorted(names)
-    assert all(name.endswith(f"-m{number}") for number, name in enumerate(names, 1))
 
 
 def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors.adapter import STRATEGIES
-from kafka_assignors.demo.churn import parse
+from kafka_assignors.backtest.churn import parse
 from kafka_assignors.demo.settings import Settings
 from kafka_assignors.errors import OptionError
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kafka_assignors.demo.churn import parse, rehearse
+from kafka_assignors.backtest.churn import parse, rehearse
 from kafka_assignors.demo.watch import RunView, Snapshot, Watch
 from tests.unit.demo.story import S, at, done, opened, sent
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.demo.churn import Step, first_members, parse, present_after, rehearse
+from kafka_assignors.backtest.churn import Step, client_id, first_members, parse, present_after, rehearse
 from kafka_assignors.errors import OptionError
 
 
@@ -42,3 +42,9 @@ def test_nobody_is_there_twice_and_somebody_always_is() -> None:
     assert first_members(2) == ("m1", "m2")
     with pytest.raises(OptionError, match="kill@2 would leave the group without a member"):
         rehearse(parse("leave@1,kill@2"), 2)
+
+
+def test_client_ids_do_not_sort_by_age() -> None:
+    names = [client_id(f"m{number}") for number in range(1, 7)]
+    assert names != sorted(names)
+    assert all(name.endswith(f"-m{number}") for number, name in enumerate(names, 1))

@@ -1,0 +1,201 @@
+"""What is written down while a scenario goes on, and the figures made of it at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafka_assignors.backtest.history import History, Levels
+from kafka_assignors.backtest.outcome import Move, Outcome, Series
+from kafka_assignors.backtest.scenario import Scenario
+from kafka_assignors.backtest.serving import when_empty
+from kafka_assignors.backtest.time_lag import ages
+
+__all__ = ["Books", "Interval"]
+
+NOTHING = 1e-6
+"""Records: so little lag is none, but for what floats lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A time in which nobody starts or stops reading, and records arrive evenly.
+
+    Attributes:
+        start: seconds.
+        length: seconds.
+        lag: of each member that reads, at the start, records; and at last of all that nobody reads.
+        arriving: to the same, records/s.
+        rate: of each member, records/s; 0 for the last.
+    """
+
+    start: float
+    length: float
+    lag: Levels
+    arriving: Levels
+    rate: Levels
+
+    def totals(self) -> tuple[Levels, Levels]:
+        """Times within at which the total lag changes its slope, both ends among them; and the total then.
+
+        Each member's lag falls or rises evenly until it is 0, and stays there.
+        """
+        empty = when_empty(self.lag, self.arriving, self.rate)
+        inner = np.sort(empty[(empty > 0) & (empty < self.length)])
+        times = np.concatenate([[0.0], inner, [self.length]])
+        slopes = self.arriving - self.rate
+        # Lag of a member that is empty and keeps up stays 0.
+        each = np.maximum(self.lag + slopes * times[:, None], 0.0)
+        return self.start + times, each.sum(axis=1)
+
+
+class Books:
+    """Adds up what `Outcome` tells.
+
+    Args:
+        history: what arrives.
+        scenario: what is simulated.
+        rate: of one member, records/s.
+    """
+
+    def __init__(self, history: History, scenario: Scenario, rate: float) -> None:
+        self._history, self._scenario, self._rate = history, scenario, rate
+        loaded = np.flatnonzero(history.arrivals.any(axis=1))
+        self._last_arrival = (int(loaded[-1]) + 1) * history.step_s if len(loaded) else 0.0
+        self._drained: float | None = None
+        #: what happened, and the lag right before; until the lag is back at that
+        self._open: list[tuple[float, float]] = []
+        self._recoveries: list[float] = []
+        self._area = self._largest = self._largest_member = 0.0
+        self.pause_s = self.unserved_s = 0.0
+        self.rebalances = 0
+        self._moves: list[Move] = []
+        self._r_score = 0.0
+        self._at: list[float] = []
+        self._read: list[Levels] = []
+        self._arrived: list[Levels] = []
+        self._members: list[int] = []
+        self._member_lag: list[tuple[float, float]] = []
+
+    def disturbed(self, now: float, before: float) -> None:
+        """Something happened that may cause lag; ``before`` it was so much."""
+        self._open.append((now, before))
+
+    def hand_over(self, move: Move, arriving: float) -> None:
+        """A partition was handed over; ``arriving`` records/s to it."""
+        self._moves.append(move)
+        self._r_score += arriving / self._rate
+
+    def passed(self, interval: Interval, *, settled: bool) -> None:
+        """Time has passed.
+
+        Args:
+            interval: and what there was in it.
+            settled: no rebalance goes on, nobody is dead or pausing.
+        """
+        times, totals = interval.totals()
+        self._largest = max(self._largest, float(totals.max()))
+        begin, end = interval.start, interval.start + interval.length
+        inside = min(end, self._history.length_s) - begin
+        if inside > 0:  # an interval is either before the history's end or after it
+            self._area += float(((totals[1:] + totals[:-1]) / 2 * np.diff(times)).sum())
+        if self._drained is None and end >= self._last_arrival:
+            self._drained = _first_below(times, totals, NOTHING, self._last_arrival)
+        elif self._drained is not None and totals[-1] > NOTHING:
+            self._drained = None  # before the last arrival's step had ended
+        if settled and self._open:
+            still: list[tuple[float, float]] = []
+            for since, level in self._open:
+                at = _first_below(times, totals, max(level, NOTHING), since)
+                if at is None:
+                    still.append((since, level))
+                else:
+                    self._recoveries.append(at - since)
+            self._open = still
+
+    def owned(self, lags: Levels) -> None:
+        """So much is left of what each member owns."""
+        self._largest_member = max(self._largest_member, float(lags.max(initial=0.0)))
+
+    def sample(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
+        """The end of a step, or the start of the first one.
+
+        Args:
+            now: seconds.
+            arrived: records until now, by partition.
+            read: of those.
+            lags: by member, of what it owns; and at last of what nobody does.
+            members: in the group.
+        """
+        self._at.append(now)
+        self._arrived.append(arrived)
+        self._read.append(read)
+        self._member_lag.append((float(lags[:-1].max(initial=0.0)), float(lags[-1])))
+        self._members.append(members)
+
+    def outcome(self, now: float, *, series: bool) -> Outcome:
+        """The figures, at the end of it all."""
+        history, scenario = self._history, self._scenario
+        at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
+        lag = np.maximum(arrived - read, 0.0)
+        age = ages(at, arrived, read)
+        of_history = age[1 : history.steps + 1]
+        p50, p99 = np.quantile(of_history, [0.5, 0.99]).tolist() if of_history.size else (0.0, 0.0)
+        left = float(lag[-1].sum())
+        largest_member, unowned = np.array(self._member_lag).T
+        return Outcome(
+            group=history.group,
+            history=scenario.history,
+            strategy=scenario.strategy.name,
+            parameters=dict(scenario.strategy.parameters),
+            members=scenario.members,
+            churn=",".join(map(str, scenario.churn)),
+            service_rate=self._rate,
+            arrived=history.records,
+            served=float(read[-1].sum()),
+            left=left if left > NOTHING else 0.0,
+            drain_s=None if self._drained is None else self._drained - self._last_arrival,
+            recovery_s=None if self._open else max(self._recoveries, default=0.0),
+            largest_lag=self._largest,
+            mean_lag=self._area / history.length_s,
+            largest_member_lag=self._largest_member,
+            time_lag_p50=p50,
+            time_lag_p99=p99,
+            time_lag_max=float(age.max(initial=0.0)),
+            moved=len(self._moves),
+            r_score=self._r_score,
+            rebalances=self.rebalances,
+            pause_s=self.pause_s,
+            unserved_s=self.unserved_s,
+            simulated_s=now,
+            moves=tuple(self._moves),
+            series=Series(
+                at=at,
+                lag=lag.sum(axis=1),
+                largest_member_lag=largest_member,
+                unowned_lag=unowned,
+                time_lag=age.max(axis=1, initial=0.0),
+                members=np.array(self._members, np.int64),
+            )
+            if series
+            else None,
+        )
+
+
+def _first_below(times: Levels, totals: Levels, level: float, since: float) -> float | None:
+    """The first time from ``since`` on at which the total is no more than ``level``; None if it is not."""
+    for start, end, first, last in zip(times, times[1:], totals, totals[1:], strict=False):
+        if end < since or min(first, last) > level:
+            continue
+        if first <= level and start >= since:
+            return float(start)
+        if last <= level:
+            reached = start + (end - start) * (first - level) / (first - last) if first > level else start
+            return float(max(reached, since))
+        if first <= level and since > start:
+            # It rises: whether it still is at that level then.
+            there = first + (last - first) * (since - start) / (end - start)
+            if there <= level:
+                return float(since)
+    return None

@@ -1,0 +1,172 @@
+"""What happened to a group: how many records arrived where and when, and what there was at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.errors import ProblemError
+
+__all__ = ["Counts", "History", "Levels"]
+
+Counts = npt.NDArray[np.int64]
+Levels = npt.NDArray[np.float64]
+
+_MOST = 2**52
+"""Records in all: beyond that a float does not count singly, and the simulation works in floats."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A recorded load, cut into steps of equal length.
+
+    Arrays "by partition" are in the planners' order: topics by name, each topic's partitions from 0 (as in
+    ``plan.Group``).  Within a step records arrive evenly.
+
+    Attributes:
+        group: the group's id.
+        step_s: length of a step, seconds.
+        topics: topic -> number of partitions.
+        arrivals: records that arrived in each step, int64 of shape (steps, partitions).
+        start_lags: records there were to read at the start, int64 of shape (partitions,).
+        service_rate: records/s that one member reads while it has something to read; None: not known.
+        expected: records expected to arrive within ``horizon_s`` after each step, as forecast at its end,
+            float64 of shape (steps, partitions), NaN where there was no forecast; None: no forecasts.
+        horizon_s: how far ``expected`` looks, seconds.
+        starts_at: when the first step began, seconds since 1970; for who shows it.
+
+    Raises:
+        ProblemError: a field makes no sense; its text begins with the field.
+    """
+
+    group: str
+    step_s: float
+    topics: Mapping[str, int]
+    arrivals: Counts
+    start_lags: Counts
+    service_rate: float | None = None
+    expected: Levels | None = None
+    horizon_s: float | None = None
+    starts_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        _above_0("step_s", self.step_s)
+        if self.service_rate is not None:
+            _above_0("service_rate", self.service_rate)
+        if not self.topics:
+            raise ProblemError("history.topics: there is none")
+        if negative := [topic for topic, count in self.topics.items() if count < 0]:
+            raise ProblemError(f"history.topics: {min(negative)!r} has a negative number of partitions")
+        object.__setattr__(self, "topics", dict(sorted(self.topics.items())))
+        size = sum(self.topics.values())
+        arrivals = _counts("arrivals", self.arrivals)
+        if arrivals.ndim != 2 or arrivals.shape[1] != size or not len(arrivals):
+            raise ProblemError(
+                f"history.arrivals: expected (steps, {size} partitions) and a step at least, "
+                f"got {arrivals.shape}"
+            )
+        start = _counts("start_lags", self.start_lags)
+        if start.shape != (size,):
+            raise ProblemError(f"history.start_lags: expected ({size} partitions,), got {start.shape}")
+        if float(arrivals.sum(dtype=np.float64)) + float(start.sum(dtype=np.float64)) > _MOST:
+            raise ProblemError(f"history.arrivals: more than {_MOST:,} records in all")
+        object.__setattr__(self, "arrivals", arrivals)
+        object.__setattr__(self, "start_lags", start)
+        if self.expected is not None:
+            self._check_expected(self.expected, arrivals.shape)
+
+    def _check_expected(self, given: Levels, shape: tuple[int, ...]) -> None:
+        expected = np.asarray(given, np.float64)
+        if expected.shape != shape:
+            raise ProblemError(f"history.expected: expected {shape} as arrivals have, got {expected.shape}")
+        if (expected < 0).any() or np.isinf(expected).any():
+            raise ProblemError("history.expected: a forecast is negative or infinite")
+        if self.horizon_s is None:
+            raise ProblemError("history.horizon_s: missing, but there are forecasts")
+        _above_0("horizon_s", self.horizon_s)
+        object.__setattr__(self, "expected", expected)
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return len(self.arrivals)
+
+    @property
+    def partitions(self) -> int:
+        """Of all topics."""
+        return len(self.start_lags)
+
+    @property
+    def length_s(self) -> float:
+        """Seconds from the start of the first step to the end of the last one."""
+        return self.steps * self.step_s
+
+    @cached_property
+    def records(self) -> int:
+        """Records in all, those at the start included."""
+        return int(self.arrivals.sum() + self.start_lags.sum())
+
+    def expected_at(self, step: int) -> Levels | None:
+        """The forecast that is known while ``step`` goes on (made at the end of the step before).
+
+        Returns:
+            Records by partition, NaN where there is none; None when there is none at all.
+        """
+        if self.expected is None or step <= 0:
+            return None
+        known: Levels = self.expected[min(step, self.steps) - 1]
+        return known
+
+    def scaled(self, factor: float) -> History:
+        """As if so many times the records had arrived; each count is rounded.
+
+        Raises:
+            ProblemError: the factor is not a number above 0.
+        """
+        _above_0("scaled", factor)
+        return replace(
+            self,
+            arrivals=np.rint(self.arrivals * factor).astype(np.int64),
+            start_lags=np.rint(self.start_lags * factor).astype(np.int64),
+            expected=None if self.expected is None else self.expected * factor,
+        )
+
+    def between(self, first: int, last: int, start_lags: Counts | None = None) -> History:
+        """The steps from ``first`` up to, without, ``last``.
+
+        Args:
+            first: the first step.
+            last: the step after the last one.
+            start_lags: what there is to read then; nothing, when not given.
+
+        Raises:
+            ProblemError: there are no such steps.
+        """
+        if not 0 <= first < last <= self.steps:
+            raise ProblemError(f"history.between: steps {first} to {last} of {self.steps}")
+        return replace(
+            self,
+            arrivals=self.arrivals[first:last],
+            start_lags=np.zeros(self.partitions, np.int64) if start_lags is None else start_lags,
+            expected=None if self.expected is None else self.expected[first:last],
+            starts_at=self.starts_at + first * self.step_s,
+        )
+
+
+def _above_0(name: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise ProblemError(f"history.{name}: {value!r} is not a number above 0")
+
+
+def _counts(name: str, given: Counts) -> Counts:
+    """The array as int64; it must hold whole numbers from 0 on."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "iu":
+        raise ProblemError(f"history.{name}: expected whole numbers, got {array.dtype}")
+    if array.size and int(array.min()) < 0:
+        raise ProblemError(f"history.{name}: a number of records is negative")
+    return array.astype(np.int64)

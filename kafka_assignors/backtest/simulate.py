@@ -1,0 +1,309 @@
+"""A discrete simulation of a consumer group: the same planners, on arrivals that were recorded.
+
+Time goes from event to event: a step's end, a member that comes, goes or dies, the start and end of a round,
+the end of a warm-up.  Between two of them nobody starts or stops reading and records arrive evenly, so that
+what was read follows exactly (``serving``), however short or long that is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from typing import Literal
+
+import numpy as np
+
+from kafka_assignors.backtest.books import NOTHING, Books, Interval
+from kafka_assignors.backtest.churn import Act, first_members
+from kafka_assignors.backtest.crew import Crew
+from kafka_assignors.backtest.history import Counts, History, Levels
+from kafka_assignors.backtest.outcome import Move, Outcome
+from kafka_assignors.backtest.scenario import Scenario
+from kafka_assignors.backtest.serving import by_reader, shared
+from kafka_assignors.errors import OptionError
+from kafka_assignors.plan import NOBODY
+from kafka_assignors.plan.skew import SkewWatch
+
+__all__ = ["simulate"]
+
+_Event = Literal["act", "asks", "expires", "stop", "end", "reads", "replan", "look"]
+_LEAST_LIMIT_S = 3600.0
+
+
+def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Outcome:
+    """Let a group read a history.
+
+    Args:
+        history: what arrives.
+        scenario: who reads it, and what happens to them.
+        series: whether the outcome has one; figures alone are some hundred bytes.
+
+    Returns:
+        What came of it; the same for the same arguments, whenever and wherever.  Cost: linear in steps x
+        partitions, and a plan a round.
+
+    Raises:
+        OptionError: no service rate is known, or the churn goes beyond the history.
+    """
+    return _Simulation(history, scenario).run(series=series)
+
+
+class _Simulation:
+    """One scenario on its way."""
+
+    def __init__(self, history: History, scenario: Scenario) -> None:
+        rate = scenario.service_rate or history.service_rate
+        if rate is None:
+            raise OptionError("service_rate", "the history knows none: say how many records/s a member reads")
+        self._acts = scenario.acts()
+        if late := [act for act in self._acts if act.at >= history.length_s]:
+            raise OptionError("churn", f"{late[0]} is not within the history of {history.length_s:g} s")
+        self._history, self._scenario, self._pauses = history, scenario, scenario.pauses
+        names = list(first_members(scenario.members)) + [a.member for a in self._acts if a.kind == "join"]
+        self._names = names
+        self._number = {name: number for number, name in enumerate(names)}
+        # One place more, for what nobody reads.
+        self._rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        self._crew = Crew(scenario.strategy, dict(history.topics), names)
+        self._books = Books(history, scenario, rate)
+        self._now = 0.0
+        self._step = 0
+        self._arrived = history.start_lags.astype(np.float64)
+        self._arriving = history.arrivals[0] / history.step_s
+        self._read = np.zeros(history.partitions)
+        self._alive = np.zeros(len(names), np.bool_)
+        self._reads = np.zeros(len(names) + 1, np.bool_)
+        self._free_at = np.zeros(len(names))
+        self._dies_at: dict[int, float] = {}  # the dead that the group does not know of yet
+        self._in_round = False  # from its cause to its end
+        self._stopped = False
+        self._round = 0
+        self._starting = 0  # members whose processes start
+        self._events: list[tuple[float, int, _Event, int]] = []
+        self._tie = itertools.count()
+        self._watches: dict[str, SkewWatch] = {}
+
+    # --- the course of things ------------------------------------------------------------------------------
+
+    def run(self, *, series: bool) -> Outcome:
+        """From the start to the last record, or the limit."""
+        history = self._history
+        self._assemble()
+        for number, act in enumerate(self._acts):
+            self._later(act.at, "act", number)
+        if self._scenario.replan_s is not None:
+            self._later(self._scenario.replan_s, "replan")
+        limit = self._scenario.drain_limit_s
+        limit = history.length_s + (max(history.length_s, _LEAST_LIMIT_S) if limit is None else limit)
+        self._sample()
+        while not self._over(limit):
+            boundary = (self._step + 1) * history.step_s
+            until = min(boundary, self._events[0][0] if self._events else np.inf)
+            if self._step >= history.steps:
+                until = min(until, limit)
+            self._pass(until)
+            while self._events and self._events[0][0] <= self._now:
+                _, _, event, number = heapq.heappop(self._events)
+                self._happens(event, number)
+            if self._now >= boundary:
+                self._next_step()
+        if self._step * history.step_s < self._now:
+            self._sample()
+        return self._books.outcome(self._now, series=series)
+
+    def _over(self, limit: float) -> bool:
+        if self._step < self._history.steps:
+            return False
+        return self._now >= limit or (self._lag().sum() <= NOTHING and self._settled())
+
+    def _settled(self) -> bool:
+        return not (self._in_round or self._dies_at or self._starting) and bool(
+            self._reads[self._crew.present].all()
+        )
+
+    def _assemble(self) -> None:
+        """The members of the start come together, and have settled."""
+        first = first_members(self._scenario.members)
+        together = {name for batch in self._scenario.joined for name in batch}
+        for batch in (*self._scenario.joined, tuple(name for name in first if name not in together)):
+            numbers = [self._number[name] for name in batch]
+            for number in numbers:
+                self._crew.join(number)
+            while numbers and self._crew.round(self._load()).again:
+                pass
+        self._alive[: len(first)] = True
+        self._reads[: len(first)] = True
+        if self._lag().sum() > NOTHING:
+            self._books.disturbed(0.0, 0.0)
+        self._watch_from_now()
+
+    def _next_step(self) -> None:
+        history = self._history
+        self._step += 1
+        if self._step <= history.steps:
+            # What floats have lost on the way would add up.
+            done = history.arrivals[: self._step].sum(axis=0) if self._step == history.steps else None
+            if done is not None:
+                self._arrived = (history.start_lags + done).astype(np.float64)
+        self._sample()
+        there = self._step < history.steps
+        self._arriving = (
+            history.arrivals[self._step] / history.step_s if there else np.zeros(history.partitions)
+        )
+
+    def _later(self, at: float, event: _Event, number: int = 0) -> None:
+        heapq.heappush(self._events, (at, next(self._tie), event, number))
+
+    # --- reading -------------------------------------------------------------------------------------------
+
+    def _lag(self) -> Levels:
+        return np.maximum(self._arrived - self._read, 0.0)
+
+    def _pass(self, until: float) -> None:
+        """Let time pass; nobody starts or stops meanwhile."""
+        length = until - self._now
+        if length <= 0:
+            return
+        owner, members = self._crew.owner, len(self._names)
+        reader = np.where(self._reads[owner], owner, members)  # nobody (-1) is the last one, who never reads
+        lag = self._lag()
+        interval = Interval(
+            start=self._now,
+            length=length,
+            lag=by_reader(reader, lag, members),
+            arriving=by_reader(reader, self._arriving, members),
+            rate=self._rate,
+        )
+        self._books.passed(interval, settled=self._settled())
+        present = self._crew.present
+        self._books.pause_s += length * int((~self._reads[present]).sum())
+        self._books.unserved_s += length * int((reader == members).sum())
+        arrived = self._arrived + self._arriving * length
+        demand = np.maximum(arrived - self._read, 0.0)
+        self._read = arrived - (demand - shared(demand, reader, self._rate[:-1] * length))
+        self._arrived = arrived
+        self._now = until
+        self._books.owned(self._member_lags()[:-1])
+
+    def _member_lags(self) -> Levels:
+        """What is left of what each member owns; and at last of what nobody does."""
+        owner, members = self._crew.owner, len(self._names)
+        return by_reader(np.where(owner == NOBODY, members, owner), self._lag(), members)
+
+    def _sample(self) -> None:
+        lags = self._member_lags()
+        self._books.sample(self._now, self._arrived, self._read, lags, members=len(self._crew.present))
+
+    def _load(self) -> Counts:
+        """What the strategy is told: the lag of now, and for one by load what is expected in addition."""
+        load = self._lag()
+        if self._scenario.strategy.by_load:
+            expected = self._history.expected_at(self._step)
+            if expected is not None:
+                load = load + np.nan_to_num(expected)
+        return np.rint(load).astype(np.int64)
+
+    # --- what happens --------------------------------------------------------------------------------------
+
+    def _happens(self, event: _Event, number: int) -> None:
+        if event == "act":
+            self._act(self._acts[number])
+        elif event == "asks":
+            self._starting -= 1
+            self._alive[number] = True
+            self._crew.join(number)
+            self._cause()
+        elif event == "expires":
+            del self._dies_at[number]
+            self._crew.remove(number)
+            self._cause()
+        elif event == "stop":
+            self._stopped = True
+            self._reads[:] = False
+        elif event == "end":
+            self._end(number)
+        elif event == "reads":
+            if not self._stopped and self._alive[number] and self._free_at[number] <= self._now:
+                self._reads[number] = True
+        elif event == "replan":
+            self._cause()
+            self._later(self._now + (self._scenario.replan_s or 0.0), "replan")
+        else:
+            self._look(number)
+
+    def _act(self, act: Act) -> None:
+        number = self._number[act.member]
+        self._books.disturbed(self._now, float(self._lag().sum()))
+        if act.kind == "join":
+            self._starting += 1
+            self._later(self._now + self._pauses.start_s, "asks", number)
+            return
+        self._reads[number] = self._alive[number] = False
+        if act.kind == "leave":
+            self._crew.remove(number)
+            self._cause()
+        else:
+            self._dies_at[number] = self._now + self._pauses.session_timeout_s
+            self._later(self._dies_at[number], "expires", number)
+
+    def _cause(self) -> None:
+        """There is a cause for a round; one that goes on already takes it in."""
+        if self._in_round:
+            return
+        self._in_round = True
+        self._round += 1
+        stop = self._now + self._pauses.notice_s
+        self._later(stop, "stop")
+        self._later(stop + self._pauses.round_s, "end", self._round)
+
+    def _end(self, number: int) -> None:
+        if self._dies_at:
+            # The group waits for the dead to join, until it takes them for dead.
+            self._later(max(self._dies_at.values()), "end", number)
+            return
+        found = self._crew.round(self._load())
+        self._in_round = self._stopped = False
+        self._books.rebalances += 1
+        for partition, giver, taker in zip(found.moved, found.givers, found.takers, strict=True):
+            move = Move(self._now, int(partition), self._names[giver], self._names[taker])
+            self._books.hand_over(move, float(self._arriving[partition]))
+        eager = not self._scenario.strategy.cooperative
+        for member in self._crew.present:
+            gained = int(found.gained[member])
+            # An eager member has thrown away what it had fetched.
+            again = self._pauses.refetch_s if gained or eager else 0.0
+            free = max(self._free_at[member], self._now + again) + self._pauses.warm_up_s * gained
+            self._free_at[member] = free
+            self._later(free, "reads", member)
+        if found.again:
+            self._cause()
+        else:
+            self._watch_from_now()
+
+    # --- a rebalance for the sake of even loads ------------------------------------------------------------
+
+    def _watch_from_now(self) -> None:
+        policy = self._scenario.skew
+        if policy is None:
+            return
+        leader = self._crew.leader
+        watch = self._watches.setdefault(leader, SkewWatch(policy, leader))
+        watch.settled(self._now)
+        self._later(self._now + watch.check_s, "look", self._round)
+
+    def _look(self, number: int) -> None:
+        """As ``adapter.SkewWatcher`` does it; a look from before the last round is void."""
+        policy = self._scenario.skew
+        if policy is None or number != self._round or self._in_round:
+            return
+        watch = self._watches[self._crew.leader]
+        self._later(self._now + watch.check_s, "look", number)
+        load = self._load()
+        largest, least = self._crew.imbalance(load)
+        if not watch.lasting(self._now, largest, least):
+            return
+        if self._crew.could_be(load) > (1 - self._scenario.strategy.pays_from) * largest:
+            watch.settled(self._now)
+            return
+        watch.asked(self._now)
+        self._cause()
