@@ -6,6 +6,7 @@ __all__ = [
     "BrokerError",
     "CodecError",
     "GroupError",
+    "HistoryError",
     "KafkaAssignorsError",
     "LagClosedError",
     "LagDeniedError",
@@ -63,6 +64,10 @@ class BrokerError(KafkaAssignorsError):
 
 class GroupError(KafkaAssignorsError):
     """A live group that cannot be planned for: unknown, without members, or not of consumers."""
+
+
+class HistoryError(KafkaAssignorsError):
+    """A recorded history that is not there, is not whole, or is not what the pipeline writes."""
 
 
 class LagError(KafkaAssignorsError):
