@@ -33,6 +33,7 @@ class Round(NamedTuple):
         gained: by member, how many partitions it has now and had not when the round began.
         moved: partitions that went to another member than their last owner, ascending.
         givers: their last owners, as member numbers; takers: their new ones.
+        revoked: members that had something in this round that they have to give back.
         again: another round has to follow, for what was held back in this one.
     """
 
@@ -40,6 +41,7 @@ class Round(NamedTuple):
     moved: Counts
     givers: Counts
     takers: Counts
+    revoked: frozenset[int]
     again: bool
 
 
@@ -66,13 +68,20 @@ class Crew:
         self.present: list[int] = []
 
     @property
-    def leader(self) -> str:
-        """Member id of the one that is there longest."""
-        return self._ids[self.present[0]]
+    def leader(self) -> int:
+        """The member that is there longest."""
+        return self.present[0]
 
     def join(self, member: int) -> None:
         """It is in the group, and owns nothing before the next round."""
         self.present.append(member)
+
+    def begin_with(self, owners: Counts) -> None:
+        """The members that are there own this, and have settled."""
+        self.owner, self.last_owner = owners, owners.copy()
+        self._generation += 1
+        for member in self.present:
+            self._generations[member] = self._generation
 
     def remove(self, member: int) -> None:
         """It left, or was taken for dead; what it owned has no owner."""
@@ -99,8 +108,16 @@ class Crew:
         before, self.owner = self.owner, self._owners(group, target)
         has = self.owner != NOBODY
         gained = np.bincount(self.owner[has & (self.owner != before)], minlength=len(self._ids))
+        taken = before[(before != NOBODY) & (self.owner != before)]
         moved = np.flatnonzero(has & (self.last_owner != NOBODY) & (self.owner != self.last_owner))
-        found = Round(gained, moved, self.last_owner[moved], self.owner[moved], held)
+        found = Round(
+            gained=gained,
+            moved=moved,
+            givers=self.last_owner[moved],
+            takers=self.owner[moved],
+            revoked=frozenset(taken.tolist()),
+            again=held,
+        )
         self.last_owner = np.where(has, self.owner, self.last_owner)
         self._generation += 1
         for member in self.present:

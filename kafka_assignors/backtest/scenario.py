@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
-from kafka_assignors.backtest.churn import Act, Step, rehearse
+from kafka_assignors.backtest.churn import Act, Step, first_members, rehearse
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.skew import RebalanceOnSkew
@@ -28,21 +28,29 @@ def _from_0(name: str, value: float) -> None:
 class Pauses:
     """What a rebalance costs, seconds.
 
+    Members hear of a round with their next heartbeat.  Their heartbeats begin with a round's end, so they
+    all hear of the next one at about the same time: half an interval after its cause, on average, and a
+    whole one after the round before if that left something to do.  Until then those read on that have
+    nothing to give back; who has revoked something has asked to join again, and gets no records until the
+    round has ended.
+
     Attributes:
         start_s: from a join in the churn until the new member asks to join: its process starts.
-        notice_s: from the cause of a round until the members hear of it and stop: they ask with each
-            heartbeat.
-        round_s: from then until the round has ended; nobody gets records.
-        refetch_s: after that, until the first records of what a member gained have come.
+        heartbeat_s: ``heartbeat_interval_ms``; the default is kafka-python's.
+        join_s: from when all have heard of a round until all have their assignment; nobody gets records.
+            The default was measured with four members and a broker nearby.
+        refetch_s: after that, until a member has the first records of what it gained; in an eager group of
+            all it has.  The default was measured there, too.
         warm_up_s: what a member spends on each partition it really gained, one after the other, before it
             goes on with anything; a partition that comes straight back costs nothing.
-        session_timeout_s: after a kill, until the group takes the member for dead.
+        session_timeout_s: ``session_timeout_ms``: after its last heartbeat a member is taken for dead; a kill
+            comes half an interval after that.  The default is kafka-python's.
     """
 
     start_s: float = 0.0
-    notice_s: float = 0.25
-    round_s: float = 0.3
-    refetch_s: float = 0.05
+    heartbeat_s: float = 3.0
+    join_s: float = 0.08
+    refetch_s: float = 0.03
     warm_up_s: float = 0.0
     session_timeout_s: float = 45.0
 
@@ -93,8 +101,8 @@ class Scenario:
         pauses: what a rebalance costs.
         replan_s: a rebalance is asked for so often, whatever the lag; None: never.
         skew: when the leader asks for one because the lag is unevenly shared; None: never.
-        joined: how the members of the start came together, batch by batch: what a strategy that keeps what
-            it can plans depends on that.  Empty: all at once.
+        owners: who owns what at the start, by partition, as names of members; None: the strategy plans for
+            them all together.
         drain_limit_s: how long to go on after the history's end until all is read; None: as long as the
             history, and an hour at least.
 
@@ -111,7 +119,7 @@ class Scenario:
     pauses: Pauses = Pauses()
     replan_s: float | None = None
     skew: RebalanceOnSkew | None = None
-    joined: tuple[tuple[str, ...], ...] = ()
+    owners: tuple[str, ...] | None = None
     drain_limit_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -125,6 +133,8 @@ class Scenario:
                 raise OptionError("rates", f"{member}: {rate} is not a number above 0")
         if self.drain_limit_s is not None:
             _from_0("drain_limit_s", self.drain_limit_s)
+        if strange := set(self.owners or ()) - set(first_members(self.members)):
+            raise OptionError("owners", f"{min(strange)} is not a member at the start")
         self.acts()
 
     def acts(self) -> tuple[Act, ...]:

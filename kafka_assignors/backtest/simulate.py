@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Collection
 from typing import Literal
 
 import numpy as np
 
 from kafka_assignors.backtest.books import NOTHING, Books, Interval
-from kafka_assignors.backtest.churn import Act, first_members
+from kafka_assignors.backtest.churn import Act, client_id, first_members
 from kafka_assignors.backtest.crew import Crew
 from kafka_assignors.backtest.history import Counts, History, Levels
 from kafka_assignors.backtest.outcome import Move, Outcome
@@ -76,12 +77,12 @@ class _Simulation:
         self._free_at = np.zeros(len(names))
         self._dies_at: dict[int, float] = {}  # the dead that the group does not know of yet
         self._in_round = False  # from its cause to its end
-        self._stopped = False
+        self._stopped = np.zeros(len(names), np.bool_)  # have heard of the round
         self._round = 0
         self._starting = 0  # members whose processes start
         self._events: list[tuple[float, int, _Event, int]] = []
         self._tie = itertools.count()
-        self._watches: dict[str, SkewWatch] = {}
+        self._watches: dict[int, SkewWatch] = {}
 
     # --- the course of things ------------------------------------------------------------------------------
 
@@ -123,14 +124,15 @@ class _Simulation:
 
     def _assemble(self) -> None:
         """The members of the start come together, and have settled."""
-        first = first_members(self._scenario.members)
-        together = {name for batch in self._scenario.joined for name in batch}
-        for batch in (*self._scenario.joined, tuple(name for name in first if name not in together)):
-            numbers = [self._number[name] for name in batch]
-            for number in numbers:
-                self._crew.join(number)
-            while numbers and self._crew.round(self._load()).again:
-                pass
+        owners, first = self._scenario.owners, first_members(self._scenario.members)
+        for number in range(len(first)):
+            self._crew.join(number)
+        if owners is None:
+            self._crew.round(self._load())
+        elif len(owners) == self._history.partitions:
+            self._crew.begin_with(np.array([self._number[name] for name in owners], np.int64))
+        else:
+            raise OptionError("owners", f"expected {self._history.partitions}, got {len(owners)}")
         self._alive[: len(first)] = True
         self._reads[: len(first)] = True
         if self._lag().sum() > NOTHING:
@@ -218,12 +220,11 @@ class _Simulation:
             self._crew.remove(number)
             self._cause()
         elif event == "stop":
-            self._stopped = True
-            self._reads[:] = False
+            self._stop(self._crew.present)
         elif event == "end":
             self._end(number)
         elif event == "reads":
-            if not self._stopped and self._alive[number] and self._free_at[number] <= self._now:
+            if not self._stopped[number] and self._alive[number] and self._free_at[number] <= self._now:
                 self._reads[number] = True
         elif event == "replan":
             self._cause()
@@ -243,18 +244,31 @@ class _Simulation:
             self._crew.remove(number)
             self._cause()
         else:
-            self._dies_at[number] = self._now + self._pauses.session_timeout_s
+            self._dies_at[number] = self._now + max(
+                self._pauses.session_timeout_s - self._pauses.heartbeat_s / 2, 0.0
+            )
             self._later(self._dies_at[number], "expires", number)
 
-    def _cause(self) -> None:
-        """There is a cause for a round; one that goes on already takes it in."""
+    def _cause(self, asking: Collection[int] = (), hears_in: float | None = None) -> None:
+        """There is a cause for a round; one that goes on already takes it in.
+
+        Args:
+            asking: members that ask for it, and get no records from now on.
+            hears_in: seconds until all have heard of it; half an interval of heartbeats when not given.
+        """
         if self._in_round:
             return
         self._in_round = True
         self._round += 1
-        stop = self._now + self._pauses.notice_s
-        self._later(stop, "stop")
-        self._later(stop + self._pauses.round_s, "end", self._round)
+        self._stop(asking)
+        all_heard = self._now + (self._pauses.heartbeat_s / 2 if hears_in is None else hears_in)
+        self._later(all_heard, "stop")
+        self._later(all_heard + self._pauses.join_s, "end", self._round)
+
+    def _stop(self, members: Collection[int]) -> None:
+        """They get no records until the round has ended."""
+        self._stopped[list(members)] = True
+        self._reads[list(members)] = False
 
     def _end(self, number: int) -> None:
         if self._dies_at:
@@ -262,7 +276,8 @@ class _Simulation:
             self._later(max(self._dies_at.values()), "end", number)
             return
         found = self._crew.round(self._load())
-        self._in_round = self._stopped = False
+        self._in_round = False
+        self._stopped[:] = False
         self._books.rebalances += 1
         for partition, giver, taker in zip(found.moved, found.givers, found.takers, strict=True):
             move = Move(self._now, int(partition), self._names[giver], self._names[taker])
@@ -276,7 +291,9 @@ class _Simulation:
             self._free_at[member] = free
             self._later(free, "reads", member)
         if found.again:
-            self._cause()
+            # Who revokes asks at once.  The others hear of it with their next heartbeat.
+            others = set(self._crew.present) - found.revoked
+            self._cause(found.revoked, self._pauses.heartbeat_s if others else 0.0)
         else:
             self._watch_from_now()
 
@@ -287,7 +304,7 @@ class _Simulation:
         if policy is None:
             return
         leader = self._crew.leader
-        watch = self._watches.setdefault(leader, SkewWatch(policy, leader))
+        watch = self._watches.setdefault(leader, SkewWatch(policy, client_id(self._names[leader])))
         watch.settled(self._now)
         self._later(self._now + watch.check_s, "look", self._round)
 
@@ -306,4 +323,4 @@ class _Simulation:
             watch.settled(self._now)
             return
         watch.asked(self._now)
-        self._cause()
+        self._cause([self._crew.leader])
