@@ -186,7 +186,7 @@ class _Simulation:
         )
         self._books.passed(interval, settled=self._settled())
         present = self._crew.present
-        self._books.pause_s += length * int((~self._reads[present]).sum())
+        self._books.pause_s += length * int((self._alive[present] & ~self._reads[present]).sum())
         self._books.unserved_s += length * int((reader == members).sum())
         arrived = self._arrived + self._arriving * length
         demand = np.maximum(arrived - self._read, 0.0)
