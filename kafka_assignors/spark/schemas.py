@@ -1,0 +1,49 @@
+"""The tables that the steps of the pipeline hand to each other, as Spark's DDL.
+
+Both are Parquet, partitioned by ``date`` (of ``time``, in UTC), under one folder of the pipeline::
+
+    samples/WRITER/date=2026-11-22/*.parquet    what was seen (``sampler``, ``offsets-topic``, ...)
+    load/date=2026-11-22/*.parquet              what the model made of it
+
+A writer has a folder of its own, since a streaming query's list of finished files belongs to one folder.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LOAD", "SAMPLES"]
+
+#: One look at one partition.  What the writer cannot know is null: a commit says nothing of the end offset.
+SAMPLES = """
+    time timestamp NOT NULL COMMENT 'when the broker answered, or the commit was made',
+    group string NOT NULL COMMENT 'group id; empty: of the topic alone, no group looked at',
+    topic string NOT NULL,
+    partition int NOT NULL,
+    begin_offset bigint COMMENT 'first offset still there',
+    end_offset bigint COMMENT 'offset of the next record to come',
+    committed_offset bigint COMMENT 'offset of the next record to read; -1: no commit (any more)',
+    source string NOT NULL COMMENT 'sampler | offsets-topic | import',
+    date date NOT NULL COMMENT 'of time, in UTC'
+"""
+
+#: One partition of one group in one step of time, and what to expect after it.
+LOAD = """
+    time timestamp NOT NULL COMMENT 'end of the step',
+    step_s double NOT NULL COMMENT 'length of the step, seconds',
+    group string NOT NULL,
+    topic string NOT NULL,
+    partition int NOT NULL,
+    arrived bigint COMMENT 'records that arrived in the step; null: not known',
+    served bigint COMMENT 'records the group committed in the step; null: not known',
+    arrival_rate double COMMENT 'records/s in the step',
+    service_rate double COMMENT 'records/s committed in the step',
+    lag bigint COMMENT 'records left to read at its end',
+    time_lag_s double COMMENT 'age of the oldest record left, at its end; 0 without lag',
+    level double COMMENT 'smoothed arrivals, records/s',
+    trend double COMMENT 'change of the level, records/s per step',
+    season double COMMENT 'what this hour of the week adds to the level, records/s',
+    horizon_s double NOT NULL COMMENT 'length of the forecast, seconds',
+    forecast double COMMENT 'records expected to arrive within horizon_s after time',
+    forecast_error double COMMENT 'standard error of forecast, records',
+    quality string NOT NULL COMMENT 'ok | interpolated | gap | reset | unknown',
+    date date NOT NULL COMMENT 'of time, in UTC'
+"""
