@@ -11,6 +11,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.adapter import Assignor, ConfigurationError, strategy
 from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.adapter.lag_options import LagOptions
 from kafka_assignors.adapter.options import PLANS
 from kafka_assignors.backtest import Strategy
 from kafka_assignors.plan import Assignment, Claims, Group
@@ -68,5 +69,6 @@ def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: b
         cooperative=RebalanceProtocol.COOPERATIVE in kind.protocols,
         by_lag=kind.by_lag,
         by_load=by_load,
+        lag_refresh_s=LagOptions().lag_refresh_ms / 1000,
         pays_from=assignor.pays_from if isinstance(assignor, LagAssignor) else 0.1,
     )

@@ -21,6 +21,7 @@ from __future__ import annotations
 from kafka_assignors.backtest.churn import Step, parse
 from kafka_assignors.backtest.history import History
 from kafka_assignors.backtest.outcome import Move, Outcome, Series
+from kafka_assignors.backtest.recommend import Ranked, Recommendation, recommend
 from kafka_assignors.backtest.scenario import Pauses, Plan, Scenario, Strategy
 from kafka_assignors.backtest.simulate import simulate
 
@@ -30,10 +31,13 @@ __all__ = [
     "Outcome",
     "Pauses",
     "Plan",
+    "Ranked",
+    "Recommendation",
     "Scenario",
     "Series",
     "Step",
     "Strategy",
     "parse",
+    "recommend",
     "simulate",
 ]

@@ -34,6 +34,8 @@ class History:
         arrivals: records that arrived in each step, int64 of shape (steps, partitions).
         start_lags: records there were to read at the start, int64 of shape (partitions,).
         service_rate: records/s that one member reads while it has something to read; None: not known.
+        pace: how fast members were in each step, as multiples of ``service_rate`` (what they call upon may be
+            slow at noon), float64 of shape (steps,); None: always the same.  After the history it is 1.
         expected: records expected to arrive within ``horizon_s`` after each step, as forecast at its end,
             float64 of shape (steps, partitions), NaN where there was no forecast; None: no forecasts.
         horizon_s: how far ``expected`` looks, seconds.
@@ -49,6 +51,7 @@ class History:
     arrivals: Counts
     start_lags: Counts
     service_rate: float | None = None
+    pace: Levels | None = None
     expected: Levels | None = None
     horizon_s: float | None = None
     starts_at: float = 0.0
@@ -76,6 +79,13 @@ class History:
             raise ProblemError(f"history.arrivals: more than {_MOST:,} records in all")
         object.__setattr__(self, "arrivals", arrivals)
         object.__setattr__(self, "start_lags", start)
+        if self.pace is not None:
+            pace = np.asarray(self.pace, np.float64)
+            if pace.shape != (len(arrivals),):
+                raise ProblemError(f"history.pace: expected ({len(arrivals)} steps,), got {pace.shape}")
+            if not (np.isfinite(pace) & (pace > 0)).all():
+                raise ProblemError("history.pace: one of them is not a number above 0")
+            object.__setattr__(self, "pace", pace)
         if self.expected is not None:
             self._check_expected(self.expected, arrivals.shape)
 
@@ -109,6 +119,10 @@ class History:
     def records(self) -> int:
         """Records in all, those at the start included."""
         return int(self.arrivals.sum() + self.start_lags.sum())
+
+    def pace_at(self, step: int) -> float:
+        """How fast members are in a step, those after the history included."""
+        return 1.0 if self.pace is None or step >= self.steps else float(self.pace[step])
 
     def expected_at(self, step: int) -> Levels | None:
         """The forecast that is known while ``step`` goes on (made at the end of the step before).
@@ -152,6 +166,7 @@ class History:
             self,
             arrivals=self.arrivals[first:last],
             start_lags=np.zeros(self.partitions, np.int64) if start_lags is None else start_lags,
+            pace=None if self.pace is None else self.pace[first:last],
             expected=None if self.expected is None else self.expected[first:last],
             starts_at=self.starts_at + first * self.step_s,
         )

@@ -72,9 +72,8 @@ class Outcome:
         moved: hand-overs: a partition was gained by another member than its last owner.
         r_score: sum over all hand-overs of the partition's arrival rate, over one member's service rate.
         rebalances: rounds, second rounds of cooperative rebalances included.
-        pause_s: member-seconds in the group without reading: joins, warm-ups, and the dead until they are
-            taken for dead.
-        unserved_s: partition-seconds without a reader.
+        pause_s: member-seconds of the living without reading, for joins and warm-ups.
+        unserved_s: partition-seconds without a reader, whatever the cause; those of the dead, too.
         simulated_s: from the start to the end of what was simulated.
         moves: the hand-overs one by one.
         series: None where it was not asked for.

@@ -68,8 +68,9 @@ class Strategy:
         plan: its planner; it has to be picklable, as a bound method of a live assignor is not.
         parameters: what was chosen for it; for who shows it, ``plan`` has them already.
         cooperative: it plans in cooperative rounds (KIP-429); else everybody revokes everything.
-        by_lag: it is told the lag of the moment.
-        by_load: it is told the lag and what is expected to arrive (``History.expected``).
+        by_lag: it is told the lag, as members last saw it.
+        by_load: it is told that and what is expected to arrive (``History.expected``).
+        lag_refresh_s: ``lag_refresh_ms``: how often a member looks at the lag of what it owns.
         pays_from: the part by which a plan has to make the largest load smaller for ``Scenario.skew`` to
             ask for a rebalance.
     """
@@ -80,6 +81,7 @@ class Strategy:
     cooperative: bool = False
     by_lag: bool = False
     by_load: bool = False
+    lag_refresh_s: float = 10.0
     pays_from: float = 0.1
 
     def __str__(self) -> str:

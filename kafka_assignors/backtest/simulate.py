@@ -21,6 +21,7 @@ from kafka_assignors.backtest.history import Counts, History, Levels
 from kafka_assignors.backtest.outcome import Move, Outcome
 from kafka_assignors.backtest.scenario import Scenario
 from kafka_assignors.backtest.serving import by_reader, shared
+from kafka_assignors.backtest.told import Told
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import NOBODY
 from kafka_assignors.plan.skew import SkewWatch
@@ -64,8 +65,11 @@ class _Simulation:
         self._names = names
         self._number = {name: number for number, name in enumerate(names)}
         # One place more, for what nobody reads.
-        self._rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        self._usual_rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        self._rate = self._usual_rate * history.pace_at(0)
         self._crew = Crew(scenario.strategy, dict(history.topics), names)
+        told = scenario.strategy.by_lag or scenario.strategy.by_load
+        self._told = Told(history.partitions, scenario.strategy.lag_refresh_s) if told else None
         self._books = Books(history, scenario, rate)
         self._now = 0.0
         self._step = 0
@@ -128,11 +132,14 @@ class _Simulation:
         for number in range(len(first)):
             self._crew.join(number)
         if owners is None:
-            self._crew.round(self._load())
+            self._crew.round(self._known())
         elif len(owners) == self._history.partitions:
             self._crew.begin_with(np.array([self._number[name] for name in owners], np.int64))
         else:
             raise OptionError("owners", f"expected {self._history.partitions}, got {len(owners)}")
+        if self._told is not None:
+            self._told.passed(0.0, self._lag())
+            self._told.assigned(0.0, self._crew.owner)
         self._alive[: len(first)] = True
         self._reads[: len(first)] = True
         if self._lag().sum() > NOTHING:
@@ -148,6 +155,7 @@ class _Simulation:
             if done is not None:
                 self._arrived = (history.start_lags + done).astype(np.float64)
         self._sample()
+        self._rate = self._usual_rate * history.pace_at(self._step)
         there = self._step < history.steps
         self._arriving = (
             history.arrivals[self._step] / history.step_s if there else np.zeros(history.partitions)
@@ -178,13 +186,15 @@ class _Simulation:
         )
         self._books.passed(interval, settled=self._settled())
         present = self._crew.present
-        self._books.pause_s += length * int((~self._reads[present]).sum())
+        self._books.pause_s += length * int((self._alive[present] & ~self._reads[present]).sum())
         self._books.unserved_s += length * int((reader == members).sum())
         arrived = self._arrived + self._arriving * length
         demand = np.maximum(arrived - self._read, 0.0)
         self._read = arrived - (demand - shared(demand, reader, self._rate[:-1] * length))
         self._arrived = arrived
         self._now = until
+        if self._told is not None:
+            self._told.passed(until, self._lag())
         self._books.owned(self._member_lags()[:-1])
 
     def _member_lags(self) -> Levels:
@@ -196,14 +206,20 @@ class _Simulation:
         lags = self._member_lags()
         self._books.sample(self._now, self._arrived, self._read, lags, members=len(self._crew.present))
 
-    def _load(self) -> Counts:
-        """What the strategy is told: the lag of now, and for one by load what is expected in addition."""
-        load = self._lag()
+    def _known(self) -> Counts:
+        """What the leader plans by in a round now: the lag it is told, or with forecasts the load."""
+        lag = self._lag()
+        return self._with_expected(
+            lag if self._told is None else self._told.lag(self._now, lag, self._crew.leader)
+        )
+
+    def _with_expected(self, lag: Levels) -> Counts:
+        """Add what is expected to come, for a strategy that is told that."""
         if self._scenario.strategy.by_load:
             expected = self._history.expected_at(self._step)
             if expected is not None:
-                load = load + np.nan_to_num(expected)
-        return np.rint(load).astype(np.int64)
+                lag = lag + np.nan_to_num(expected)
+        return np.rint(lag).astype(np.int64)
 
     # --- what happens --------------------------------------------------------------------------------------
 
@@ -217,7 +233,7 @@ class _Simulation:
             self._cause()
         elif event == "expires":
             del self._dies_at[number]
-            self._crew.remove(number)
+            self._gone(number)
             self._cause()
         elif event == "stop":
             self._stop(self._crew.present)
@@ -232,6 +248,12 @@ class _Simulation:
         else:
             self._look(number)
 
+    def _gone(self, number: int) -> None:
+        """A member is not in the group any more."""
+        if self._told is not None:
+            self._told.gone(self._crew.owner == number)
+        self._crew.remove(number)
+
     def _act(self, act: Act) -> None:
         number = self._number[act.member]
         self._books.disturbed(self._now, float(self._lag().sum()))
@@ -241,7 +263,7 @@ class _Simulation:
             return
         self._reads[number] = self._alive[number] = False
         if act.kind == "leave":
-            self._crew.remove(number)
+            self._gone(number)
             self._cause()
         else:
             self._dies_at[number] = self._now + max(
@@ -275,7 +297,9 @@ class _Simulation:
             # The group waits for the dead to join, until it takes them for dead.
             self._later(max(self._dies_at.values()), "end", number)
             return
-        found = self._crew.round(self._load())
+        found = self._crew.round(self._known())
+        if self._told is not None:
+            self._told.assigned(self._now, self._crew.owner)
         self._in_round = False
         self._stopped[:] = False
         self._books.rebalances += 1
@@ -315,7 +339,10 @@ class _Simulation:
             return
         watch = self._watches[self._crew.leader]
         self._later(self._now + watch.check_s, "look", number)
-        load = self._load()
+        lag = self._lag()
+        if self._told is not None:
+            self._told.looked(self._now, lag, self._crew.leader)
+        load = self._with_expected(lag)
         largest, least = self._crew.imbalance(load)
         if not watch.lasting(self._now, largest, least):
             return

@@ -14,7 +14,7 @@ from kafka_assignors.backtest.churn import KINDS, Step
 from kafka_assignors.demo import ownership, processing
 from kafka_assignors.demo.logs import Entry
 from kafka_assignors.demo.measure import NS, RunLogs
-from kafka_assignors.demo.pace import service_rate
+from kafka_assignors.demo.pace import WINDOW_S, pace
 from kafka_assignors.demo.results import SettingsResult
 from kafka_assignors.errors import KafkaAssignorsError
 
@@ -51,15 +51,16 @@ def recording(strategy: str, logs: RunLogs, settings: SettingsResult) -> Recordi
     scene = "replay" if any(entry.event == "replay" for entry in logs.driver) else "backlog"
     zero = logs.driver_entry("replay" if scene == "replay" else "go").t
     end = logs.driver_entry("end").t
-    last = logs.driver_entry("sent_all").t if scene == "replay" else end
-    arrivals, waiting = _arrivals(logs, zero, last)
+    arrivals, waiting = _arrivals(logs, zero, end)
+    found = pace(logs, settings["batch"], zero, end)
     history = History(
         group=f"{scene}/{strategy}",
         step_s=STEP_S,
         topics={TOPIC: logs.partitions},
         arrivals=arrivals,
         start_lags=waiting,
-        service_rate=service_rate(logs, settings["batch"], zero, end),
+        service_rate=found.service_rate,
+        pace=np.repeat(found.by_window, round(WINDOW_S / STEP_S))[: len(arrivals)],
     )
     steps = [e for e in logs.driver if e.event in KINDS and zero <= e.t < end]
     owners = ownership.owners_at(ownership.holds(logs.members, {}, end), zero)
