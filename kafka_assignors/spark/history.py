@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +78,7 @@ def read_load(spark: SparkSession, folder: str) -> DataFrame:
         rows = spark.read.parquet(path)
         for empty in _empty_files(path):
             raise HistoryError(f"{folder}: {_half_written(empty)}")
-        wanted = StructType.fromDDL(LOAD)
+        wanted: Any = StructType.fromDDL(LOAD)
         there = {field.name: field.dataType for field in rows.schema}
         for field in wanted:
             if field.name not in there:
@@ -155,12 +155,11 @@ def _utc(moment: datetime) -> datetime:
 @contextmanager
 def _reading(folder: str) -> Iterator[None]:
     """Say in one line what Spark says in a page."""
-    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
+    except PySparkException as error:
         raise HistoryError(f"{folder}: {_in_a_line(error)}") from error
 
 

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.adapter.simulated import simulated
@@ -31,13 +32,17 @@ __all__ = [
     "usual_members",
 ]
 
+T = TypeVar("T")
+
 FED = "cooperative-lag-aware"
 """The strategy that can be fed forecasts."""
 
 CHOICES = ("load", "rebalance_on_skew", "replan_s")
-"""What can be chosen beside the strategies' own options: ``load=forecast`` or ``lag``, for the one that can be
-fed; ``rebalance_on_skew=true`` or ``false``, for those that plan by lag; ``replan_s``, seconds between two
-rebalances for their own sake, or ``null``."""
+"""What can be chosen beside the strategies' own options.
+
+``load``: ``lag`` or ``forecast``, for the one that can be fed.  ``rebalance_on_skew``: true or false, for
+those that plan by lag.  ``replan_s``: seconds between two rebalances for their own sake, or null.
+"""
 
 SURROUNDINGS = (*(one.name for one in fields(Pauses)), "drain_limit_s")
 """What a rebalance costs (see ``Pauses``), and how long to go on after the end; not a matter of choice."""
@@ -182,14 +187,13 @@ def _candidate(name: str, chosen: Mapping[str, Parameter]) -> Candidate:
     load, skew, replan_s = (chosen.get(choice) for choice in CHOICES)
     if load not in {None, "lag", "forecast"}:
         raise OptionError("load", f"{load!r} is not one of lag, forecast")
-    if skew not in {None, True, False} or isinstance(skew, (int, float)) and not isinstance(skew, bool):
+    if skew not in {None, True, False} or (isinstance(skew, (int, float)) and not isinstance(skew, bool)):
         raise OptionError("rebalance_on_skew", f"{skew!r} is not one of true, false")
-    if replan_s is not None and (
-        isinstance(replan_s, (bool, str)) or not 0 < replan_s < math.inf
-    ):
+    if replan_s is not None and (isinstance(replan_s, (bool, str)) or not 0 < replan_s < math.inf):
         raise OptionError("replan_s", f"{replan_s!r} is not a number of seconds above 0, or null")
     strategy = simulated(name, options, by_load=load == "forecast")
-    told = {choice: value for choice, value in chosen.items() if choice in CHOICES and value not in {None, False, "lag"}}
+    usual = {None, False, "lag"}  # goes without saying
+    told = {choice: value for choice, value in chosen.items() if choice in CHOICES and value not in usual}
     return Candidate(
         strategy=replace(strategy, parameters={**strategy.parameters, **told}),
         skew=RebalanceOnSkew() if skew else None,
@@ -197,11 +201,11 @@ def _candidate(name: str, chosen: Mapping[str, Parameter]) -> Candidate:
     )
 
 
-def _combinations(values: Mapping[str, Sequence[Parameter]]) -> list[dict[str, Parameter]]:
+def _combinations(values: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
-def _called(group: str, scale: float, around: Mapping[str, Parameter]) -> str:
+def _called(group: str, scale: float, around: Mapping[str, float]) -> str:
     """Name a load and its surroundings, for whoever compares outcomes of one situation."""
     more = [f"x{scale:g}"] * (scale != 1) + [f"{name}={value:g}" for name, value in sorted(around.items())]
     return " ".join((group, *more))

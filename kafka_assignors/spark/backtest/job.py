@@ -11,7 +11,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from kafka_assignors.backtest import History, Outcome, Series, simulate
 from kafka_assignors.errors import KafkaAssignorsError
@@ -50,7 +50,7 @@ def try_out(history: History, trial: Trial) -> TrialResult:
         outcome = simulate(load, trial.scenario)
     except KafkaAssignorsError as error:
         return TrialResult(trial.number, error=_one_line(str(error)))
-    except Exception as error:  # noqa: BLE001  # a mistake of ours in one of 1,000 must not take the other 999
+    except Exception as error:  # a mistake of ours in one of 1,000 must not take the other 999
         return TrialResult(trial.number, error=_one_line(f"{type(error).__name__}: {error}"))
     return TrialResult(
         trial.number,
@@ -76,7 +76,7 @@ def run_trials(
     if not trials:
         return
     known = context.broadcast(dict(histories))
-    sent = context.accumulator([], _collected())
+    sent: Any = context.accumulator([], cast(Any, _Collected()))
 
     def run(trial: Trial) -> None:
         sent.add([try_out(known.value[trial.group], trial)])
@@ -88,7 +88,7 @@ def run_trials(
         try:
             context.addJobTag(tag)
             context.parallelize(trials, len(trials)).foreach(run)
-        except Exception as error:  # noqa: BLE001  # of another thread: raised below
+        except Exception as error:  # of another thread: raised below
             failures.append(error)
 
     thread = _inheritable_thread(work)
@@ -116,18 +116,19 @@ def run_trials(
         raise KafkaAssignorsError(f"Spark returned {seen:,} results of {len(trials):,} scenarios")
 
 
-def _collected() -> object:
-    from pyspark.accumulators import AccumulatorParam
+class _Collected:
+    """What an accumulator has to know of lists (pyspark's ``AccumulatorParam``)."""
 
-    class Collected(AccumulatorParam):  # type: ignore[misc]  # pyspark has no types here
-        def zero(self, value: list[TrialResult]) -> list[TrialResult]:
-            return []
+    def zero(self, value: list[TrialResult]) -> list[TrialResult]:
+        """Return nothing."""
+        return []
 
-        def addInPlace(self, value1: list[TrialResult], value2: list[TrialResult]) -> list[TrialResult]:  # noqa: N802  # pyspark's name
-            value1.extend(value2)
-            return value1
-
-    return Collected()
+    def addInPlace(  # noqa: N802  # pyspark's name
+        self, value1: list[TrialResult], value2: list[TrialResult]
+    ) -> list[TrialResult]:
+        """Return both."""
+        value1.extend(value2)
+        return value1
 
 
 def _inheritable_thread(work: Callable[[], None]) -> threading.Thread:

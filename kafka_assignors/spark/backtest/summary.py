@@ -117,9 +117,7 @@ def _script(trial: Trial) -> str:
 
 def _situation(trial: Trial) -> _Situation:
     one = trial.scenario
-    return _Situation(
-        trial.group, one.history, one.members, _script(trial), float(one.service_rate or 0.0)
-    )
+    return _Situation(trial.group, one.history, one.members, _script(trial), float(one.service_rate or 0.0))
 
 
 # --- the ranking -------------------------------------------------------------------------------------------
