@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_QUIET = {"spark.log.level": "FATAL"}  # what fails is said by us, in a line
 _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "--churn"}
 
 
@@ -151,10 +150,9 @@ def command(
     with (
         terminated_like_interrupted(),
         _view() as view,
-        local_session(
-            "kafka-assignors backtest", cores=cores, settings=_QUIET, on_progress=_told(view)
-        ) as spark,
+        local_session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
     ):
+        spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
         view.step("reading the history")
         recorded = read_history(
             spark, history, groups=groups, since=since, until=until, recorded_members=recorded_members
