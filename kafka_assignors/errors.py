@@ -15,6 +15,7 @@ __all__ = [
     "LagUnreachableError",
     "MissingExtraError",
     "OptionError",
+    "PipelineError",
     "ProblemError",
     "ToolMissingError",
 ]
@@ -88,3 +89,7 @@ class LagDeniedError(LagError):
 
 class LagClosedError(LagError):
     """The fetcher was closed, before or while it was asked."""
+
+
+class PipelineError(KafkaAssignorsError):
+    """A step of the pipeline on Spark cannot go on; the text says where it is stuck."""
