@@ -36,9 +36,7 @@ def recorded(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> 
     for _ in range(TRIES):
         out = tmp_path_factory.mktemp("calibration") / "out"
         ended = subprocess.run(
-            command(
-                out, "--bootstrap", kafka_bootstrap, "--output", "json", *SHORT.split(), "--churn", SCRIPT
-            ),
+            command(out, "--bootstrap", kafka_bootstrap, "--output", "json", *SHORT.split()),
             capture_output=True,
             text=True,
             timeout=600,
