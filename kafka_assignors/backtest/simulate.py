@@ -20,7 +20,7 @@ from kafka_assignors.backtest.crew import Crew
 from kafka_assignors.backtest.history import Counts, History, Levels
 from kafka_assignors.backtest.outcome import Move, Outcome
 from kafka_assignors.backtest.scenario import Scenario
-from kafka_assignors.backtest.serving import by_reader, shared
+from kafka_assignors.backtest.serving import Slots, by_reader, shared, when_empty
 from kafka_assignors.backtest.told import Told
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import NOBODY
@@ -105,7 +105,7 @@ class _Simulation:
             boundary = (self._step + 1) * history.step_s
             until = min(boundary, self._events[0][0] if self._events else np.inf)
             if self._step >= history.steps:
-                until = min(until, limit)
+                until = min(until, limit, self._empty_at())
             self._pass(until)
             while self._events and self._events[0][0] <= self._now:
                 _, _, event, number = heapq.heappop(self._events)
@@ -120,6 +120,17 @@ class _Simulation:
         if self._step < self._history.steps:
             return False
         return self._now >= limit or (self._lag().sum() <= NOTHING and self._settled())
+
+    def _empty_at(self) -> float:
+        """When nothing is left, if nothing comes any more; infinite while something has no reader.
+
+        (A group that has not settled goes on though nothing is left.)
+        """
+        interval = self._interval(0.0)
+        lag = interval.lag.sum()
+        if lag <= NOTHING:
+            return np.inf
+        return self._now + float(when_empty(interval.lag, interval.arriving, interval.rate).max())
 
     def _settled(self) -> bool:
         return not (self._in_round or self._dies_at or self._starting) and bool(
@@ -169,25 +180,32 @@ class _Simulation:
     def _lag(self) -> Levels:
         return np.maximum(self._arrived - self._read, 0.0)
 
+    def _reader(self) -> Slots:
+        """By partition who reads it; nobody is the number of members."""
+        owner = self._crew.owner
+        return np.where(self._reads[owner], owner, len(self._names))  # NOBODY is the last one, who never does
+
+    def _interval(self, length: float) -> Interval:
+        reader, members = self._reader(), len(self._names)
+        return Interval(
+            start=self._now,
+            length=length,
+            lag=by_reader(reader, self._lag(), members),
+            arriving=by_reader(reader, self._arriving, members),
+            rate=self._rate,
+        )
+
     def _pass(self, until: float) -> None:
         """Let time pass; nobody starts or stops meanwhile."""
         length = until - self._now
         if length <= 0:
             return
-        owner, members = self._crew.owner, len(self._names)
-        reader = np.where(self._reads[owner], owner, members)  # nobody (-1) is the last one, who never reads
-        lag = self._lag()
-        interval = Interval(
-            start=self._now,
-            length=length,
-            lag=by_reader(reader, lag, members),
-            arriving=by_reader(reader, self._arriving, members),
-            rate=self._rate,
-        )
+        interval = self._interval(length)
         self._books.passed(interval, settled=self._settled())
         present = self._crew.present
         self._books.pause_s += length * int((self._alive[present] & ~self._reads[present]).sum())
-        self._books.unserved_s += length * int((reader == members).sum())
+        reader = self._reader()
+        self._books.unserved_s += length * int((reader == len(self._names)).sum())
         arrived = self._arrived + self._arriving * length
         demand = np.maximum(arrived - self._read, 0.0)
         self._read = arrived - (demand - shared(demand, reader, self._rate[:-1] * length))
