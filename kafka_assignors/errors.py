@@ -6,6 +6,7 @@ __all__ = [
     "BrokerError",
     "CodecError",
     "GroupError",
+    "HistoryError",
     "KafkaAssignorsError",
     "LagClosedError",
     "LagDeniedError",
@@ -14,6 +15,7 @@ __all__ = [
     "LagUnreachableError",
     "MissingExtraError",
     "OptionError",
+    "PipelineError",
     "ProblemError",
     "ToolMissingError",
 ]
@@ -65,6 +67,10 @@ class GroupError(KafkaAssignorsError):
     """A live group that cannot be planned for: unknown, without members, or not of consumers."""
 
 
+class HistoryError(KafkaAssignorsError):
+    """A recorded history that is not there, is not whole, or is not what the pipeline writes."""
+
+
 class LagError(KafkaAssignorsError):
     """No lag at all could be had.  What has no class of its own below will hardly go away by itself."""
 
@@ -83,3 +89,7 @@ class LagDeniedError(LagError):
 
 class LagClosedError(LagError):
     """The fetcher was closed, before or while it was asked."""
+
+
+class PipelineError(KafkaAssignorsError):
+    """A step of the pipeline on Spark cannot go on; the text says where it is stuck."""

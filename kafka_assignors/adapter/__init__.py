@@ -10,6 +10,7 @@ from kafka_assignors.adapter.fair import FairAssignor
 from kafka_assignors.adapter.fairest_sticky import FairestStickyAssignor
 from kafka_assignors.adapter.lag_aware import LagAwareAssignor
 from kafka_assignors.adapter.listener import OwnershipListener
+from kafka_assignors.adapter.load_feed import LoadFeed
 from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport
 from kafka_assignors.adapter.range import RangeAssignor
 from kafka_assignors.adapter.roundrobin import RoundRobinAssignor
@@ -25,6 +26,7 @@ __all__ = [
     "FairAssignor",
     "FairestStickyAssignor",
     "LagAwareAssignor",
+    "LoadFeed",
     "Options",
     "OwnershipListener",
     "PlanReport",

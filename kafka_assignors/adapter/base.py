@@ -149,6 +149,11 @@ class Assignor(AbstractPartitionAssignor):
         """
         return group
 
+    @property
+    def forecasts(self) -> int | None:
+        """Of how many partitions the last plan's load has a forecast in it; None where it takes none."""
+        return None
+
     def in_its_words(self) -> Mapping[Reason, Reason]:
         """The reasons this strategy has where others move for balance or a rack, or leave a partition be."""
         return {}
@@ -304,7 +309,7 @@ class Assignor(AbstractPartitionAssignor):
     def _report(
         self, group: Group, claims: Claims, target: Assignment, given: Assignment, seconds: float
     ) -> None:
-        metrics = measure(group, claims, target)
+        metrics, forecasts = measure(group, claims, target), self.forecasts
         facts = {
             "strategy": self.name,
             "members": metrics.members,
@@ -314,6 +319,11 @@ class Assignor(AbstractPartitionAssignor):
             "spread": metrics.spread,
             **({} if metrics.near is None else {"near": metrics.near}),
             **({} if metrics.max_load is None else {"max_load": metrics.max_load}),
+            **(
+                {}
+                if forecasts is None
+                else {"load": "lag+forecast" if forecasts else "lag", "forecasts": forecasts}
+            ),
             "milliseconds": round(1000 * seconds, 3),
         }
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
@@ -326,4 +336,6 @@ class Assignor(AbstractPartitionAssignor):
                 words=self.in_its_words(),
             )
             with self._aside("on_plan"):
-                self.options.on_plan(PlanReport(self.name, target, given, metrics, 1000 * seconds, why))
+                self.options.on_plan(
+                    PlanReport(self.name, target, given, metrics, 1000 * seconds, why, forecasts)
+                )

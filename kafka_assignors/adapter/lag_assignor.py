@@ -70,6 +70,10 @@ class LagAssignor(Assignor):
         """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
         return 0.1
 
+    def with_expected_now(self, group: Group) -> Group:
+        """Put what is expected to come into a group's lags, in the background; the same group if nothing."""
+        return group
+
     # --- what members tell each other ----------------------------------------------------------------------
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
@@ -198,7 +202,14 @@ class LagAssignor(Assignor):
         options = self.options
         keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
         if options.skew is not None:
-            self._watcher = SkewWatcher(options.skew, keeper, self.plan, self.pays_from, self._side)
+            self._watcher = SkewWatcher(
+                options.skew,
+                keeper,
+                self.plan,
+                self.pays_from,
+                self._side,
+                with_expected=self.with_expected_now,
+            )
         return keeper
 
     def _source(self) -> Source | None:

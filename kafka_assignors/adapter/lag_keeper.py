@@ -36,6 +36,7 @@ class LagKeeper:
         refresh_s: seconds between two looks at what is owned; what was asked for counts as long.
         timeout_s: seconds one look in the background may take.
         now: seconds, as ``time.monotonic``.
+        what: the word for it in the names of its threads, and in the log.
     """
 
     def __init__(
@@ -44,14 +45,17 @@ class LagKeeper:
         refresh_s: float,
         timeout_s: float,
         now: Callable[[], float] = time.monotonic,
+        *,
+        what: str = "lag",
     ) -> None:
+        self._what = what
         self._refresh_s = refresh_s
         self._timeout_s = timeout_s
         self._now = now
         self._source = source
         # Two, so that the leader does not wait for what hangs in the background.
-        self._mine = Background("kafka-assignors-lag", now)
-        self._leading = Background("kafka-assignors-lag-leader", now)
+        self._mine = Background(f"kafka-assignors-{what}", now)
+        self._leading = Background(f"kafka-assignors-{what}-leader", now)
         self._busy: Future[Answer] | None = None
         self._turn = 0
         self._measured: tuple[Lags, float] = {}, now()
@@ -110,7 +114,7 @@ class LagKeeper:
         until = time.monotonic() + _END_S
         ended = [line.join(max(until - time.monotonic(), 0.0)) for line in lines]
         if not all(ended):
-            log.warning("a lag source is still busy %g s after it should have ended", _END_S)
+            log.warning("a %s source is still busy %g s after it should have ended", self._what, _END_S)
 
     def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
         answer = self._source.lags(partitions, timeout_s)

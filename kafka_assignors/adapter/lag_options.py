@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_assignors.adapter.lag_sources import from_cluster
+from kafka_assignors.adapter.load_feed import LoadFeed, is_milliseconds
 from kafka_assignors.adapter.options import PLANS, ConfigurationError, Options
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.plan import TopicPartition
 
 __all__ = ["CooperativeLagOptions", "LagOptions"]
+
+LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class LagOptions(Options):
     def check(self) -> None:
         Options.check(self)
         for name in ("lag_timeout_ms", "lag_refresh_ms", "lag_max_age_ms"):
-            if not _is_number(value := getattr(self, name)) or not 0 < value < float("inf"):
+            if not is_milliseconds(value := getattr(self, name)):
                 raise ConfigurationError(name, f"expected a number of milliseconds above 0, got {value!r}")
         if self.lag_source is not None and not callable(self.lag_source):
             raise ConfigurationError(
@@ -78,14 +81,21 @@ class LagOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class CooperativeLagOptions(LagOptions):
-    """How much of balance goes to counts, and how much to calm.
+    """How much of balance goes to counts, and how much to calm; and what is expected beyond lag.
 
     Attributes:
+        load_source: where forecasts of what will come are from, which then count beside lag: the name of a
+            topic, or a ``LoadFeed``; or a function that is called with partitions, and returns the records
+            expected of each, those it does not know left out.  It is called on threads of ours, on two at
+            once at times, and waited for as ``lag_source`` is.
+        load_max_age_ms: forecasts count no more when their event time is further away than that.
         max_partition_skew: partitions one member may have more than another that could have one of them;
             1 is KIP-169's rule, None leaves counts to the load.
         min_improvement: the part by which the largest load has to fall, or nothing moves for it; 0.1 is 10 %.
     """
 
+    load_source: str | LoadFeed | LoadFunction | None = None
+    load_max_age_ms: float = 900_000
     max_partition_skew: int | None = field(default=1, metadata=PLANS)
     min_improvement: float = field(default=0.1, metadata=PLANS)
 
@@ -98,6 +108,28 @@ class CooperativeLagOptions(LagOptions):
             raise ConfigurationError(
                 "min_improvement", f"expected a number from 0 to below 1, got {self.min_improvement!r}"
             )
+        if not is_milliseconds(self.load_max_age_ms):
+            raise ConfigurationError(
+                "load_max_age_ms", f"expected a number of milliseconds above 0, got {self.load_max_age_ms!r}"
+            )
+        self._check_load_source()
+
+    def _check_load_source(self) -> None:
+        source: Any = self.load_source
+        if isinstance(source, str):
+            try:
+                LoadFeed(source)
+            except OptionError as error:
+                raise ConfigurationError(error.option, error.reason) from error
+        elif not (source is None or isinstance(source, LoadFeed) or callable(source)):
+            raise ConfigurationError(
+                "load_source", f"expected a topic, a LoadFeed or a callable, got a {type(source).__name__}"
+            )
+
+    @property
+    def load(self) -> LoadFeed | LoadFunction | None:
+        """Where forecasts come from."""
+        return LoadFeed(self.load_source) if isinstance(self.load_source, str) else self.load_source
 
 
 def _is_number(value: object) -> bool:

@@ -49,9 +49,20 @@ def from_cluster(config: Mapping[str, Any]) -> Source:
     return _Cluster(LagFetcher(config))
 
 
-def from_function(tell: Callable[[Collection[TopicPartition]], Lags]) -> Source:
-    """Ask a function of the user's, and check what it says."""
-    return _Function(tell)
+def from_function(
+    tell: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
+    option: str = "lag_source",
+    *,
+    whole: bool = True,
+) -> Source:
+    """Ask a function of the user's, and check what it says.
+
+    Args:
+        tell: called with partitions, returns records of each it knows.
+        option: whose value that is.
+        whole: whether it counts whole records; estimates are rounded.
+    """
+    return _Function(tell, option, whole)
 
 
 class _Cluster:
@@ -68,8 +79,16 @@ class _Cluster:
 
 
 class _Function:
-    def __init__(self, tell: Callable[[Collection[TopicPartition]], Lags]) -> None:
+    def __init__(
+        self,
+        tell: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
+        option: str,
+        whole: bool,
+    ) -> None:
         self._tell = tell
+        self._option = option
+        self._whole = whole
+        self._numbers = (int, np.integer) if whole else (int, np.integer, float, np.floating)
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
         told: Mapping[Any, Any] = self._tell(partitions)
@@ -77,11 +96,11 @@ class _Function:
         problem = ""
         for at in partitions:
             lag = told.get(at)
-            if isinstance(lag, (int, np.integer)) and lag >= 0:
-                found[at] = min(int(lag), _MOST_LAG)
+            if isinstance(lag, self._numbers) and 0 <= lag < float("inf"):
+                found[at] = min(int(lag) if self._whole else round(float(lag)), _MOST_LAG)
             elif not problem:
                 what = "nothing" if lag is None else f"{lag!r}"
-                problem = f"lag_source says {what} of {at.topic}-{at.partition}"
+                problem = f"{self._option} says {what} of {at.topic}-{at.partition}"
         return Answer(found, problem)
 
     def close(self) -> None:

@@ -40,6 +40,8 @@ class PlanReport:
         milliseconds: from the members' subscriptions to the plan.
         why: makes a reason for each partition, by topic and number; only made when called, as it takes
             longer than the plan.
+        forecasts: of how many partitions there was a forecast in the load, which then stands for lag in
+            ``target`` and ``metrics``; None where the strategy takes none.
     """
 
     strategy: str
@@ -48,6 +50,7 @@ class PlanReport:
     metrics: Metrics
     milliseconds: float
     why: Callable[[], list[Why]]
+    forecasts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

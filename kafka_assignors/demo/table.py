@@ -2,40 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
-
 from rich import box
 from rich.console import Group
 from rich.table import Table
 
 from kafka_assignors.demo.results import DrainResult, Results, StrategyResult
-
-ResultT = TypeVar("ResultT", StrategyResult, DrainResult)
-
-
-@dataclass(frozen=True, slots=True)
-class Row(Generic[ResultT]):
-    """One figure of a run.
-
-    Args:
-        label: what it is.
-        show: how it is written.
-        meaning: one sentence that defines it.
-        brief: what it is where there is little room; empty, where it is left out there.
-    """
-
-    label: str
-    show: Callable[[ResultT], str]
-    meaning: str
-    brief: str = ""
-
-
-def seconds(value: float | None, digits: int = 2) -> str:
-    """Write a time; ``-`` where there was nothing to measure."""
-    return "-" if value is None else f"{value:.{digits}f} s"
-
+from kafka_assignors.report.rows import Row, seconds
 
 ROWS: tuple[Row[StrategyResult], ...] = (
     Row(

@@ -122,6 +122,13 @@ class Link:
         """Whether the thread came to its end in time.  What may keep it is a lookup of a host's name."""
         return self._ended.wait(timeout_s)
 
+    def client(self, **configs: Any) -> Any:
+        """For the argument ``kafka_client`` of one more of kafka-python's clients, to share this link.
+
+        Once the link is ``ready`` that client's constructor does not wait either.  It ends with the link.
+        """
+        return KafkaNetClient(net=self._loop, manager=self.manager)
+
     # --- on the link's own thread ---
 
     def sleep(self, seconds: float) -> Any:

@@ -6,6 +6,7 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.bound import lag_lower_bound, load_lower_bound, moves_lower_bound
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
 from kafka_assignors.plan.cooperative_lag_aware import plan_cooperative_lag_aware
+from kafka_assignors.plan.expected import enough_expected, with_expected
 from kafka_assignors.plan.failover import plan_failover, plan_seniors
 from kafka_assignors.plan.lag_aware import plan_lag_aware
 from kafka_assignors.plan.metrics import Metrics, measure
@@ -41,6 +42,7 @@ __all__ = [
     "Reason",
     "TopicPartition",
     "Why",
+    "enough_expected",
     "explain",
     "lag_lower_bound",
     "load_lower_bound",
@@ -59,4 +61,5 @@ __all__ = [
     "seniority",
     "shown",
     "this_round",
+    "with_expected",
 ]

@@ -29,6 +29,7 @@ class Reason(str, Enum):
     STAYS = "stays with the active member"
     MOVED = "moved for balance"
     LOAD = "moved for load"
+    EXPECTED_LOAD = "moved for expected load"
     NEARER = "moved to a rack with a replica"
     HIGHEST = "moved to the highest priority"
     ACTIVE = "moved to the active member"

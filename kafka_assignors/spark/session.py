@@ -1,10 +1,10 @@
-"""A Spark of our own: local, quiet, and of what is on this machine already.
+"""The Spark that the jobs run on: what ``spark-submit`` brings, else one of our own in this process.
 
-Rules:
+Of our own:
 - Jars come from the lock (``fetch_jars``), not from Spark's resolver: the same bytes everywhere, and no
   network once they are here.
 - Nothing listens outside loopback.
-- ``spark-submit`` brings its own session: the jobs take whatever session they are given.
+- It is quiet: what Spark has to say goes to stderr, from errors on.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kafka_assignors.errors import MissingExtraError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STREAMING", "local_session"]
+__all__ = ["STREAMING", "java_home", "local_session", "session", "submitted"]
 
-#: What the jobs need of any session, wherever it runs; ``spark-submit`` is given the same.
+#: What the jobs need of any session, wherever it runs.
 STREAMING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
@@ -48,6 +48,34 @@ for word in "$@"; do
 done
 exec '{java}' "$@"
 """
+
+
+def submitted() -> bool:
+    """Whether ``spark-submit`` started this program: then it has a Spark already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+@contextmanager
+def session(
+    name: str, *, cores: int | None = None, memory: str = "1g", on_progress: OnProgress = silent
+) -> Iterator[SparkSession]:
+    """Take the session of ``spark-submit``, whose master, size and jars are the submitter's, else make one.
+
+    Args and errors are those of `local_session`; ``cores`` and ``memory`` are only of a local one.
+    """
+    if not submitted():
+        with local_session(name, cores=cores, memory=memory, on_progress=on_progress) as local:
+            yield local
+        return
+    from pyspark.sql import SparkSession
+
+    given = SparkSession.builder.appName(name).getOrCreate()
+    for key, value in STREAMING.items():
+        given.conf.set(key, value)
+    try:
+        yield given
+    finally:
+        given.stop()
 
 
 @contextmanager
@@ -82,7 +110,7 @@ def local_session(
     on_progress(Progress("starting Spark"))
     with tempfile.TemporaryDirectory(prefix="kafka-assignors-spark-") as scratch:
         environment = {
-            "JAVA_HOME": str(_java_home(Path(scratch, "java"), java.path)),
+            "JAVA_HOME": str(java_home(Path(scratch, "java"), java.path)),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,  # else the workers are whatever python3 is on PATH
             "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -128,7 +156,8 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _java_home(home: Path, java: Path) -> Path:
+def java_home(home: Path, java: Path) -> Path:
+    """Make ``home`` a JAVA_HOME whose launcher PySpark gets along with; return it."""
     (home / "bin").mkdir(parents=True)
     launcher = home / "bin" / "java"
     launcher.write_text(_LAUNCHER.format(java=os.path.realpath(java)), encoding="utf-8")

@@ -193,10 +193,47 @@ def test_the_builder_gets_what_pip_needs_and_nothing_else() -> None:
     assert {"!kafka_assignors", "!setup.cfg", "!pyproject.toml", "!README.md", "!LICENSE"} <= set(rules)
 
 
-def test_extras_of_the_image_exist() -> None:
-    run = next(rest for name, rest in instructions() if name == "RUN")
-    extras = re.search(r"/src\[([\w,]+)\]", run)
-    assert extras is not None
+def test_extras_of_the_images_exist() -> None:
+    assert "/src[${EXTRAS}]" in next(rest for name, rest in instructions() if name == "RUN")
+    default = next(rest for name, rest in instructions() if name == "ARG").removeprefix("EXTRAS=")
+    pipeline = spark_service()["build"]["args"]["EXTRAS"]
     setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    for extra in extras.group(1).split(","):
+    for extra in [*default.split(","), *pipeline.split(",")]:
         assert re.search(rf"^{extra} =$", setup, re.MULTILINE)
+
+
+# --- the service that runs the pipeline ---
+
+
+def spark_service() -> dict[str, Any]:
+    """Return the service by hand, under the default port."""
+    parsed: dict[str, Any] = yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {}))
+    service: dict[str, Any] = parsed["services"]["spark"]
+    return service
+
+
+def test_the_pipeline_runs_only_when_it_is_asked_for() -> None:
+    assert spark_service()["profiles"] == ["spark"]
+
+
+def test_the_pipeline_reaches_the_broker_where_that_sends_its_clients() -> None:
+    ours = spark_service()
+    assert ours["network_mode"] == "service:kafka"
+    advertised = service()["environment"]["KAFKA_ADVERTISED_LISTENERS"].removeprefix("PLAINTEXT://")
+    assert ours["environment"]["KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS"] == advertised
+
+
+def test_the_pipeline_is_a_command_that_exists() -> None:
+    asked = ["-m", "kafka_assignors", *spark_service()["command"], "--help"]
+    done = subprocess.run([sys.executable, *asked], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--out" in done.stdout
+
+
+def test_what_the_pipeline_writes_goes_where_its_user_may_write() -> None:
+    ours = spark_service()
+    folder = ours["command"][ours["command"].index("--out") + 1]
+    made = " ".join(rest for name, rest in instructions() if name == "RUN")
+    for volume in ours["volumes"]:
+        assert volume.partition(":")[2] in made
+    assert folder in [volume.partition(":")[2] for volume in ours["volumes"]]

@@ -6,6 +6,6 @@ strategies.
 
 from __future__ import annotations
 
-from kafka_assignors.demo.report.page import render, require_plotly
+from kafka_assignors.demo.report.page import EXTRA, render
 
-__all__ = ["render", "require_plotly"]
+__all__ = ["EXTRA", "render"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_assignors.demo.palette import member_colour
-from kafka_assignors.demo.report.drawing import (
+from kafka_assignors.demo.results import DrainResult
+from kafka_assignors.report.drawing import (
     INK,
     SOFT,
     Figure,
@@ -17,7 +17,7 @@ from kafka_assignors.demo.report.drawing import (
     marked,
     number,
 )
-from kafka_assignors.demo.results import DrainResult
+from kafka_assignors.report.palette import member_colour
 
 ROOM_FOR_TEXT = 1.4  # of the longest bar
 TIME = "time since the word \u201cgo\u201d (s)"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from html import escape
 
 from kafka_assignors.demo.report import backlog_figures as figures
-from kafka_assignors.demo.report.drawing import Figure
 from kafka_assignors.demo.report.lag_figure import lag
-from kafka_assignors.demo.report.markup import card, figures_table, name
 from kafka_assignors.demo.results import Results
 from kafka_assignors.demo.table import DRAIN_ROWS
+from kafka_assignors.report.drawing import Figure
+from kafka_assignors.report.markup import card, figures_table, name
 
 MOST_IN_A_TITLE = 3  # strategies
 

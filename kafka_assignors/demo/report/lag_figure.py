@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_assignors.demo.palette import member_colour
-from kafka_assignors.demo.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked, number
 from kafka_assignors.demo.results import LagResult
+from kafka_assignors.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked, number
+from kafka_assignors.report.palette import member_colour
 
 
 def lag(series: LagResult, marks: Sequence[Mark], title: str, span: Sequence[float], top: float) -> Figure:

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafka_assignors.demo.palette import NOBODY, member_colour
-from kafka_assignors.demo.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked, number
 from kafka_assignors.demo.results import HoldResult, Results, StepResult, StrategyResult
+from kafka_assignors.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked, number
+from kafka_assignors.report.palette import NOBODY, member_colour
 
 PAUSE = INK
 TIME = "time since the first record (s)"

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from html import escape
 
 from kafka_assignors.demo.report import replay_figures as figures
-from kafka_assignors.demo.report.drawing import Figure
 from kafka_assignors.demo.report.lag_figure import lag
-from kafka_assignors.demo.report.markup import card, figures_table, name
 from kafka_assignors.demo.results import Results, StrategyResult
-from kafka_assignors.demo.table import ROWS, seconds
+from kafka_assignors.demo.table import ROWS
+from kafka_assignors.report.drawing import Figure
+from kafka_assignors.report.markup import card, figures_table, name
+from kafka_assignors.report.rows import seconds
 
 SHORTEST_DAY = 0.5  # s; the lag is sampled four times a second, and shows no faster rhythm
 

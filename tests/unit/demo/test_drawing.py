@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 from kafka_assignors.demo.drain import measure_drain
-from kafka_assignors.demo.palette import member_colour
 from kafka_assignors.demo.report import backlog_figures
-from kafka_assignors.demo.report.drawing import (
+from kafka_assignors.demo.results import DrainResult
+from kafka_assignors.report.drawing import (
     LETTER,
     NARROWEST,
     Mark,
@@ -19,7 +19,7 @@ from kafka_assignors.demo.report.drawing import (
     legend_below,
     marked,
 )
-from kafka_assignors.demo.results import DrainResult
+from kafka_assignors.report.palette import member_colour
 from tests.unit.demo.story import uneven_backlog
 
 SPAN = [-1.0, 65.0]

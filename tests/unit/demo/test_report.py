@@ -17,13 +17,14 @@ from rich.table import Table
 
 from kafka_assignors.demo.drain import measure_drain
 from kafka_assignors.demo.measure import measure
-from kafka_assignors.demo.palette import MEMBERS, STRATEGIES, member_colour, strategy_colour
-from kafka_assignors.demo.report import page, render
+from kafka_assignors.demo.report import render
 from kafka_assignors.demo.report import replay_figures as figures
-from kafka_assignors.demo.report.drawing import Figure
 from kafka_assignors.demo.results import VERSION, Results
 from kafka_assignors.demo.table import DRAIN_ROWS, ROWS, summary
 from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.report import page
+from kafka_assignors.report.drawing import Figure
+from kafka_assignors.report.palette import MEMBERS, STRATEGIES, member_colour, strategy_colour
 from tests.unit.demo.story import eager_join, uneven_backlog
 
 
@@ -243,7 +244,7 @@ def distance(one: str, other: str) -> float:
 def test_a_missing_plotly_is_found_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"plotly.*kafka-assignors\[demo\]"):
-        page.require_plotly()
+        page.require_plotly("demo")
 
 
 def test_with_many_strategies_the_meanings_stand_below_the_table(results: Results) -> None:

@@ -1,4 +1,4 @@
-"""Pure: what the figures of both scenes share, as the plain objects that plotly.js takes (data, layout)."""
+"""Pure: what the figures of all reports share, as the plain objects that plotly.js takes (data, layout)."""
 
 from __future__ import annotations
 

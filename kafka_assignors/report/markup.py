@@ -1,12 +1,12 @@
-"""Pure: pieces of HTML that both scenes are set in, and how they look."""
+"""Pure: pieces of HTML that reports are set in, and how they look."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from kafka_assignors.demo.report.drawing import FONT, GRID, INK, SOFT
-from kafka_assignors.demo.table import ResultT, Row
+from kafka_assignors.report.drawing import FONT, GRID, INK, SOFT
+from kafka_assignors.report.rows import ResultT, Row
 
 MEANINGS_BESIDE = 4  # strategies that leave room for a column of text
 
@@ -58,7 +58,7 @@ def figures_table(rows: Sequence[Row[ResultT]], runs: Sequence[ResultT], colours
     """Show the figures: a column a strategy beside their meanings, or a row a strategy above them."""
     if len(runs) > MEANINGS_BESIDE:
         return _table_of_many(rows, runs, colours)
-    heads = "".join(f"<th>{name(one['strategy'], colours)}</th>" for one in runs)
+    heads = "".join(f"<th>{name(str(one['strategy']), colours)}</th>" for one in runs)
     lines = "".join(
         f"<tr><th>{escape(row.label)}</th>"
         + "".join(f"<td>{_value(row.show(one))}</td>" for one in runs)
@@ -72,7 +72,7 @@ def figures_table(rows: Sequence[Row[ResultT]], runs: Sequence[ResultT], colours
 def _table_of_many(rows: Sequence[Row[ResultT]], runs: Sequence[ResultT], colours: Mapping[str, str]) -> str:
     heads = "".join(f"<th>{escape(row.label)}</th>" for row in rows)
     lines = "".join(
-        f"<tr><th>{name(one['strategy'], colours)}</th>"
+        f"<tr><th>{name(str(one['strategy']), colours)}</th>"
         + "".join(f"<td>{_value(row.show(one))}</td>" for row in rows)
         + "</tr>"
         for one in runs

@@ -1,0 +1,264 @@
+"""Pure: columns of the load table in, the history of a group out, and how much of it is known.
+
+What is not known is never passed over in silence: ``Recorded`` says how much it is and what stands in for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.backtest import History
+from kafka_assignors.errors import HistoryError
+
+__all__ = ["MICROSECONDS", "LoadColumns", "Recorded", "assemble", "service_rate"]
+
+Floats = npt.NDArray[np.float64]
+
+MICROSECONDS = 1_000_000  # in a second
+_MOST_CELLS = 200_000_000
+"""Steps x partitions of a group: an array of them has 1.6 GB."""
+
+_BUSY_S = 30.0
+"""A rate counts that was kept up for so long: commits come in bursts, every 5 s by default."""
+
+_HIGH = 95.0
+"""The percentile of such rates that is taken for what a member can do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadColumns:
+    """Rows of one group out of the load table, a column an array; all are of one length, in any order.
+
+    Attributes:
+        time: end of the step, microseconds since 1970, int64.
+        step_s: its length.
+        topic: names.
+        partition: int64.
+        arrived: records, NaN where not known; so are ``served``, ``lag`` and ``forecast``.
+        served: records.
+        lag: records at the end of the step.
+        forecast: records expected within ``horizon_s``.
+        horizon_s: of the forecast.
+    """
+
+    time: npt.NDArray[np.int64]
+    step_s: Floats
+    topic: npt.NDArray[np.object_]
+    partition: npt.NDArray[np.int64]
+    arrived: Floats
+    served: Floats
+    lag: Floats
+    forecast: Floats
+    horizon_s: Floats
+
+    def where(self, wanted: npt.NDArray[np.bool_]) -> LoadColumns:
+        """Only those rows."""
+        return LoadColumns(*(getattr(self, one.name)[wanted] for one in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """A group's history as it was recorded.
+
+    Attributes:
+        history: to simulate; its ``service_rate`` is what was seen, None: the group was never busy for long.
+        lag: of the whole group at the end of each step as it really was, records, of shape (steps,); NaN
+            where not every partition's is known.
+        unknown: the part of the arrivals that is not known, 0 to 1; interpolated in time, per partition.
+        never_known: partitions of whose arrivals nothing at all is known; taken for 0.
+        appeared: partitions that were first seen after the first step; nothing before that.
+    """
+
+    history: History
+    lag: Floats
+    unknown: float
+    never_known: int
+    appeared: int
+
+
+def assemble(group: str, rows: LoadColumns, *, recorded_members: int | None = None) -> Recorded:
+    """Lay a group's rows out in steps and partitions.
+
+    O(rows + steps x partitions), a few arrays of that size.
+
+    Args:
+        group: its id.
+        rows: of that group alone; one at least.
+        recorded_members: how many members the group had; see `service_rate`.
+
+    Raises:
+        HistoryError: the rows make no history: steps of different lengths, a step of a partition twice,
+            nothing known at all.
+    """
+    step_us, step_s = _one_step(group, rows)
+    first, last = int(rows.time.min()), int(rows.time.max())
+    if bool(((rows.time - first) % step_us).any()):
+        raise HistoryError(f"group {group!r}: its steps do not follow each other at {step_s:g} s")
+    steps = (last - first) // step_us + 1
+    topics, column = _columns(group, rows)
+    size = sum(topics.values())
+    if steps * size > _MOST_CELLS:
+        raise HistoryError(
+            f"group {group!r}: {steps:,} steps of {size:,} partitions are too many at once: "
+            f"choose a part with --since and --until"
+        )
+    cell = (rows.time - first) // step_us * size + column
+    _refuse_doubles(group, rows, cell)
+
+    def laid_out(values: Floats) -> Floats:
+        table = np.full(steps * size, np.nan)
+        table[cell] = values
+        return table.reshape(steps, size)
+
+    arrived, served, lag = laid_out(rows.arrived), laid_out(rows.served), laid_out(rows.lag)
+    seen = np.zeros(steps * size, bool)
+    seen[cell] = True
+    first_seen = np.argmax(seen.reshape(steps, size), axis=0)
+    before = np.arange(steps)[:, None] < first_seen
+    waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
+    known = ~np.isnan(arrived)
+    if not known.any():
+        raise HistoryError(f"group {group!r}: not one step with known arrivals")
+    arrivals = np.where(before, 0.0, _filled(arrived))
+    late = first_seen > 0
+    arrivals[first_seen[late], np.flatnonzero(late)] += waiting[late]
+    expected, horizon_s = _forecasts(rows, cell, steps, size)
+    whole = np.where(before, 0.0, lag)
+    return Recorded(
+        history=History(
+            group=group,
+            step_s=step_s,
+            topics=topics,
+            arrivals=_whole(arrivals),
+            start_lags=_whole(np.where(late, 0.0, waiting)),
+            service_rate=service_rate(served, lag, step_s, recorded_members),
+            expected=expected,
+            horizon_s=horizon_s,
+            starts_at=(first - step_us) / MICROSECONDS,
+        ),
+        lag=whole.sum(axis=1),
+        unknown=float((~known & ~before).sum() / max((~before).sum(), 1)),
+        never_known=int((~known.any(axis=0)).sum()),
+        appeared=int(late.sum()),
+    )
+
+
+def service_rate(
+    served: Floats, lag: Floats, step_s: float, recorded_members: int | None = None
+) -> float | None:
+    """What one member reads while it has something to read, records/s, as far as a history tells.
+
+    Who owned what is not in the history.  So without ``recorded_members`` it is the rate of the fastest
+    partition, over half a minute in which it always had lag: one member read it, so a member can do that much
+    at least, and more if it had to share its time with others just then.  With it, it is the rate of the
+    whole group over half a minute with lag, shared evenly: right if all had work.
+
+    Args:
+        served: records, of shape (steps, partitions); NaN: not known.
+        lag: records at the end of each step, likewise.
+        step_s: length of a step.
+        recorded_members: how many members the group had.
+
+    Returns:
+        A high percentile over the history; None where there was no such half minute, or nothing was read.
+    """
+    window = max(1, round(_BUSY_S / step_s))
+    if recorded_members is not None:
+        busy = (np.nan_to_num(lag).sum(axis=1, keepdims=True) > 0) & ~np.isnan(served).any(
+            axis=1, keepdims=True
+        )
+        rates = _kept_up(np.nan_to_num(served).sum(axis=1, keepdims=True), busy, window) / recorded_members
+    else:
+        rates = _kept_up(np.nan_to_num(served), (lag > 0) & ~np.isnan(served), window)
+    fastest = rates[rates > 0]
+    return float(np.percentile(fastest, _HIGH)) / step_s if fastest.size else None
+
+
+def _kept_up(served: Floats, busy: npt.NDArray[np.bool_], window: int) -> Floats:
+    """Of each window the most that a column read per step, of those that were busy all through."""
+    if len(served) < window:
+        return np.empty(0)
+    sums = np.cumsum(np.vstack((np.zeros((1, served.shape[1])), served)), axis=0)
+    counts = np.cumsum(np.vstack((np.zeros((1, busy.shape[1]), np.int64), busy.astype(np.int64))), axis=0)
+    all_through = counts[window:] - counts[:-window] == window
+    rates = (sums[window:] - sums[:-window]) / window
+    most: Floats = np.where(all_through, rates, 0.0).max(axis=1)
+    return most
+
+
+def _one_step(group: str, rows: LoadColumns) -> tuple[int, float]:
+    lengths = np.unique(rows.step_s)
+    if len(lengths) > 1:
+        raise HistoryError(
+            f"group {group!r}: steps of {lengths[0]:g} s and of {lengths[-1]:g} s: "
+            f"choose a part with --since and --until"
+        )
+    step_us = round(float(lengths[0]) * MICROSECONDS)
+    if step_us <= 0:
+        raise HistoryError(f"group {group!r}: steps of {lengths[0]:g} s")
+    return step_us, float(lengths[0])
+
+
+def _columns(group: str, rows: LoadColumns) -> tuple[dict[str, int], npt.NDArray[np.int64]]:
+    """Topic -> partitions, and each row's place among the partitions in the planners' order."""
+    if int(rows.partition.min()) < 0:
+        raise HistoryError(f"group {group!r}: a partition with the number {int(rows.partition.min())}")
+    names, which = np.unique(rows.topic.astype(str), return_inverse=True)
+    counts = np.zeros(len(names), np.int64)
+    np.maximum.at(counts, which, rows.partition + 1)
+    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    topics = {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+    return topics, first[which] + rows.partition
+
+
+def _refuse_doubles(group: str, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
+    _, place, times = np.unique(cell, return_index=True, return_counts=True)
+    if (times > 1).any():
+        row = int(place[np.argmax(times > 1)])
+        raise HistoryError(
+            f"group {group!r}: {rows.topic[row]}-{rows.partition[row]} has a step more than once: "
+            f"is this the output of two pipelines?"
+        )
+
+
+def _waiting_when_first_seen(
+    arrived: Floats, served: Floats, lag: Floats, first_seen: npt.NDArray[np.int64]
+) -> Floats:
+    """Records that were there to read before the first step of each partition; of shape (partitions,)."""
+    every = np.arange(arrived.shape[1])
+    then = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
+    waiting: Floats = np.maximum(np.nan_to_num(then), 0.0)
+    return waiting
+
+
+def _filled(table: Floats) -> Floats:
+    """Fill what is NaN, column by column: linearly in between, the nearest at the ends, 0 in an empty one."""
+    filled: Floats = table.copy()
+    steps = np.arange(len(table))
+    for column in np.flatnonzero(np.isnan(table).any(axis=0)):
+        known = ~np.isnan(table[:, column])
+        filled[:, column] = np.interp(steps, steps[known], table[known, column]) if known.any() else 0.0
+    return filled
+
+
+def _forecasts(
+    rows: LoadColumns, cell: npt.NDArray[np.int64], steps: int, size: int
+) -> tuple[Floats | None, float | None]:
+    """The forecasts over the horizon that most of them have; others are left out, as not to be compared."""
+    there = ~np.isnan(rows.forecast) & (rows.horizon_s > 0)
+    if not there.any():
+        return None, None
+    horizons, counts = np.unique(rows.horizon_s[there], return_counts=True)
+    horizon = float(horizons[np.argmax(counts)])
+    there &= rows.horizon_s == horizon
+    table = np.full(steps * size, np.nan)
+    table[cell[there]] = np.maximum(rows.forecast[there], 0.0)
+    return table.reshape(steps, size), horizon
+
+
+def _whole(values: Floats) -> npt.NDArray[np.int64]:
+    whole: npt.NDArray[np.int64] = np.rint(values).astype(np.int64)
+    return whole
