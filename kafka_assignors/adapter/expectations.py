@@ -28,7 +28,7 @@ class Expectations:
         self.counted = 0
         self._name = name
         self._used = Expected()
-        self._complained = False
+        self._complaint = logging.NOTSET  # how loud the last one was
 
     def in_plan(self, group: Group, *, settling: bool, timeout_s: float) -> Group:
         """The group with the load to plan by.
@@ -63,17 +63,18 @@ class Expectations:
         return with_expected(group, expected.arrivals, expected.lags)
 
     def _say_when_it_changes(self, counts: bool, expected: Expected) -> None:
-        partitions = len(expected.arrivals)
-        if counts and self._complained:
-            log.info("%s: %d forecasts count beside lag", self._name, partitions)
-        elif not counts and not self._complained:
-            level = logging.INFO if expected.was_said else logging.WARNING
+        known = len(expected.arrivals)
+        if counts and self._complaint:
+            log.info("%s: %d forecasts count beside lag", self._name, known)
+        # What passes by itself, or was said by who reads, is no reason to warn; what comes after it may be.
+        level = logging.NOTSET if counts else logging.INFO if expected.was_said else logging.WARNING
+        if level > self._complaint:
             log.log(
                 level,
                 "%s: too few forecasts (%d), lag alone decides: %s",
-                *(self._name, partitions, shown(expected.problem)),
+                *(self._name, known, shown(expected.problem)),
             )
-        self._complained = not counts
+        self._complaint = max(level, self._complaint) if level else level
 
 
 def _partitions(group: Group) -> list[TopicPartition]:

@@ -17,8 +17,9 @@ from kafka_assignors.plan import shown
 
 __all__ = ["FeedConsumer", "FeedRecord", "TopicMissingError"]
 
-_WAIT_MS = 5_000
-"""How long a broker may wait for news before it answers: an idle reader asks it so often."""
+_WAIT_MS = 1_000
+"""How long a broker may wait for news before it answers.  It answers in order, so whatever else it is asked
+meanwhile waits as long."""
 
 _AT_ONCE = 1_000
 """Records it hands over at a time, at most: reading must not keep the interpreter from others for long."""

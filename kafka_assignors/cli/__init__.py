@@ -11,14 +11,16 @@ from kafka_assignors import __version__
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 
 COMMANDS = {
+    "backtest": "Try strategies on a recorded history, on Spark, and say which one to use.",
     "broker": "Start, stop and look at the development broker.",
     "demo": "Replay real data through a real group, once per strategy, and compare.",
     "lag": "Show how much a group has left to read, per partition and member, once or continually.",
     "plan": "Show what a strategy would do with a group, live or from a file, and why.",
+    "report": "Draw the HTML page of a recorded demo or back-test again.",
 }
 
-#: Each other command needs the extra of its own name.
-NEEDS_ONLY_CLI = {"lag", "plan"}
+#: Command -> the extra it needs, where that has another name.
+EXTRAS = {"backtest": "spark", "lag": "cli", "plan": "cli", "report": "cli"}
 
 
 class _OneFileACommand(click.Group):
@@ -35,8 +37,7 @@ class _OneFileACommand(click.Group):
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("kafka_assignors"):
                 raise
-            extra = "cli" if cmd_name in NEEDS_ONLY_CLI else cmd_name
-            raise MissingExtraError(extra, str(error.name)) from error
+            raise MissingExtraError(EXTRAS.get(cmd_name, cmd_name), str(error.name)) from error
         if not isinstance(command, click.Command):
             raise TypeError(f"kafka_assignors.cli.{cmd_name}.command is no click command")
         return command

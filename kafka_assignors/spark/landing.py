@@ -76,12 +76,25 @@ def read_samples(
     return between(reduce(lambda one, other: one.unionByName(other), of_all), since, until)
 
 
-def stream_samples(spark: SparkSession, root: str, writers: tuple[str, ...]) -> DataFrame:
+def stream_samples(
+    spark: SparkSession, root: str, writers: tuple[str, ...], *, files_per_batch: int | None = None
+) -> DataFrame:
     """Samples of these writers as a stream: what is there, and what comes.
 
     The writers are part of what a checkpoint of the stream is about, so they are named.
+
+    Args:
+        spark: the session.
+        root: the pipeline's folder.
+        writers: whose samples.
+        files_per_batch: most files of each writer in a batch; None: all there are.
     """
-    of_all = [spark.readStream.schema(SAMPLES).parquet(f"{root}/samples/{writer}") for writer in writers]
+    # A file that is older than the newest one by more than this would not be read, without a word.
+    options = {"maxFileAge": "3650d"}
+    if files_per_batch is not None:
+        options["maxFilesPerTrigger"] = str(files_per_batch)
+    reader = spark.readStream.schema(SAMPLES).options(**options)
+    of_all = [reader.parquet(f"{root}/samples/{writer}") for writer in writers]
     return reduce(lambda one, other: one.unionByName(other), of_all)
 
 

@@ -230,12 +230,13 @@ def _waiting_when_first_seen(
     """Records that were there to read before the first step of each partition; of shape (partitions,)."""
     every = np.arange(arrived.shape[1])
     then = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
-    return np.maximum(np.nan_to_num(then), 0.0)
+    waiting: Floats = np.maximum(np.nan_to_num(then), 0.0)
+    return waiting
 
 
 def _filled(table: Floats) -> Floats:
     """Fill what is NaN, column by column: linearly in between, the nearest at the ends, 0 in an empty one."""
-    filled = table.copy()
+    filled: Floats = table.copy()
     steps = np.arange(len(table))
     for column in np.flatnonzero(np.isnan(table).any(axis=0)):
         known = ~np.isnan(table[:, column])
@@ -259,4 +260,5 @@ def _forecasts(
 
 
 def _whole(values: Floats) -> npt.NDArray[np.int64]:
-    return np.rint(values).astype(np.int64)
+    whole: npt.NDArray[np.int64] = np.rint(values).astype(np.int64)
+    return whole

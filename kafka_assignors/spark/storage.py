@@ -54,6 +54,24 @@ class Storage:
         self._files.delete(self._under(name), False)
         self._files.rename(partial, self._under(name))
 
+    def files(self, pattern: str) -> list[str]:
+        """Files whose names under the root fit a pattern (``load/date=*/x-*``), sorted, relative to it."""
+        root = self._files.makeQualified(self._path).toUri().getPath().rstrip("/") + "/"
+        found = self._files.globStatus(self._under(pattern)) or []
+        names = [str(status.getPath().toUri().getPath()) for status in found if status.isFile()]
+        return sorted(name.removeprefix(root) for name in names)
+
+    def move(self, name: str, to: str) -> None:
+        """Give a file another name, in a folder that is made if need be; what has that name is replaced."""
+        target = self._under(to)
+        self._files.mkdirs(target.getParent())
+        self._files.delete(target, False)
+        self._files.rename(self._under(name), target)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it; no effect if it is not there."""
+        self._files.delete(self._under(name), True)
+
     def _listed(self, name: str) -> list[Any]:
         return list(self._files.listStatus(self._under(name))) if self.has(name) else []
 

@@ -235,6 +235,27 @@ def test_too_few_forecasts_are_none_and_it_is_said_when_that_changes(
     assert len(ours(caplog, logging.WARNING)) == 2
 
 
+def test_what_passes_by_itself_is_no_warning_and_what_comes_after_it_is_one(
+    made: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A feed that is still being read, then turns out to be old."""
+    reader = Feed([record(p, forecast(1, age_s=100)) for p in range(4)]).reader()
+    monkeypatch.setattr(reader, "begin", lambda: None)
+    monkeypatch.setattr(LoadFeed, "reader", lambda *_given: reader)
+    world = made("feed")
+    world.rebalance()
+    world.rebalance()
+    assert (len(ours(caplog)), ours(caplog, logging.WARNING)) == (1, [])
+    for _ in range(2):
+        reader.step()
+        world.rebalance()
+        world.rebalance()
+    assert ours(caplog)[1:] == [
+        "cooperative-lag-aware: too few forecasts (0), lag alone decides: "
+        "load feed feed: its newest forecast is 100 s old"
+    ]
+
+
 @pytest.mark.parametrize(
     ("what", "why"),
     [

@@ -1,0 +1,290 @@
+"""``kafka-assignors backtest``: what each strategy would have done with what was recorded."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from kafka_assignors.backtest import Step
+from kafka_assignors.broker import OnProgress, Progress
+from kafka_assignors.cli.backtest_options import (
+    BY_DEFAULT,
+    Parameters,
+    read_churn,
+    read_moment,
+    read_parameters,
+    read_positive,
+    read_strategies,
+    read_whole,
+)
+from kafka_assignors.cli.backtest_progress import BarView, LineView
+from kafka_assignors.cli.backtest_view import backtest_lines
+from kafka_assignors.cli.given import terminated_like_interrupted
+from kafka_assignors.cli.plan_notes import say
+from kafka_assignors.cli.tables import show
+from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError, OptionError
+from kafka_assignors.report.page import require_plotly
+from kafka_assignors.spark.backtest.files import prepare, save
+from kafka_assignors.spark.backtest.grid import Grid, Trial, candidates
+from kafka_assignors.spark.backtest.job import TrialResult, run_trials
+from kafka_assignors.spark.backtest.results import Results, RunResult
+from kafka_assignors.spark.backtest.summary import summed_up
+from kafka_assignors.spark.history import read_history
+from kafka_assignors.spark.recorded import Recorded
+from kafka_assignors.spark.session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["command"]
+
+_OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "--churn", "step_s": "--step"}
+
+
+@click.command("backtest")
+@click.argument("history")
+@click.option(
+    "--strategies",
+    metavar="A,B,...",
+    callback=read_strategies,
+    help=f"What to compare.  [default: {', '.join(BY_DEFAULT)}]",
+)
+@click.option(
+    "--param",
+    "parameters",
+    metavar="NAME=V1,V2,...",
+    multiple=True,
+    callback=read_parameters,
+    help="Values to try: of a strategy's option, of load (lag, forecast), rebalance_on_skew (true, false) or "
+    "replan_s, or of what a rebalance costs (heartbeat_s, warm_up_s, session_timeout_s, ...).",
+)
+@click.option(
+    "--members",
+    metavar="N,M,...",
+    callback=read_whole,
+    help="Members at the start.  [default: as many as the mean load needs, and some to spare]",
+)
+@click.option(
+    "--recorded-members",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many members the group had when it was recorded: then the history tells what one can read.",
+)
+@click.option(
+    "--service-rate",
+    "service_rates",
+    metavar="R,S,...",
+    callback=read_positive,
+    help="Records/s that one member reads.  [default: as the history shows]",
+)
+@click.option(
+    "--churn",
+    metavar="SCRIPT",
+    multiple=True,
+    callback=read_churn,
+    help='What happens to the group, such as join@600,leave@1200,kill@1800 (seconds after the start), or "" '
+    "for nothing; give it several times to try several.  [default: one of each, evenly spread]",
+)
+@click.option("--group", "groups", metavar="GROUP", multiple=True, help="Whose history.  [default: all]")
+@click.option(
+    "--since", metavar="TIME", callback=read_moment, help="Leave out what was before; UTC if it has no zone."
+)
+@click.option("--until", metavar="TIME", callback=read_moment, help="Leave out what was from then on.")
+@click.option(
+    "--scale-arrivals",
+    "scales",
+    metavar="X,Y,...",
+    callback=read_positive,
+    help="Times the records that arrived.  [default: 1]",
+)
+@click.option(
+    "--step",
+    "step_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Of what is made of samples, where no load model ran.",
+)
+@click.option("--cores", type=click.IntRange(1, 1024), help="[default: all]")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the results and report.html go; new or empty.  [default: ./out/backtest-TIME]",
+)
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    *,
+    history: str,
+    strategies: tuple[str, ...],
+    parameters: Parameters,
+    members: tuple[int, ...],
+    recorded_members: int | None,
+    service_rates: tuple[float, ...],
+    churn: tuple[tuple[Step, ...], ...],
+    groups: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    scales: tuple[float, ...],
+    step_s: float,
+    cores: int | None,
+    out: Path | None,
+    output: str,
+) -> None:
+    """Try strategies on what was recorded, and say which one to use.
+
+    HISTORY is the folder of a pipeline. Every combination of what is given is simulated, through the planners
+    that the consumers run, as one task on Spark.
+    """
+    if since and until and since >= until:
+        raise click.UsageError("--until has to be after --since")
+    if recorded_members and service_rates:
+        raise click.UsageError("--service-rate leaves nothing for --recorded-members")
+    _require_extra()
+    asked = _Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
+    folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
+    prepare(folder)
+    started = datetime.now(timezone.utc)
+    cores = cores or os.cpu_count() or 1
+    with (
+        terminated_like_interrupted(),
+        _view() as view,
+        local_session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
+    ):
+        spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
+        view.step("reading the history")
+        with _naming_options():
+            recorded = read_history(
+                spark,
+                history,
+                groups=groups,
+                since=since,
+                until=until,
+                recorded_members=recorded_members,
+                step_s=step_s,
+            )
+            trials = asked.trials(recorded)
+        found, seconds = _run(spark, recorded, trials, view)
+        view.step("writing the results")
+        run = RunResult(
+            history=history,
+            cores=cores,
+            scenarios=len(trials),
+            failed=sum(one.outcome is None for one in found),
+            seconds=round(seconds, 3),
+        )
+        results = summed_up(recorded, trials, found, run=run, started=started)
+        save(folder, results, found)
+    say(asked.assumed(recorded, trials, recorded_members))
+    _show(results, folder, output)
+    if run["failed"]:
+        raise KafkaAssignorsError(f"scenarios failed, {results['failures'][0]}")
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """What makes no sense is a usage error that names the option."""
+    try:
+        yield
+    except OptionError as error:
+        option = _OPTIONS.get(error.option, f"--param {error.option}")
+        raise click.UsageError(f"{option}: {error.reason}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What to try, as it was given; empty: not given."""
+
+    strategies: tuple[str, ...]
+    parameters: Parameters
+    members: tuple[int, ...]
+    churn: tuple[tuple[Step, ...], ...]
+    scales: tuple[float, ...]
+    service_rates: tuple[float | None, ...]
+
+    def trials(self, recorded: Sequence[Recorded]) -> list[Trial]:
+        """All combinations."""
+        histories = [one.history for one in recorded]
+        forecasts = all(history.expected is not None for history in histories)
+        return Grid(
+            candidates=candidates(self.strategies, self.parameters.choices, forecasts=forecasts),
+            members=self.members,
+            churn=self.churn,
+            scales=self.scales,
+            service_rates=self.service_rates,
+            surroundings=self.parameters.surroundings,
+        ).trials(histories)
+
+    def assumed(
+        self, recorded: Sequence[Recorded], trials: Sequence[Trial], recorded_members: int | None
+    ) -> Iterator[str]:
+        """What nobody said and was taken from the history, or made up."""
+        for one in recorded:
+            group, rate = one.history.group, one.history.service_rate
+            first = next(trial.scenario for trial in trials if trial.group == group)
+            if self.service_rates == (None,):
+                how = (
+                    f"as {recorded_members} members did together"
+                    if recorded_members
+                    else "as its fastest partition shows; more, if members were busy with others, too"
+                )
+                yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
+            if not self.members:
+                yield f"group {group!r}: {first.members} members, by the mean load (--members)"
+            if not self.churn:
+                yield f"group {group!r}: {','.join(map(str, first.churn))} (--churn)"
+
+
+def _run(
+    spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: BarView | LineView
+) -> tuple[list[TrialResult], float]:
+    """Run the trials; what came of each, in their order, and the seconds that all of them took."""
+    found: dict[int, TrialResult] = {}
+    began = time.monotonic()
+    view.update(0, len(trials), 0.0)
+    for result in run_trials(spark, {one.history.group: one.history for one in recorded}, trials):
+        found[result.number] = result
+        view.update(len(found), len(trials), time.monotonic() - began)
+    return [found[trial.number] for trial in trials], time.monotonic() - began
+
+
+def _show(results: Results, folder: Path, output: str) -> None:
+    report = folder / "report.html"
+    if output == "json":
+        click.echo(json.dumps({**results, "report": str(report)}))
+        return
+    show(backtest_lines(results))
+    click.echo(f"report: {report}")
+
+
+def _require_extra() -> None:
+    """Say what is missing before a session is started."""
+    require_plotly("spark")
+    for module in ("pyspark", "pandas", "pyarrow"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError("spark", module)
+
+
+def _view() -> BarView | LineView:
+    """Draw on stderr, so that stdout has the result alone; lines where stderr is no terminal."""
+    console = Console(stderr=True)
+    return BarView(console) if console.is_terminal else LineView(sys.stderr)
+
+
+def _told(view: BarView | LineView) -> OnProgress:
+    def tell(progress: Progress) -> None:
+        view.step(progress.step)
+
+    return tell

@@ -1,0 +1,93 @@
+"""How far a back-test is: a bar on a terminal, else a line every few seconds; on standard error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+__all__ = ["BarView", "LineView", "progress_line"]
+
+LINE_EVERY_S = 5.0
+
+
+class BarView:
+    """Draws on a terminal.
+
+    Args:
+        console: of the terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=None, rate="")
+        self._began = 0.0
+
+    def __enter__(self) -> BarView:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def step(self, text: str) -> None:
+        """Show what is done before there is anything to count."""
+        self._progress.update(self._task, description=text)
+
+    def update(self, done: int, total: int, seconds: float) -> None:
+        """Show how many scenarios are done, of how many, after how long."""
+        rate = f"{done / seconds:,.1f}/s" if done and seconds > 0 else ""
+        self._progress.update(self._task, description="scenarios", completed=done, total=total, rate=rate)
+
+
+class LineView:
+    """Prints lines.
+
+    Args:
+        stream: where to.
+        clock: seconds.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._clock = stream, clock
+        self._said, self._last = "", clock()
+
+    def __enter__(self) -> LineView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to undo."""
+
+    def step(self, text: str) -> None:
+        """Print what is done, once."""
+        if text != self._said:
+            self._said, self._last = text, self._clock()
+            print(text, file=self._stream, flush=True)
+
+    def update(self, done: int, total: int, seconds: float) -> None:
+        """Print a line when the last one is some seconds old, and at the end."""
+        if done == total or self._clock() - self._last >= LINE_EVERY_S:
+            self.step(progress_line(done, total, seconds))
+
+
+def progress_line(done: int, total: int, seconds: float) -> str:
+    """``scenario 120 of 1,000, 4.0/s, 220 s left``."""
+    line = f"scenario {done:,} of {total:,}"
+    if not done or seconds <= 0:
+        return line
+    line += f", {done / seconds:,.1f}/s"
+    return line if done == total else f"{line}, {(total - done) * seconds / done:,.0f} s left"

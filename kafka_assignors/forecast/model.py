@@ -1,0 +1,232 @@
+"""How many records will arrive: level, trend and season, at several speeds at once.  Pure.
+
+Rules:
+- Exponential smoothing (Holt and Winters), additive.  Speeds are times, not weights: the length of a step
+  changes little.
+- Which speed is right depends on the traffic and on the horizon.  So several *forecasters* run side by
+  side; each is scored by what it said a horizon ago, and the better it was, the more its word counts.  The
+  naive forecast (what arrived in the last horizon arrives again) is one of them.
+- The error is what the mixture itself missed by, over that horizon.
+- Of a fixed size, whatever a partition went through; a step is O(quarters of an hour in the horizon).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from kafka_assignors.forecast.season import Season
+from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
+
+__all__ = ["FORECASTERS", "Forecaster", "Model", "Outlook", "Pending"]
+
+
+class Forecaster(NamedTuple):
+    """One speed.
+
+    A level follows what arrives within ``horizons * horizon + seconds``.
+    """
+
+    horizons: float
+    seconds: float
+    seasonal: bool
+    trend: float  # how much of a change of the level is taken for a trend, 0 to 1
+
+
+FORECASTERS = (
+    Forecaster(0.25, 0.0, seasonal=False, trend=0.1),
+    Forecaster(0.25, 0.0, seasonal=True, trend=0.1),
+    Forecaster(1.0, 0.0, seasonal=True, trend=0.0),
+    Forecaster(0.0, 4 * 86400.0, seasonal=True, trend=0.0),
+)
+"""Quick ones for what changes all the time, slow ones for what is steady but for its season."""
+
+_FIRST = 1  # speaks for all until there is a score
+_QUICK = 1  # whose expectation decides what an outlier is
+
+BACKCASTS = 8
+"""How many forecasts wait at a time to be scored."""
+_SCORES = 64.0
+"""Back-casts that count, about: eight horizons."""
+_FAVOUR = 8.0
+"""Power of the scores: with half the error of another a forecaster counts 256 times as much."""
+_LEAST_SCORES = 3
+"""Before so many nothing is said of the error."""
+_OUTLIER = 4.0
+"""So many times the usual deviation is one; the quick forecasters see it cut to that."""
+_BELIEVED = 3
+"""So many in a row, all to one side, are none."""
+_LEARNT = 12
+"""Before so many steps nothing is an outlier."""
+_DEVIATIONS = 50.0
+"""Steps that count for the usual deviation, about."""
+_NORMAL = 1.25
+"""Standard deviation over mean deviation, of a normal distribution."""
+
+
+class Outlook(NamedTuple):
+    """What is expected after a step.
+
+    ``level``, ``trend`` and ``season`` are of the forecasters' mixture.
+    """
+
+    level: float  # records/s, without the season
+    trend: float  # records/s per step
+    season: float  # records/s that the time at hand adds
+    arrivals: float  # records within the horizon
+    error: float | None  # standard error of arrivals; None: too early to tell
+
+
+class Pending(NamedTuple):
+    """A forecast that waits for what comes."""
+
+    due: int
+    total: int  # arrivals counted when it was made
+    said: tuple[float, ...]  # by each forecaster, by the naive one, by all of them together
+
+
+class Model:
+    """Learns step by step, and forecasts from the step learnt last."""
+
+    __slots__ = (
+        "deviation", "gains", "keep", "last", "levels", "misses", "pending", "run", "scored", "season",
+        "seen", "settings", "square", "stride", "total", "trends",
+    )  # fmt: skip
+
+    def __init__(self, settings: LoadSettings) -> None:
+        self.settings = settings
+        self.season = Season()
+        self.levels = [0.0] * len(FORECASTERS)
+        self.trends = [0.0] * len(FORECASTERS)
+        self.seen = 0  # steps
+        self.deviation = 0.0  # usual, of one step from what was expected, records/s
+        self.run = 0  # outliers in a row; below 0: too small ones
+        self.total = 0  # arrivals since the last step that is not known
+        self.last: float | None = None  # arrivals within a whole horizon, the last that was seen
+        self.pending: list[Pending] = []
+        self.scored = 0
+        self.misses = [0.0] * (len(FORECASTERS) + 1)  # mean of what each missed by, records
+        self.square = 0.0  # mean square of what all together missed by
+        self.gains = [
+            1 - math.exp(-settings.step_s / (one.horizons * settings.horizon_s + one.seconds))
+            for one in FORECASTERS
+        ]
+        self.keep = math.exp(-settings.step_s / settings.horizon_s)  # of a trend, from step to step
+        self.stride = max(1, settings.horizon // settings.step // BACKCASTS)
+
+    def learn(self, at: int, arrived: int) -> None:
+        """Take one step, the next one.
+
+        Args:
+            at: its end, microseconds.
+            arrived: records that arrived in it.
+        """
+        step = self.settings.step
+        rate = arrived / self.settings.step_s
+        adds = self.season.adds((at - 1) // QUARTER)
+        self.seen += 1
+        self.total += arrived
+        tamed = self._tamed(rate, self.levels[_QUICK] + self.keep * self.trends[_QUICK] + adds)
+        for place, (one, gain) in enumerate(zip(FORECASTERS, self.gains, strict=True)):
+            self._follow(place, one, max(gain, 1 / self.seen), tamed if one.trend else rate, adds)
+        self.season.learn(at, rate, step)
+        while self.pending and self.pending[0].due <= at:
+            self._score(self.pending.pop(0))
+        if at // step % self.stride == 0:
+            said = self._each(at)
+            mixed = _mean(self._weights(), said)
+            self.pending.append(Pending(at + self.settings.horizon, self.total, (*said, mixed)))
+
+    def skip(self) -> None:
+        """Take a step that is not known: what was said before it can no longer be scored."""
+        self.pending.clear()
+        self.total = 0
+        self.run = 0
+        self.trends = [trend * self.keep for trend in self.trends]
+
+    def outlook(self, at: int) -> Outlook | None:
+        """Forecast from the end of a step on; None: nothing was learnt yet."""
+        if not self.seen:
+            return None
+        weights, season = self._weights(), self.season.adds(at // QUARTER)
+        here = [
+            level if one.seasonal else level - season
+            for one, level in zip(FORECASTERS, self.levels, strict=True)
+        ]
+        here.append(here[0] if self.last is None else self.last / self.settings.horizon_s - season)
+        return Outlook(
+            level=_mean(weights, here),
+            trend=_mean(weights, [*self.trends, 0.0]),
+            season=season,
+            arrivals=_mean(weights, self._each(at)),
+            error=math.sqrt(self.square) if self.scored >= _LEAST_SCORES else None,
+        )
+
+    def _tamed(self, rate: float, expected: float) -> float:
+        """The rate with its surprise cut to what is usual, unless it goes on."""
+        surprise = rate - expected
+        if self.seen > _LEARNT:
+            seconds = self.settings.step_s
+            least = math.sqrt(max(expected, 0.0) * seconds + 1) / seconds  # chance alone does as much
+            most = _OUTLIER * max(self.deviation, least)
+            if abs(surprise) <= most:
+                self.run = 0
+            else:
+                side = 1 if surprise > 0 else -1
+                self.run = self.run + side if self.run * side > 0 else side
+                if abs(self.run) < _BELIEVED:
+                    surprise = side * most
+        self.deviation += (_NORMAL * abs(surprise) - self.deviation) * max(1 / _DEVIATIONS, 1 / self.seen)
+        return expected + surprise
+
+    def _follow(self, place: int, one: Forecaster, gain: float, rate: float, adds: float) -> None:
+        value = rate - adds if one.seasonal else rate
+        was, drift = self.levels[place], self.keep * self.trends[place]
+        if self.seen == 1:
+            self.levels[place] = value
+            return
+        self.levels[place] = was + drift + gain * (value - was - drift)
+        self.trends[place] = drift + one.trend * gain * (value - was - drift)
+
+    def _score(self, forecast: Pending) -> None:
+        came = self.total - forecast.total
+        self.last = float(came)
+        self.scored += 1
+        gain = max(1 / _SCORES, 1 / self.scored)
+        *each, mixed = forecast.said
+        for place, said in enumerate(each):
+            self.misses[place] += (abs(came - said) - self.misses[place]) * gain
+        self.square += ((came - mixed) ** 2 - self.square) * gain
+
+    def _weights(self) -> list[float]:
+        """How much the word of each counts; the sum is 1."""
+        if not self.scored:
+            return [float(place == _FIRST) for place in range(len(self.misses))]
+        best = min(self.misses)
+        favours = [(best / miss) ** _FAVOUR if best > 0 else float(miss <= 0) for miss in self.misses]
+        total = sum(favours)
+        return [favour / total for favour in favours]
+
+    def _each(self, at: int) -> list[float]:
+        """What each forecaster expects to arrive within the horizon, records; the naive one comes last."""
+        said = [0.0] * len(FORECASTERS)
+        step, keep, stop = self.settings.step, self.keep, at + self.settings.horizon
+        start = at
+        while start < stop:
+            quarter = start // QUARTER
+            end = min(stop, (quarter + 1) * QUARTER)
+            season, seconds = self.season.adds(quarter), (end - start) / SECOND
+            # A trend of b a step comes to b * (keep + keep^2 + ...), here up to the middle of the stretch.
+            grown = keep * (1 - keep ** (((start + end) / 2 - at) / step)) / (1 - keep)
+            for place, one in enumerate(FORECASTERS):
+                rate = self.levels[place] + grown * self.trends[place]
+                if one.seasonal:
+                    rate += season
+                if rate > 0:
+                    said[place] += rate * seconds
+            start = end
+        return [*said, said[_FIRST] if self.last is None else self.last]
+
+
+def _mean(weights: list[float], values: list[float]) -> float:
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))

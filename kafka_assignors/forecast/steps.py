@@ -1,0 +1,127 @@
+"""From samples to steps: what arrived, what was served, what was left.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from kafka_assignors.forecast.age import Growth
+from kafka_assignors.forecast.counters import Commits, EndMark, Ends, GroupMark
+from kafka_assignors.forecast.samples import UNKNOWN, Sample
+from kafka_assignors.forecast.settings import LoadSettings
+
+__all__ = ["MOST_EMPTY", "Quality", "Step", "Steps"]
+
+Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
+"""How well a step is known.
+
+- ``ok``: from samples no further apart than a step.
+- ``interpolated``: from samples further apart.
+- ``gap``: they are too far apart; arrivals and served are not known.
+- ``reset``: the log began anew (arrivals are not known), or the group was set back (served is not known).
+- ``unknown``: nobody has seen where the log ends; commits alone.
+"""
+
+MOST_EMPTY = 1440
+"""Steps that are written of one gap; of a longer one the last so many."""
+
+
+class Step(NamedTuple):
+    """One step of one partition; None: not known."""
+
+    at: int  # its end, microseconds since 1970
+    arrived: int | None
+    served: int | None
+    lag: int | None  # records left at its end
+    time_lag: int | None  # age of the oldest of them, microseconds; 0 without lag
+    quality: Quality
+    seen: bool  # where the log ended at its end
+
+
+class Steps:
+    """Takes samples in the order of their times, gives steps in the order of theirs.
+
+    A step is given when a sample at its end, or beyond, was taken; at most ``max_gap / step`` steps a sample,
+    and `MOST_EMPTY` after a gap.
+    """
+
+    __slots__ = ("commits", "ends", "growth", "last_end", "last_group", "settings")
+
+    def __init__(self, settings: LoadSettings) -> None:
+        self.settings = settings
+        self.ends = Ends()
+        self.commits = Commits()
+        self.growth = Growth()
+        self.last_end = EndMark(UNKNOWN, UNKNOWN, 0, far=False, through=False)
+        self.last_group: GroupMark | None = None
+
+    def take(self, sample: Sample) -> Iterator[Step]:
+        """Go on to the next sample."""
+        ends = self.ends
+        if ends.restarted(sample):
+            self.commits.restart()
+        marks = ends.take(sample, self.settings)
+        self.commits.take(sample, ends, self.settings)
+        if sample.end == UNKNOWN and (
+            ends.time == UNKNOWN or sample.time - ends.time > self.settings.max_gap
+        ):
+            marks = [
+                EndMark(mark.at, UNKNOWN, ends.epoch, far=False, through=False) for mark in self.commits.marks
+            ]
+        for mark in marks:
+            if mark.at > self.last_end.at:
+                yield from self._until(mark)
+
+    def _until(self, mark: EndMark) -> Iterator[Step]:
+        before, group_before = self.last_end, self.last_group
+        group = self.commits.at(mark.at, self.settings.max_gap)
+        self.last_end, self.last_group = mark, group
+        if mark.epoch != before.epoch:
+            self.growth.clear()
+        if mark.end != UNKNOWN:
+            self.growth.add(mark.at, mark.end)
+        lag, time_lag = self._left(mark, group)
+        if before.at == UNKNOWN:
+            return
+        step = self.settings.step
+        whole = mark.at - before.at == step
+        quality = _quality(before, mark, group_before, group, whole=whole)
+        if not whole:
+            first = max(before.at + step, mark.at - (MOST_EMPTY - 1) * step)
+            for at in range(first, mark.at, step):
+                yield Step(at, None, None, None, None, quality, seen=False)
+        known = whole and UNKNOWN not in (before.end, mark.end) and mark.epoch == before.epoch
+        comparable = whole and group is not None and group_before is not None
+        yield Step(
+            mark.at,
+            mark.end - before.end if known else None,
+            group.served - group_before.served
+            if comparable and group and group_before and group.epoch == group_before.epoch
+            else None,
+            lag,
+            time_lag,
+            quality,
+            seen=mark.end != UNKNOWN,
+        )
+
+    def _left(self, mark: EndMark, group: GroupMark | None) -> tuple[int | None, int | None]:
+        if group is None or UNKNOWN in (mark.end, group.position):
+            return None, None
+        lag = max(0, mark.end - group.position)
+        if lag == 0:
+            return 0, 0
+        arrival = self.growth.arrival(group.position)
+        return lag, None if arrival is None else mark.at - arrival
+
+
+def _quality(
+    before: EndMark, mark: EndMark, group_before: GroupMark | None, group: GroupMark | None, *, whole: bool
+) -> Quality:
+    set_back = group is not None and group_before is not None and group.resets != group_before.resets
+    if UNKNOWN in (before.end, mark.end):
+        return "reset" if set_back else "unknown" if whole else "gap"
+    if mark.epoch != before.epoch or (set_back and whole):
+        return "reset"
+    if not whole:
+        return "gap"
+    return "interpolated" if mark.far or before.through else "ok"

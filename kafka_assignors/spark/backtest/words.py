@@ -1,0 +1,50 @@
+"""Pure: a back-test in plain words, for terminal and page."""
+
+from __future__ import annotations
+
+from kafka_assignors.spark.backtest.results import GroupResult, Results
+
+__all__ = ["about_group", "reasons", "verdict"]
+
+NO_DIFFERENCE = "no real difference to "
+MOST_NAMES = 3
+
+
+def verdict(results: Results) -> str:
+    """What to use, in one line."""
+    best = [one["candidate"] for one in results["candidates"] if one["place"] == 1]
+    if not best:
+        return "No candidate can be recommended"
+    if len(best) == 1:
+        return f"Use {best[0]}"
+    names = ", ".join(best[:MOST_NAMES])
+    more = f" or {len(best) - MOST_NAMES} more" if len(best) > MOST_NAMES else ""
+    return f"Use any of {names}{more}"
+
+
+def reasons(results: Results) -> list[str]:
+    """Why, a sentence each; of several that are as good those of the first."""
+    best = [one for one in results["candidates"] if one["place"] == 1]
+    if not best:
+        return ["Every candidate failed in some scenario."]
+    found = [reason for reason in best[0]["reasons"] if not reason.startswith(NO_DIFFERENCE)]
+    if len(best) > 1:
+        found.append(f"between the {len(best)} in first place there is no real difference")
+    return [f"{reason[0].upper()}{reason[1:]}." for reason in found]
+
+
+def about_group(one: GroupResult) -> list[str]:
+    """What a history is, and what of it is not known."""
+    found = [
+        f"group {one['group']!r}: {one['partitions']:,} partitions, {one['records']:,} records in "
+        f"{one['steps']:,} steps of {one['step_s']:g} s from {one['starts']}"
+    ]
+    if one["unknown"]:
+        found.append(f"{one['unknown']:.1%} of its arrivals are not known; they are interpolated in time")
+    if one["never_known"]:
+        found.append(
+            f"of {one['never_known']:,} of its partitions nothing is known; they are taken for empty"
+        )
+    if one["appeared"]:
+        found.append(f"{one['appeared']:,} of its partitions were first seen later than the others")
+    return found
