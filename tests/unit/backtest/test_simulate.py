@@ -57,6 +57,9 @@ def test_it_says_so_when_it_was_not_drained_in_time() -> None:
     done = simulate(history(*[[15]] * 20), Scenario("h", BY_RANGE, 1, drain_limit_s=4))
     assert (done.drain_s, done.simulated_s) == (None, near(24))
     assert (done.left, done.served) == (near(60), near(240))
+    assert done.recovery_s == 0  # there was nothing to recover from
+    behind = simulate(history(*[[15]] * 20, start=[5]), Scenario("h", BY_RANGE, 1, drain_limit_s=4))
+    assert behind.recovery_s is None
 
 
 def test_percentiles_of_time_lag_are_over_partitions_and_ends_of_steps() -> None:
