@@ -76,7 +76,7 @@ def stopping(for_s: float | None) -> Iterator[threading.Event]:
     """An event that is set by Ctrl-C, by SIGTERM, or after a time; a second Ctrl-C interrupts at once."""
     stop = threading.Event()
 
-    def end(number: int, frame: object) -> None:
+    def end(*_: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
@@ -183,8 +183,7 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
     return {
         "version": 1,
         "folder": root,
-        "samples": samples
-        and {"looks": samples.looks, "rows": samples.rows, "misses": dict(samples.misses)},
+        "samples": samples and {"looks": samples.looks, "rows": samples.rows, "misses": dict(samples.misses)},
         "offsets_topic": offsets
         and {
             "records": offsets.records,

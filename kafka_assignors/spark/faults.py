@@ -43,8 +43,8 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (
         r"There are \[\d+\] sources in the checkpoint|STREAMING_STATEFUL_OPERATOR|STATE_STORE_\w*SCHEMA"
         r"|Set\(.*\) are gone|StreamingQueryCheckpointMetadata|INCOMPATIBLE_\w*CHECKPOINT"
-        r"|Cannot find earliest state|UNRECOGNIZED_\w*OFFSET|detected malformed log file|log file was malformed",
-        "the checkpoint is another query's, or broken: it belongs to the data beside it, see docs/pipeline.md",
+        r"|Cannot find earliest state|UNRECOGNIZED_\w*OFFSET|malformed log file|log file was malformed",
+        "the checkpoint is another query's, or broken; it belongs to the data beside it: docs/pipeline.md",
     ),
     (
         r"((?:file|hdfs|s3a?|abfss?|gs)?:?/[^\s'\"]*\.parquet)[^\n]*(?:is not a Parquet file|footer)"

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.errors import PipelineError
 from kafka_assignors.spark.connector import connector_options
 from kafka_assignors.spark.faults import explained
 from kafka_assignors.spark.landing import land_stream
 from kafka_assignors.spark.offsets_topic import KINDS, PROBLEMS, commits, decode
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 __all__ = ["TOPIC", "WRITER", "OffsetsRecording", "OffsetsReport", "record_offsets", "record_offsets_once"]
@@ -53,6 +52,7 @@ class OffsetsReport:
     until: datetime | None = None
 
     def __add__(self, other: OffsetsReport) -> OffsetsReport:
+        """This one, and what was read after it."""
         times = [t for t in (self.since, self.until, other.since, other.until) if t is not None]
         return OffsetsReport(
             self.records + other.records,
