@@ -117,10 +117,12 @@ def samples_of(looks: DataFrame) -> DataFrame:
     """Of the source's rows the samples, with their date; in one file a look."""
     from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
+    from kafka_assignors.spark.time import utc_date
+
     return (
         looks.where(F.col("problem").isNull())
         .drop("problem")
-        .withColumn("date", F.to_date("time"))
+        .withColumn("date", utc_date("time"))
         .repartition(1)
     )
 

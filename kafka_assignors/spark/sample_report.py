@@ -38,6 +38,15 @@ class SamplesReport:
     groups: int = 0
     misses: Mapping[str, int] = field(default_factory=dict)
 
+    def __add__(self, other: SamplesReport) -> SamplesReport:
+        """This one, and what was recorded after it."""
+        return SamplesReport(
+            self.looks + other.looks,
+            self.rows + other.rows,
+            other.groups if other.looks else self.groups,
+            dict(Counter(self.misses) + Counter(other.misses)),
+        )
+
 
 def observed() -> list[Any]:
     """What ``Tally.add`` takes, as aggregates over rows of the source."""
