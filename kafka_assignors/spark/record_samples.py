@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch_looks import reach
+from kafka_assignors.spark.faults import explained
 from kafka_assignors.spark.landing import land_stream
 from kafka_assignors.spark.sample_report import SamplesReport, Tally, observed, watch_of_looks
 from kafka_assignors.spark.sampling import Wanted
@@ -54,8 +55,11 @@ def record_samples(
 
     Raises:
         OptionError: groups, a pattern, a time or a setting that cannot be.
-        PipelineError: the cluster does not answer now, or does not let us in.
+        PipelineError: the cluster does not answer now, or does not let us in; or the folder holds something
+            else.
     """
+    from pyspark.errors import PySparkException
+
     wanted = _wanted(
         spark,
         groups,
@@ -70,8 +74,10 @@ def record_samples(
     try:
         looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
         query = land_stream(samples_of(looks), root, writer, every_s=every_s)
-    except BaseException:
+    except BaseException as error:
         spark.streams.removeListener(watch)
+        if isinstance(error, PySparkException):
+            raise explained(error) from error
         raise
     return Recording(spark, query, watch)
 
@@ -91,6 +97,8 @@ def record_samples_once(
 
     Args and errors are those of `record_samples`; and it is an error when nothing at all can be seen.
     """
+    from pyspark.errors import PySparkException
+
     wanted = _wanted(
         spark,
         groups,
@@ -101,8 +109,11 @@ def record_samples_once(
     )
     _reach(settings, wanted)
     looks = _source(spark.readStream, spark, settings, wanted).observe("samples", *observed())
-    query = land_stream(samples_of(looks), root, writer, available_now=True)
-    query.awaitTermination()
+    try:
+        query = land_stream(samples_of(looks), root, writer, available_now=True)
+        query.awaitTermination()
+    except PySparkException as error:
+        raise explained(error) from error
     tally = Tally()
     for progress in query.recentProgress:
         if (seen := progress.observedMetrics.get("samples")) is not None:
