@@ -152,8 +152,12 @@ def command(
         raise click.UsageError("--until has to be after --since")
     if recorded_members and service_rates:
         raise click.UsageError("--service-rate leaves nothing for --recorded-members")
-    _require_extra()
+    if "://" not in history and not Path(history).is_dir():
+        raise click.UsageError(f"HISTORY: no folder {history!r}")
     asked = _Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
+    with _naming_options():  # as far as that can be told before the history is read
+        candidates(strategies, parameters.choices, forecasts=True)
+    _require_extra()
     folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder)
     started = datetime.now(timezone.utc)

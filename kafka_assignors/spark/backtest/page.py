@@ -106,7 +106,7 @@ def _recommendation(results: Results, colours: Mapping[str, str]) -> str:
 def _plot(number: int, plot: PlotResult, colours: Mapping[str, str], drawn: dict[str, Figure]) -> str:
     drawn[f"lag-{number}"] = figures.lag_over_time(plot, colours)
     drawn[f"time-lag-{number}"] = figures.time_lag_over_time(plot, colours)
-    grey = "; grey: as it was recorded" if plot["recorded"] else ""
+    grey = "; grey (a click on its name): as it was recorded" if plot["recorded"] else ""
     return f"""<section><h2>{escape(plot["load"])}</h2><p>{plot["members"]} members that read
 {plot["service_rate"]:,.1f} records/s each, churn {escape(plot["churn"]) or "none"}: of the situations tried
 the one with the most lag{grey}.</p>{card(f"lag-{number}", "Lag")}
