@@ -1,19 +1,22 @@
 """Back-testing: what a strategy would have done with a recorded load.  Pure: values in, figures out.
 
-================  =================================================  ======================================
-file              purpose                                            key names
-================  =================================================  ======================================
-``history.py``    what arrived where and when                        ``History``
-``churn.py``      who joins, leaves or is killed when                ``Step``, ``parse``
-``scenario.py``   a strategy, members, and what rebalances cost      ``Scenario``, ``Strategy``, ``Pauses``
-``simulate.py``   from event to event                                ``simulate``
-``crew.py``       the group's rounds, through the planners           ``Crew``
-``serving.py``    how a member shares its time among its partitions  ``shared``
-``time_lag.py``   the age of the oldest record not read yet          ``ages``
-``books.py``      what is written down on the way, and the figures   ``Books``
-``outcome.py``    the figures                                        ``Outcome``
-``recommend.py``  which strategy to pick, and why                    ``recommend``
-================  =================================================  ======================================
+================  ==================================================  ======================================
+file              purpose                                             key names
+================  ==================================================  ======================================
+``history.py``    what arrived where and when                         ``History``
+``churn.py``      who joins, leaves or is killed when                 ``Step``, ``parse``
+``scenario.py``   a strategy, members, and what rebalances cost       ``Scenario``, ``Strategy``, ``Pauses``
+``simulate.py``   from event to event                                 ``simulate``
+``crew.py``       the group's rounds, through the planners            ``Crew``
+``told.py``       what the leader is told of lag                      ``Told``
+``work.py``       what has come, what was read, and how that goes on  ``Work``
+``serving.py``    how a member shares its time among its partitions   ``shared``
+``interval.py``   a stretch of time in which lag changes evenly       ``Interval``
+``time_lag.py``   the age of the oldest record not read yet           ``ages``
+``books.py``      what is written down on the way, and the figures    ``Books``
+``outcome.py``    the figures                                         ``Outcome``
+``recommend.py``  which strategy to pick, and why                     ``recommend``
+================  ==================================================  ======================================
 """
 
 from __future__ import annotations

@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kafka_assignors.backtest.history import History, Levels
+from kafka_assignors.backtest.interval import NOTHING, Interval, first_below
 from kafka_assignors.backtest.outcome import Move, Outcome, Series
 from kafka_assignors.backtest.scenario import Scenario
-from kafka_assignors.backtest.serving import when_empty
 from kafka_assignors.backtest.time_lag import ages
 
-__all__ = ["Books", "Interval"]
-
-NOTHING = 1e-6
-"""Records: so little lag is none, but for what floats lose."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A time in which nobody starts or stops reading, and records arrive evenly.
-
-    Attributes:
-        start: seconds.
-        length: seconds.
-        lag: of each member that reads, at the start, records; and at last of all that nobody reads.
-        arriving: to the same, records/s.
-        rate: of each member, records/s; 0 for the last.
-    """
-
-    start: float
-    length: float
-    lag: Levels
-    arriving: Levels
-    rate: Levels
-
-    def totals(self) -> tuple[Levels, Levels]:
-        """Times within at which the total lag changes its slope, both ends among them; and the total then.
-
-        Each member's lag falls or rises evenly until it is 0, and stays there.
-        """
-        empty = when_empty(self.lag, self.arriving, self.rate)
-        inner = np.sort(empty[(empty > 0) & (empty < self.length)])
-        times = np.concatenate([[0.0], inner, [self.length]])
-        slopes = self.arriving - self.rate
-        # Lag of a member that is empty and keeps up stays 0.
-        each = np.maximum(self.lag + slopes * times[:, None], 0.0)
-        return self.start + times, each.sum(axis=1)
+__all__ = ["Books"]
 
 
 class Books:
@@ -101,13 +64,13 @@ class Books:
         if inside > 0:  # an interval is either before the history's end or after it
             self._area += float(((totals[1:] + totals[:-1]) / 2 * np.diff(times)).sum())
         if self._drained is None and end >= self._last_arrival:
-            self._drained = _first_below(times, totals, NOTHING, self._last_arrival)
+            self._drained = first_below(times, totals, NOTHING, self._last_arrival)
         elif self._drained is not None and totals[-1] > NOTHING:
             self._drained = None  # before the last arrival's step had ended
         if settled and self._open:
             still: list[tuple[float, float]] = []
             for since, level in self._open:
-                at = _first_below(times, totals, max(level, NOTHING), since)
+                at = first_below(times, totals, max(level, NOTHING), since)
                 if at is None:
                     still.append((since, level))
                 else:
@@ -181,21 +144,3 @@ class Books:
             if series
             else None,
         )
-
-
-def _first_below(times: Levels, totals: Levels, level: float, since: float) -> float | None:
-    """The first time from ``since`` on at which the total is no more than ``level``; None if it is not."""
-    for start, end, first, last in zip(times, times[1:], totals, totals[1:], strict=False):
-        if end < since or min(first, last) > level:
-            continue
-        if first <= level and start >= since:
-            return float(start)
-        if last <= level:
-            reached = start + (end - start) * (first - level) / (first - last) if first > level else start
-            return float(max(reached, since))
-        if first <= level and since > start:
-            # It rises: whether it still is at that level then.
-            there = first + (last - first) * (since - start) / (end - start)
-            if there <= level:
-                return float(since)
-    return None

@@ -68,7 +68,7 @@ class Outcome:
         time_lag_p50: age of the oldest record not read yet, seconds: the median over all partitions at the
             end of each step of the history.
         time_lag_p99: the same, of which 1 in 100 is above.
-        time_lag_max: the same, the largest.
+        time_lag_max: the largest at the end of any step, those after the history included.
         moved: hand-overs: a partition was gained by another member than its last owner.
         r_score: sum over all hand-overs of the partition's arrival rate, over one member's service rate.
         rebalances: rounds, second rounds of cooperative rebalances included.

@@ -14,16 +14,17 @@ from typing import Literal
 
 import numpy as np
 
-from kafka_assignors.backtest.books import NOTHING, Books, Interval
+from kafka_assignors.backtest.books import Books
 from kafka_assignors.backtest.churn import Act, client_id, first_members
 from kafka_assignors.backtest.crew import Crew
 from kafka_assignors.backtest.history import Counts, History, Levels
+from kafka_assignors.backtest.interval import NOTHING
 from kafka_assignors.backtest.outcome import Move, Outcome
 from kafka_assignors.backtest.scenario import Scenario
-from kafka_assignors.backtest.serving import by_reader, shared
+from kafka_assignors.backtest.serving import Slots
 from kafka_assignors.backtest.told import Told
+from kafka_assignors.backtest.work import Work
 from kafka_assignors.errors import OptionError
-from kafka_assignors.plan import NOBODY
 from kafka_assignors.plan.skew import SkewWatch
 
 __all__ = ["simulate"]
@@ -64,18 +65,11 @@ class _Simulation:
         names = list(first_members(scenario.members)) + [a.member for a in self._acts if a.kind == "join"]
         self._names = names
         self._number = {name: number for number, name in enumerate(names)}
-        # One place more, for what nobody reads.
-        self._usual_rate = np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
-        self._rate = self._usual_rate * history.pace_at(0)
+        self._work = Work(history, np.array([scenario.rates.get(name, rate) for name in names] + [0.0]))
         self._crew = Crew(scenario.strategy, dict(history.topics), names)
         told = scenario.strategy.by_lag or scenario.strategy.by_load
         self._told = Told(history.partitions, scenario.strategy.lag_refresh_s) if told else None
         self._books = Books(history, scenario, rate)
-        self._now = 0.0
-        self._step = 0
-        self._arrived = history.start_lags.astype(np.float64)
-        self._arriving = history.arrivals[0] / history.step_s
-        self._read = np.zeros(history.partitions)
         self._alive = np.zeros(len(names), np.bool_)
         self._reads = np.zeros(len(names) + 1, np.bool_)
         self._free_at = np.zeros(len(names))
@@ -102,24 +96,29 @@ class _Simulation:
         limit = history.length_s + (max(history.length_s, _LEAST_LIMIT_S) if limit is None else limit)
         self._sample()
         while not self._over(limit):
-            boundary = (self._step + 1) * history.step_s
+            boundary = self._work.boundary
             until = min(boundary, self._events[0][0] if self._events else np.inf)
-            if self._step >= history.steps:
-                until = min(until, limit)
+            if self._work.over:
+                until = min(until, limit, self._work.empty_at(self._reader()))
             self._pass(until)
             while self._events and self._events[0][0] <= self._now:
                 _, _, event, number = heapq.heappop(self._events)
                 self._happens(event, number)
             if self._now >= boundary:
-                self._next_step()
-        if self._step * history.step_s < self._now:
+                self._work.next_step()
+                self._sample()
+        if self._work.step * history.step_s < self._now:
             self._sample()
         return self._books.outcome(self._now, series=series)
 
+    @property
+    def _now(self) -> float:
+        return self._work.now
+
     def _over(self, limit: float) -> bool:
-        if self._step < self._history.steps:
+        if not self._work.over:
             return False
-        return self._now >= limit or (self._lag().sum() <= NOTHING and self._settled())
+        return self._now >= limit or (self._work.lag().sum() <= NOTHING and self._settled())
 
     def _settled(self) -> bool:
         return not (self._in_round or self._dies_at or self._starting) and bool(
@@ -138,85 +137,54 @@ class _Simulation:
         else:
             raise OptionError("owners", f"expected {self._history.partitions}, got {len(owners)}")
         if self._told is not None:
-            self._told.passed(0.0, self._lag())
+            self._told.passed(0.0, self._work.lag())
             self._told.assigned(0.0, self._crew.owner)
         self._alive[: len(first)] = True
         self._reads[: len(first)] = True
-        if self._lag().sum() > NOTHING:
+        if self._work.lag().sum() > NOTHING:
             self._books.disturbed(0.0, 0.0)
         self._watch_from_now()
-
-    def _next_step(self) -> None:
-        history = self._history
-        self._step += 1
-        if self._step <= history.steps:
-            # What floats have lost on the way would add up.
-            done = history.arrivals[: self._step].sum(axis=0) if self._step == history.steps else None
-            if done is not None:
-                self._arrived = (history.start_lags + done).astype(np.float64)
-        self._sample()
-        self._rate = self._usual_rate * history.pace_at(self._step)
-        there = self._step < history.steps
-        self._arriving = (
-            history.arrivals[self._step] / history.step_s if there else np.zeros(history.partitions)
-        )
 
     def _later(self, at: float, event: _Event, number: int = 0) -> None:
         heapq.heappush(self._events, (at, next(self._tie), event, number))
 
     # --- reading -------------------------------------------------------------------------------------------
 
-    def _lag(self) -> Levels:
-        return np.maximum(self._arrived - self._read, 0.0)
+    def _reader(self) -> Slots:
+        """By partition who reads it; nobody is the number of members."""
+        owner = self._crew.owner
+        return np.where(self._reads[owner], owner, len(self._names))  # NOBODY is the last one, who never does
 
     def _pass(self, until: float) -> None:
         """Let time pass; nobody starts or stops meanwhile."""
         length = until - self._now
         if length <= 0:
             return
-        owner, members = self._crew.owner, len(self._names)
-        reader = np.where(self._reads[owner], owner, members)  # nobody (-1) is the last one, who never reads
-        lag = self._lag()
-        interval = Interval(
-            start=self._now,
-            length=length,
-            lag=by_reader(reader, lag, members),
-            arriving=by_reader(reader, self._arriving, members),
-            rate=self._rate,
-        )
-        self._books.passed(interval, settled=self._settled())
-        present = self._crew.present
+        reader, present = self._reader(), self._crew.present
+        self._books.passed(self._work.interval(length, reader), settled=self._settled())
         self._books.pause_s += length * int((self._alive[present] & ~self._reads[present]).sum())
-        self._books.unserved_s += length * int((reader == members).sum())
-        arrived = self._arrived + self._arriving * length
-        demand = np.maximum(arrived - self._read, 0.0)
-        self._read = arrived - (demand - shared(demand, reader, self._rate[:-1] * length))
-        self._arrived = arrived
-        self._now = until
+        self._books.unserved_s += length * int((reader == len(self._names)).sum())
+        self._work.go_on(until, reader)
         if self._told is not None:
-            self._told.passed(until, self._lag())
-        self._books.owned(self._member_lags()[:-1])
-
-    def _member_lags(self) -> Levels:
-        """What is left of what each member owns; and at last of what nobody does."""
-        owner, members = self._crew.owner, len(self._names)
-        return by_reader(np.where(owner == NOBODY, members, owner), self._lag(), members)
+            self._told.passed(until, self._work.lag())
+        self._books.owned(self._work.owned(self._crew.owner)[:-1])
 
     def _sample(self) -> None:
-        lags = self._member_lags()
-        self._books.sample(self._now, self._arrived, self._read, lags, members=len(self._crew.present))
+        work, crew = self._work, self._crew
+        lags = work.owned(crew.owner)
+        self._books.sample(self._now, work.arrived, work.read, lags, members=len(crew.present))
 
     def _known(self) -> Counts:
         """What the leader plans by in a round now: the lag it is told, or with forecasts the load."""
-        lag = self._lag()
-        return self._with_expected(
-            lag if self._told is None else self._told.lag(self._now, lag, self._crew.leader)
-        )
+        lag = self._work.lag()
+        if self._told is not None:
+            lag = self._told.lag(self._now, lag, self._crew.leader)
+        return self._with_expected(lag)
 
     def _with_expected(self, lag: Levels) -> Counts:
         """Add what is expected to come, for a strategy that is told that."""
         if self._scenario.strategy.by_load:
-            expected = self._history.expected_at(self._step)
+            expected = self._history.expected_at(self._work.step)
             if expected is not None:
                 lag = lag + np.nan_to_num(expected)
         return np.rint(lag).astype(np.int64)
@@ -256,7 +224,7 @@ class _Simulation:
 
     def _act(self, act: Act) -> None:
         number = self._number[act.member]
-        self._books.disturbed(self._now, float(self._lag().sum()))
+        self._books.disturbed(self._now, float(self._work.lag().sum()))
         if act.kind == "join":
             self._starting += 1
             self._later(self._now + self._pauses.start_s, "asks", number)
@@ -305,7 +273,7 @@ class _Simulation:
         self._books.rebalances += 1
         for partition, giver, taker in zip(found.moved, found.givers, found.takers, strict=True):
             move = Move(self._now, int(partition), self._names[giver], self._names[taker])
-            self._books.hand_over(move, float(self._arriving[partition]))
+            self._books.hand_over(move, float(self._work.arriving[partition]))
         eager = not self._scenario.strategy.cooperative
         for member in self._crew.present:
             gained = int(found.gained[member])
@@ -339,7 +307,7 @@ class _Simulation:
             return
         watch = self._watches[self._crew.leader]
         self._later(self._now + watch.check_s, "look", number)
-        lag = self._lag()
+        lag = self._work.lag()
         if self._told is not None:
             self._told.looked(self._now, lag, self._crew.leader)
         load = self._with_expected(lag)

@@ -26,7 +26,7 @@ def ages(at: Levels, arrived: Levels, read: Levels) -> Levels:
     Returns:
         0 where nothing is left.  Cost: linear but for a binary search each.
     """
-    found = np.zeros_like(read)
+    found = np.zeros(read.shape)
     for partition in range(read.shape[1]):
         come, gone = arrived[:, partition], read[:, partition]
         late = np.flatnonzero(come - gone > _SOME)

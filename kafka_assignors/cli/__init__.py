@@ -16,10 +16,11 @@ COMMANDS = {
     "demo": "Replay real data through a real group, once per strategy, and compare.",
     "lag": "Show how much a group has left to read, per partition and member, once or continually.",
     "plan": "Show what a strategy would do with a group, live or from a file, and why.",
+    "report": "Draw the HTML page of a recorded demo or back-test again.",
 }
 
 #: Command -> the extra it needs, where that has another name.
-EXTRAS = {"backtest": "spark", "lag": "cli", "plan": "cli"}
+EXTRAS = {"backtest": "spark", "lag": "cli", "plan": "cli", "report": "cli"}
 
 
 class _OneFileACommand(click.Group):

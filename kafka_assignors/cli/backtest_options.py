@@ -95,12 +95,14 @@ def read_strategies(ctx: click.Context, param: click.Parameter, given: str | Non
 
 def read_whole(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...]:
     """Read whole numbers from 1."""
-    return tuple(dict.fromkeys(_number(ctx, param, text, int) for text in _given(param, given)))
+    return tuple(
+        dict.fromkeys(_number(ctx, param, text, int, "whole number") for text in _given(param, given))
+    )
 
 
 def read_positive(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[float, ...]:
     """Read numbers above 0."""
-    return tuple(dict.fromkeys(_number(ctx, param, text, float) for text in _given(param, given)))
+    return tuple(dict.fromkeys(_number(ctx, param, text, float, "number") for text in _given(param, given)))
 
 
 def read_churn(
@@ -127,13 +129,13 @@ def read_moment(ctx: click.Context, param: click.Parameter, given: str | None) -
     return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
-def _number(ctx: click.Context, param: click.Parameter, text: str, kind: Callable[[str], N]) -> N:
-    what = "whole number" if kind is int else "number"
+def _number(ctx: click.Context, param: click.Parameter, text: str, kind: Callable[[str], N], what: str) -> N:
     try:
         value = kind(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not a {what} above 0", ctx, param) from error
-    if not 0 < value < float("inf"):
+        good = 0 < value < float("inf")
+    except ValueError:
+        good = False
+    if not good:
         raise click.BadParameter(f"{text!r} is not a {what} above 0", ctx, param)
     return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from kafka_assignors.errors import KafkaAssignorsError
 __all__ = ["Recording", "recording"]
 
 STEP_S = 0.1
+_STEP_NS = 100_000_000
 TOPIC = "flights"
 ASKS_S = 0.26  # s from a member's first log entry until it asks to join: connecting, metadata; measured
 
@@ -88,7 +88,7 @@ def _arrivals(
     logs: RunLogs, zero: int, last: int
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """Records by step and partition, and those there were before ``zero`` ns."""
-    steps = max(math.ceil((last - zero) / NS / STEP_S), 1)
+    steps = max(-(-(last - zero) // _STEP_NS), 1)
     arrivals = np.zeros((steps, logs.partitions), np.int64)
     waiting = np.zeros(logs.partitions, np.int64)
     for partition, entries in processing.sent_by_partition(logs.driver).items():
@@ -97,7 +97,7 @@ def _arrivals(
             if entry.t < zero:
                 waiting[partition] += records
             else:
-                arrivals[min(int((entry.t - zero) / NS / STEP_S), steps - 1), partition] += records
+                arrivals[min((entry.t - zero) // _STEP_NS, steps - 1), partition] += records
     return arrivals, waiting
 
 

@@ -109,8 +109,8 @@ def _plot(number: int, plot: PlotResult, colours: Mapping[str, str], drawn: dict
     grey = "; grey: as it was recorded" if plot["recorded"] else ""
     return f"""<section><h2>{escape(plot["load"])}</h2><p>{plot["members"]} members that read
 {plot["service_rate"]:,.1f} records/s each, churn {escape(plot["churn"]) or "none"}: of the situations tried
-the one with the most lag{grey}.</p><div class="grid"><div><h2>Lag</h2>{card(f"lag-{number}")}</div>
-<div><h2>Time lag</h2>{card(f"time-lag-{number}")}</div></div></section>"""
+the one with the most lag{grey}.</p>{card(f"lag-{number}", "Lag")}
+<div class="wide">{card(f"time-lag-{number}", "Time lag")}</div></section>"""
 
 
 def _bars(results: Results, colours: Mapping[str, str], drawn: dict[str, Figure]) -> str:

@@ -1,0 +1,183 @@
+"""Laws of simulations, whatever the load, the script and the strategy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kafka_assignors.backtest import History, Pauses, Scenario, Strategy, simulate
+from kafka_assignors.backtest.churn import KINDS, Step, rehearse
+from kafka_assignors.errors import OptionError
+from tests.histories import BY_RANGE, COOPERATIVE, EVERY, STICKY
+
+LENGTH_S = 120.0
+
+#: A simulation takes some milliseconds, and shrinking one takes hundreds of them.
+FEW = settings(max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    partitions = draw(st.integers(1, 7))
+    counts = st.lists(st.integers(0, 60), min_size=partitions, max_size=partitions)
+    return History(
+        group="g",
+        step_s=10.0,
+        topics={"a": partitions // 2, "b": partitions - partitions // 2},
+        arrivals=np.array(draw(st.lists(counts, min_size=12, max_size=12))),
+        start_lags=np.array(draw(counts)),
+        service_rate=draw(st.sampled_from([1.0, 3.0, 7.5, 20.0])),
+    )
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, strategies: tuple[Strategy, ...] = EVERY) -> Scenario:
+    members = draw(st.integers(1, 4))
+    times = st.floats(0.5, LENGTH_S - 1)
+    steps = draw(st.lists(st.builds(Step, st.sampled_from(KINDS), times), max_size=4))
+    steps.sort(key=lambda step: step.at)
+    try:
+        rehearse(steps, members)
+    except OptionError:  # nobody would be left
+        steps = [step for step in steps if step.kind == "join"]
+    return Scenario(
+        "h",
+        draw(st.sampled_from(strategies)),
+        members,
+        churn=tuple(steps),
+        pauses=Pauses(
+            start_s=draw(st.sampled_from([0.0, 1.3])),
+            heartbeat_s=draw(st.sampled_from([0.0, 0.5, 3.0])),
+            join_s=draw(st.sampled_from([0.0, 0.1])),
+            warm_up_s=draw(st.sampled_from([0.0, 0.7])),
+            session_timeout_s=draw(st.sampled_from([1.0, 6.0, 45.0])),
+        ),
+        replan_s=draw(st.sampled_from([None, 17.0])),
+    )
+
+
+@given(histories(), scenarios())
+@FEW
+def test_every_record_is_read_or_left_and_none_is_read_before_it_came(load: History, tried: Scenario) -> None:
+    done = simulate(load, tried)
+    assert done.served + done.left == pytest.approx(load.records)
+    assert done.series is not None
+    assert (done.series.lag >= 0).all()
+    assert (done.series.largest_member_lag <= done.series.lag + 1e-6).all()
+    assert done.series.lag.max() <= done.largest_lag + 1e-6
+    assert 0 <= done.mean_lag <= done.largest_lag + 1e-6
+    assert 0 <= done.time_lag_p50 <= done.time_lag_p99 <= done.time_lag_max + 1e-6
+    assert done.time_lag_max <= done.simulated_s + 1e-6
+    assert done.drain_s is not None  # there was time enough
+    assert done.left == 0
+    assert done.pause_s >= 0
+
+
+@given(histories(), scenarios())
+@FEW
+def test_the_same_again_is_the_same(load: History, tried: Scenario) -> None:
+    one, other = simulate(load, tried), simulate(load, tried)
+    assert one.figures() == other.figures()
+    assert one.moves == other.moves
+
+
+@given(histories(), scenarios())
+@FEW
+def test_without_moves_there_is_no_r_score_and_with_them_it_is_their_rates(
+    load: History, tried: Scenario
+) -> None:
+    done = simulate(load, tried)
+    assert done.moved == len(done.moves)
+    expected = 0.0
+    for move in done.moves:
+        step = int(move.at / load.step_s)
+        assert move.giver != move.taker
+        if abs(move.at / load.step_s - round(move.at / load.step_s)) < 1e-6:
+            return  # between two steps either rate is right
+        expected += load.arrivals[step, move.partition] / load.step_s if step < load.steps else 0.0
+    assert done.r_score == pytest.approx(expected / done.service_rate)
+
+
+@given(histories(), scenarios((BY_RANGE, STICKY, COOPERATIVE)), st.sampled_from([1.1, 2.0, 10.0]))
+@FEW
+def test_faster_members_are_never_behind_slower_ones(load: History, tried: Scenario, times: float) -> None:
+    """With plans that do not depend on lag."""
+    slow = simulate(load, tried)
+    fast = simulate(load, replace(tried, service_rate=(load.service_rate or 0) * times))
+    assert fast.moves == slow.moves or fast.simulated_s != slow.simulated_s
+    assert slow.series is not None
+    assert fast.series is not None
+    both = min(len(slow.series.lag), len(fast.series.lag), load.steps + 1)
+    assert (fast.series.lag[:both] <= slow.series.lag[:both] + 1e-6).all()
+    assert fast.largest_lag <= slow.largest_lag + 1e-6
+    assert fast.mean_lag <= slow.mean_lag + 1e-6
+    assert (fast.drain_s or 0) <= (slow.drain_s or 0) + 1e-6
+
+
+@given(histories(), scenarios((BY_RANGE, STICKY, COOPERATIVE)))
+@FEW
+def test_how_finely_time_is_cut_has_no_say(load: History, tried: Scenario) -> None:
+    """Steps of 2 s with the same rates: what happens between the ends of steps is not rounded to them."""
+    finer = replace(
+        load, step_s=2.0, arrivals=np.repeat(load.arrivals, 5, axis=0), start_lags=load.start_lags * 5
+    )
+    coarse = replace(load, arrivals=load.arrivals * 5, start_lags=load.start_lags * 5)
+    one, other = simulate(coarse, tried), simulate(finer, tried)
+    assert [(m.partition, m.giver, m.taker) for m in one.moves] == [
+        (m.partition, m.giver, m.taker) for m in other.moves
+    ]
+    for figure in ("served", "largest_lag", "mean_lag", "largest_member_lag", "pause_s", "unserved_s"):
+        assert getattr(one, figure) == pytest.approx(getattr(other, figure), rel=1e-6, abs=1e-5), figure
+    if load.arrivals[-1].any():  # else the last arrival's step ends earlier
+        assert one.drain_s == pytest.approx(other.drain_s, abs=1e-5)
+
+
+@given(histories(), st.integers(1, 3))
+@FEW
+def test_left_alone_it_is_the_queue_that_every_textbook_has(load: History, members: int) -> None:
+    """Nothing happens: each member's lag is max(0, lag + arrivals - capacity), step by step."""
+    done = simulate(load, Scenario("h", BY_RANGE, members))
+    owners = Scenario("h", BY_RANGE, members, owners=("m1",) * load.partitions)
+    alone = simulate(load, owners)
+    assert alone.series is not None
+    lag = float(load.start_lags.sum())
+    for step in range(load.steps):
+        lag = max(lag + load.arrivals[step].sum() - (load.service_rate or 0) * load.step_s, 0.0)
+        assert alone.series.lag[step + 1] == pytest.approx(lag, abs=1e-6)
+    assert alone.drain_s == pytest.approx(
+        lag / (load.service_rate or 1) if load.arrivals[-1].any() else alone.drain_s, abs=1e-5
+    )
+    assert done.mean_lag <= alone.mean_lag + 1e-6
+
+
+@given(histories(), scenarios((STICKY, COOPERATIVE)))
+@FEW
+def test_time_lag_agrees_with_records_counted_one_by_one(load: History, tried: Scenario) -> None:
+    """For one partition: what is read by when tells which record is the oldest."""
+    one = replace(
+        load,
+        topics={"t": 1},
+        arrivals=load.arrivals[:, :1],
+        start_lags=load.start_lags[:1],
+    )
+    done = simulate(one, tried)
+    assert done.series is not None
+    times = [0.0] * int(one.start_lags[0])
+    for step, records in enumerate(one.arrivals[:, 0].tolist()):
+        times += [(step + n / records) * one.step_s for n in range(records)]
+    come = np.concatenate([[one.start_lags[0]], one.start_lags[0] + np.cumsum(one.arrivals[:, 0])])
+    gap = one.step_s / max(int(one.arrivals.max()), 1)
+    for step in range(one.steps + 1):
+        read = float(come[step]) - float(done.series.lag[step])
+        found = done.series.time_lag[step]
+        if done.series.lag[step] <= 1e-5:
+            assert found == pytest.approx(0, abs=1e-3)
+            continue
+        oldest = times[min(int(read + 1e-6), len(times) - 1)]
+        after = times[int(read + 1e-6) + 1] if int(read + 1e-6) + 1 < len(times) else one.step_s * one.steps
+        age = step * one.step_s
+        assert age - after - gap - 1e-3 <= found <= age - oldest + 1e-3

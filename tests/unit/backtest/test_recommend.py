@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from kafka_assignors.backtest import Outcome, recommend
+from kafka_assignors.errors import ProblemError
+
+
+def outcome(strategy: str, history: str = "h", **figures: Any) -> Outcome:
+    """One that is good in every way, but for what is given."""
+    values: dict[str, Any] = {
+        "group": "g",
+        "history": history,
+        "strategy": strategy,
+        "parameters": {},
+        "members": 3,
+        "churn": "",
+        "service_rate": 10.0,
+        "arrived": 100,
+        "served": 100.0,
+        "left": 0.0,
+        "drain_s": 10.0,
+        "recovery_s": 20.0,
+        "largest_lag": 300.0,
+        "mean_lag": 100.0,
+        "largest_member_lag": 200.0,
+        "time_lag_p50": 1.0,
+        "time_lag_p99": 30.0,
+        "time_lag_max": 40.0,
+        "moved": 10,
+        "r_score": 1.0,
+        "rebalances": 2,
+        "pause_s": 5.0,
+        "unserved_s": 6.0,
+        "simulated_s": 500.0,
+    }
+    return Outcome(**{**values, **figures})
+
+
+def places(*outcomes: Outcome) -> list[tuple[int, str]]:
+    return [(one.place, str(one)) for one in recommend(outcomes).ranking]
+
+
+def test_time_lag_decides_before_lag_and_lag_before_moves() -> None:
+    assert places(
+        outcome("a", time_lag_p99=60.0, largest_member_lag=1.0, moved=0),
+        outcome("b", moved=99),
+        outcome("c", largest_member_lag=400.0, moved=0),
+    ) == [(1, "b"), (2, "c"), (3, "a")]
+
+
+def test_one_that_is_never_drained_is_last_whatever_else_it_does() -> None:
+    found = recommend([outcome("a", drain_s=None, recovery_s=None, time_lag_p99=0.0), outcome("b")])
+    assert [one.strategy for one in found.ranking] == ["b", "a"]
+    assert found.ranking[1].reasons == ("100% of scenarios never worked off, 0% for b",)
+
+
+def test_differences_that_a_simulation_cannot_tell_are_none() -> None:
+    found = recommend([outcome("b", time_lag_p99=31.0), outcome("a", moved=11), outcome("c", drain_s=10.5)])
+    assert [(one.place, one.strategy) for one in found.ranking] == [(1, "a"), (1, "b"), (1, "c")]
+    assert found.best == found.ranking
+    assert found.ranking[0].reasons == ("no real difference to b, c",)
+    assert "it makes no real difference which of them is used here" in found.notes
+
+
+def test_small_times_and_lags_do_not_differ_however_many_times_one_is_the_other() -> None:
+    assert [p for p, _ in places(outcome("a", time_lag_p99=0.4), outcome("b", time_lag_p99=0.0))] == [1, 1]
+
+
+def test_it_says_why_and_what_it_costs() -> None:
+    found = recommend([outcome("a", moved=40), outcome("b", time_lag_p99=90.0)])
+    assert found.ranking[0].reasons == (
+        "time lag (p99) 30.0 s, 90.0 s for b",
+        "but 40.0 partitions moved, 10.0 for b",
+    )
+    assert found.ranking[1].reasons == ("time lag (p99) 90.0 s, 30.0 s for a",)
+
+
+def test_strategies_are_judged_by_the_mean_over_the_same_scenarios() -> None:
+    found = recommend(
+        [
+            outcome("a", "h1", time_lag_p99=10.0),
+            outcome("a", "h2", time_lag_p99=90.0),
+            outcome("b", "h1", time_lag_p99=40.0),
+            outcome("b", "h2", time_lag_p99=40.0),
+            outcome("b", "h3", time_lag_p99=9000.0),
+        ]
+    )
+    assert [one.strategy for one in found.ranking] == ["b", "a"]
+    assert found.ranking[1].means["time_lag_p99"] == 50
+    assert found.scenarios == 2
+    assert found.notes == ("1 scenarios were not tried with every strategy and do not count",)
+
+
+def test_parameters_make_another_strategy_of_it() -> None:
+    assert places(
+        outcome("a", parameters={"x": 2}, time_lag_p99=90.0), outcome("a", parameters={"x": 1})
+    ) == [(1, "a (x=1)"), (2, "a (x=2)")]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_outcomes_has_no_say(seed: int) -> None:
+    """Differences that are none are not transitive, so tiers could depend on who comes first."""
+    rng = Random(seed)
+    outcomes = [outcome(name, time_lag_p99=30 * 1.1**n) for n, name in enumerate("dbaecf")]
+    expected = places(*outcomes)
+    rng.shuffle(outcomes)
+    assert places(*outcomes) == expected
+    assert len({place for place, _ in expected}) > 1
+
+
+def test_nothing_to_recommend_by_is_refused() -> None:
+    with pytest.raises(ProblemError, match="there is none"):
+        recommend([])
+    with pytest.raises(ProblemError, match="no scenario that all"):
+        recommend([outcome("a", "h1"), outcome("b", "h2")])
