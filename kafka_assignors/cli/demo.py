@@ -187,8 +187,8 @@ def command(
     The backlog: flights wait already when the members start, and are unevenly spread. How long does each
     strategy's plan take, and how long does it have to?
 
-    Then the pipeline: Spark records what the groups committed and what arrived, models the load, and tries all
-    strategies out on it, also those that did not run.
+    Then the pipeline: Spark records what the groups committed and what arrived, models the load, and tries
+    all strategies out on it, also those that did not run.
 
     With the defaults it takes about seven minutes and ends with tables and a report to open in a browser.
     """

@@ -110,11 +110,10 @@ def compare(
             ran.append(_ran(place, logs, measured))
             _save_all(folder, results)
     if settings.pipeline:
-        results["pipeline"] = run_pipeline(
-            ran, results["settings"], bootstrap, folder / "pipeline", view.work
-        )
-        if results["pipeline"]["fault"]:
-            _blame_the_broker(results["pipeline"], check_broker)
+        pipeline = run_pipeline(ran, results["settings"], bootstrap, folder / "pipeline", view.work)
+        if pipeline["fault"]:
+            _blame_the_broker(pipeline, check_broker)
+        results["pipeline"] = pipeline
         _save_all(folder, results)
     return results
 

@@ -1,4 +1,4 @@
-"""What the demo's groups did, as samples in a pipeline's folder: their commits, and the ends of their logs."""
+"""What the demo's groups did, as samples in a pipeline's folder: their commits, and ends of their logs."""
 
 from __future__ import annotations
 

@@ -132,11 +132,12 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
                     failed=sum(one.outcome is None for one in backtest),
                     seconds=round(time.monotonic() - began, 3),
                 )
-                result["backtest"] = summed_up(
+                results = summed_up(
                     list(recorded.values()), tried.backtest, backtest, run=run, started=started
                 )
+                result["backtest"] = results
                 prepare(folder / "backtest")
-                save(folder / "backtest", result["backtest"], backtest)
+                save(folder / "backtest", results, backtest)
             else:
                 result["notes"].append(
                     "no member was busy for long: how fast one is, and so a back-test, cannot be had"
