@@ -55,36 +55,41 @@ class Ran:
     fault: str
     began_at: int
 
-    @property
-    def _zero(self) -> int:
-        return self.logs.driver_entry("replay" if self.scene == "replay" else "go").t
-
     @cached_property
-    def span(self) -> tuple[int, int]:
-        """The whole seconds since 1970 from before the work began until all had arrived and was drained.
+    def _begin(self) -> float:
+        """When the work began, in seconds since 1970."""
+        return self._second(self.logs.driver_entry("replay" if self.scene == "replay" else "go").t)
 
-        What comes after, when the group is deleted with all its commits, is no part of its history.
+    def steps(self, step_s: float) -> range:
+        """Where the steps of its history end, in steps since 1970.
+
+        The first one ends before the work begins: so it has what waited then.  The last one ends when all has
+        arrived and was drained; what comes after, when the group is deleted with all its commits, is no part
+        of its history.
         """
-        sent = [entry.t for entry in self.logs.driver if entry.event == "sent"]
-        arrived = max(sent, default=self._zero)
-        first, last = self._second(self._zero), self._second(self.logs.driver_entry("end").t)
-        return math.floor(first), max(
-            math.floor(last), math.ceil(self._second(arrived)), math.floor(first) + 1
-        )
+        end = self._second(self.logs.driver_entry("end").t)
+        arrived = max((self._second(e.t) for e in self.logs.driver if e.event == "sent"), default=0.0)
+        first = math.floor(self._begin / step_s)
+        last = max(math.floor(end / step_s), math.ceil(arrived / step_s), first + 1)
+        return range(first, last + 1)
+
+    def span(self, step_s: float) -> tuple[float, float]:
+        """From when until when that is, in seconds since 1970."""
+        steps = self.steps(step_s)
+        return (steps[0] - 1) * step_s, steps[-1] * step_s
 
     def _second(self, t: int) -> float:
         """When something was that the logs have at ``t`` ns, in seconds since 1970."""
         return (t + self.began_at) / NS
 
     def ends(self, step_s: float) -> Iterator[EndSample]:
-        """Where each partition's log ended, once in each step of the span, at whole steps since 1970.
+        """Where each partition's log ended, at the beginning of the first step and at the end of each.
 
         The producer is told of each record that the broker has, and when: so this is what one who asked the
         broker so often would have seen.
         """
-        first, last = self.span
-        sent = sent_by_partition(self.logs.driver)
-        looks = range(round(first / step_s), round(last / step_s) + 1)
+        sent, steps = sent_by_partition(self.logs.driver), self.steps(step_s)
+        looks = range(steps[0] - 1, steps[-1] + 1)
         for partition in range(self.logs.partitions):
             entries, place, end = sent.get(partition, []), 0, 0
             for look in looks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ __all__ = ["counts", "record_commits", "record_ends"]
 COMMITS, ENDS = "offsets-topic", "import"
 
 
-def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequence[Ran]) -> None:
+def record_commits(
+    spark: SparkSession, bootstrap: str, root: str, runs: Sequence[Ran], step_s: float
+) -> None:
     """Read what these groups committed out of the broker's own topic.
 
     The groups are deleted by now; the topic is a log, and has what they committed, and that it was deleted.
@@ -25,13 +28,13 @@ def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequenc
 
     from kafka_assignors.spark.offsets_topic import commits, decode
 
-    since = min(ran.span[0] for ran in runs)
+    since = min(ran.span(step_s)[0] for ran in runs)
     records = (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", "__consumer_offsets")
-        .option("startingTimestamp", str(1000 * since))
+        .option("startingTimestamp", str(math.floor(1000 * since)))
         .option("startingOffsetsByTimestampStrategy", "latest")
         .load()
     )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["STEPS", "run_pipeline"]
 
 STEPS = ("start Spark", "record", "model the load", "back-test")
-STEP_S = 1.0
+STEP_S = 0.5
 """Of the load model: members commit several times a second, and a whole scene is a minute at most."""
 
 HORIZON_S = 10.0
@@ -113,7 +113,7 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
             job.say("where the logs ended")
             record_ends(spark, root, runs, STEP_S)
             job.say("what was committed, from the broker's own topic")
-            record_commits(spark, bootstrap, root, runs)
+            record_commits(spark, bootstrap, root, runs, STEP_S)
         with job.step("model the load"):
             model = LoadSettings(step_s=STEP_S, horizon_s=HORIZON_S, delay_s=0.0)
             run_load_model(spark, root, model, available_now=True)
@@ -149,7 +149,7 @@ def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Scen
     found: dict[Scene, Recorded] = {}
     for ran in runs:
         if ran.scene not in found:
-            since, until = (datetime.fromtimestamp(at, timezone.utc) for at in ran.span)
+            since, until = (datetime.fromtimestamp(at, timezone.utc) for at in ran.span(STEP_S))
             [recorded] = read_history(spark, root, groups=[ran.group], since=since, until=until)
             found[ran.scene] = replace(recorded, history=replace(recorded.history, group=ran.scene))
     return found
