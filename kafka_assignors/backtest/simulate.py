@@ -22,7 +22,7 @@ from kafka_assignors.backtest.interval import NOTHING
 from kafka_assignors.backtest.outcome import Move, Outcome
 from kafka_assignors.backtest.scenario import Scenario
 from kafka_assignors.backtest.serving import Slots
-from kafka_assignors.backtest.told import Told
+from kafka_assignors.backtest.told import Told, with_forecast
 from kafka_assignors.backtest.work import Work
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan.skew import SkewWatch
@@ -183,11 +183,9 @@ class _Simulation:
 
     def _with_expected(self, lag: Levels) -> Counts:
         """Add what is expected to come, for a strategy that is told that."""
-        if self._scenario.strategy.by_load:
-            expected = self._history.expected_at(self._work.step)
-            if expected is not None:
-                lag = lag + np.nan_to_num(expected)
-        return np.rint(lag).astype(np.int64)
+        whole = np.rint(lag).astype(np.int64)
+        expected = self._history.expected_at(self._work.step) if self._scenario.strategy.by_load else None
+        return whole if expected is None else with_forecast(self._history.topics, whole, expected)
 
     # --- what happens --------------------------------------------------------------------------------------
 

@@ -6,14 +6,15 @@ As ``adapter.LagAssignor`` does it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.backtest.history import Counts, Levels
-from kafka_assignors.plan import NOBODY
+from kafka_assignors.plan import NOBODY, Group, enough_expected, with_expected
 
-__all__ = ["Told"]
+__all__ = ["Told", "with_forecast"]
 
 
 class Told:
@@ -79,3 +80,22 @@ class Told:
                 return there + part * (after[1] - there)
             after = then, there
         return after[1]
+
+
+def with_forecast(topics: Mapping[str, int], lag: Counts, expected: Levels) -> Counts:
+    """Loads made of lag and what is expected to arrive, as the feed's reader makes them.
+
+    Args:
+        topics: topic -> partitions.
+        lag: by partition.
+        expected: to arrive, by partition; NaN where there is no forecast.
+
+    Returns:
+        By partition; the lag alone, where there are forecasts for less than half of the partitions.
+    """
+    starts = Group((), topics).firsts.tolist()
+    lags = {t: lag[a:b].tolist() for t, a, b in zip(sorted(topics), starts, starts[1:], strict=False)}
+    group = Group((), topics, lags=lags)
+    known = np.flatnonzero(~np.isnan(expected))
+    arrivals = {group.at(partition): float(expected[partition]) for partition in known.tolist()}
+    return with_expected(group, arrivals, {}).lag if enough_expected(group, arrivals) else lag

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.backtest.told import Told
+from kafka_assignors.backtest.told import Told, with_forecast
 
 OWNED, NOBODYS = np.array([0, 0]), np.array([0, -1])
 
@@ -60,3 +60,10 @@ def test_an_assignment_makes_everybody_look() -> None:
     made.assigned(27.0, OWNED)
     made.passed(30.0, lag(30, 30))
     assert made.lag(30.0, lag(30, 30), 0).tolist() == [27, 27]
+
+
+def test_few_forecasts_tell_nothing() -> None:
+    nan = float("nan")
+    topics, there = {"b": 1, "a": 2}, np.array([1, 2, 3])
+    assert with_forecast(topics, there, np.array([nan, nan, 9.0])).tolist() == [1, 2, 3]
+    assert with_forecast(topics, there, np.array([4.0, nan, 9.0])).tolist() == [5, 6, 12]
