@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,35 +11,35 @@ from kafka_assignors.demo.pipeline.results import RecordedResult
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["counts", "record_commits", "record_ends"]
+    from kafka_assignors.spark.record_offsets import OffsetsReport
+
+__all__ = ["counts", "record_commits", "record_ends", "unreadable"]
 
 COMMITS, ENDS = "offsets-topic", "import"
 
 
-def record_commits(
-    spark: SparkSession, bootstrap: str, root: str, runs: Sequence[Ran], step_s: float
-) -> None:
+def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequence[Ran]) -> OffsetsReport:
     """Read what these groups committed out of the broker's own topic.
 
     The groups are deleted by now; the topic is a log, and has what they committed, and that it was deleted.
+
+    Raises:
+        PipelineError: the broker or the topic cannot be read.
     """
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from kafka_assignors.spark.record_offsets import record_offsets_once
 
-    from kafka_assignors.spark.offsets_topic import commits, decode
+    settings = {"bootstrap_servers": bootstrap}
+    return record_offsets_once(spark, settings, root, groups=[ran.group for ran in runs])
 
-    since = min(ran.span(step_s)[0] for ran in runs)
-    records = (
-        spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", bootstrap)
-        .option("kafka.isolation.level", "read_committed")
-        .option("subscribe", "__consumer_offsets")
-        .option("startingTimestamp", str(math.floor(1000 * since)))
-        .option("startingOffsetsByTimestampStrategy", "latest")
-        .load()
-    )
-    rows = commits(decode(records)).where(F.col("group").isin([ran.group for ran in runs]))
-    # The topic has 50 partitions, each a task of its own, and few records.
-    _land(rows.coalesce(1), root, COMMITS)
+
+def unreadable(report: OffsetsReport) -> list[str]:
+    """Say what of the broker's topic was left out, and why."""
+    from kafka_assignors.spark.offsets_topic import PROBLEMS
+
+    return [
+        f"{count:,} records of commits were left out: {PROBLEMS[why]}"
+        for why, count in report.problems.items()
+    ]
 
 
 def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
@@ -70,11 +69,7 @@ def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: flo
         F.lit(ENDS).alias("source"),
         F.to_date(time).alias("date"),
     )
-    _land(rows.coalesce(1), root, ENDS)
-
-
-def _land(rows: DataFrame, root: str, writer: str) -> None:
-    rows.write.partitionBy("date").parquet(f"{root}/samples/{writer}")
+    rows.coalesce(1).write.partitionBy("date").parquet(f"{root}/samples/{ENDS}")
 
 
 def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[RecordedResult]:

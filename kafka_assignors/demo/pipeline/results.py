@@ -44,13 +44,15 @@ class PipelineResult(TypedDict):
     """What the pipeline made of the runs.
 
     ``fault`` is empty, or why it stopped; what it had by then is there.  ``seconds`` is how long each step
-    took.  ``backtest`` is as in the results.json of a back-test; None: there was none.
+    took.  ``read`` is how many records of the broker's topic of commits were read, other groups' and other
+    kinds included.  ``backtest`` is as in the results.json of a back-test; None: there was none.
     """
 
     fault: str
     notes: list[str]
     seconds: dict[str, float]
     step_s: float
+    read: int
     recorded: list[RecordedResult]
     backtest: BacktestResults | None
     calibration: list[CalibrationResult]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors.broker import Progress
 from kafka_assignors.demo.pipeline.ran import Ran
-from kafka_assignors.demo.pipeline.record import counts, record_commits, record_ends
+from kafka_assignors.demo.pipeline.record import counts, record_commits, record_ends, unreadable
 from kafka_assignors.demo.pipeline.results import PipelineResult
 from kafka_assignors.demo.pipeline.trials import Tried, calibration, what_to_try
 from kafka_assignors.demo.results import SettingsResult
@@ -28,7 +28,7 @@ from kafka_assignors.spark.backtest.summary import summed_up
 from kafka_assignors.spark.history import read_history
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.recorded import Recorded
-from kafka_assignors.spark.session import local_session
+from kafka_assignors.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,8 +41,6 @@ STEP_S = 0.5
 
 HORIZON_S = 10.0
 """How far its forecast looks: about as long as a backlog takes."""
-
-_QUIET = {"spark.log.level": "FATAL"}  # what fails is said by us, in a line
 
 
 def run_pipeline(
@@ -64,7 +62,7 @@ def run_pipeline(
         tell: told of the progress.
     """
     result = PipelineResult(
-        fault="", notes=[], seconds={}, step_s=STEP_S, recorded=[], backtest=None, calibration=[]
+        fault="", notes=[], seconds={}, step_s=STEP_S, read=0, recorded=[], backtest=None, calibration=[]
     )
     job = _Job(result, tell)
     try:
@@ -107,13 +105,15 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
     result, root = job.result, str(folder.absolute())
     began = time.monotonic()
     job.say()
-    with local_session("kafka-assignors demo", settings=_QUIET, on_progress=job.heard) as spark:
+    with session("kafka-assignors demo", on_progress=job.heard) as spark:
         result["seconds"][STEPS[0]] = round(time.monotonic() - began, 3)
         with job.step("record"):
             job.say("where the logs ended")
             record_ends(spark, root, runs, STEP_S)
             job.say("what was committed, from the broker's own topic")
-            record_commits(spark, bootstrap, root, runs, STEP_S)
+            read = record_commits(spark, bootstrap, root, runs)
+            result["read"] = read.records
+            result["notes"] += unreadable(read)
         with job.step("model the load"):
             model = LoadSettings(step_s=STEP_S, horizon_s=HORIZON_S, delay_s=0.0)
             run_load_model(spark, root, model, available_now=True)
