@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,4 +63,5 @@ def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> Non
 
 if __name__ == "__main__":
     what, given, *rest = sys.argv[1:]
-    {"record": record, "tell_all": tell_all}[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)
+    known: dict[str, Callable[..., None]] = {"record": record, "tell_all": tell_all}
+    known[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)
