@@ -7,6 +7,7 @@ What could not be seen comes out of Spark's tasks as rows with a ``problem``.  T
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ __all__ = ["Recording", "record_samples", "record_samples_once", "samples_of"]
 
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
+_BETWEEN_LOOKS_S = 5.0
 _AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
 
 
@@ -197,7 +199,13 @@ class Recording:
         return report
 
     def stop(self) -> SamplesReport:
-        """End the stream."""
+        """End the stream, if that does not take long between two looks: Spark makes a fuss of a look cut short.
+
+        Whatever lands of it, it is whole.
+        """
+        deadline = time.monotonic() + _BETWEEN_LOOKS_S
+        while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.02)
         self.query.stop()
         self._watch.ended.wait(5)
         self._spark.streams.removeListener(self._watch)

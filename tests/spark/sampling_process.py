@@ -63,5 +63,5 @@ def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> Non
 
 if __name__ == "__main__":
     what, given, *rest = sys.argv[1:]
-    whole: dict[str, Callable[..., None]] = {"record": record, "tell_all": tell_all}
-    whole[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)
+    known: dict[str, Callable[..., None]] = {"record": record, "tell_all": tell_all}
+    known[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)
