@@ -15,11 +15,21 @@ COMMANDS = {
     "broker": "Start, stop and look at the development broker.",
     "demo": "Replay real data through a real group, once per strategy, and compare.",
     "lag": "Show how much a group has left to read, per partition and member, once or continually.",
+    "pipeline": "Record groups, learn their load, and tell the assignor what to expect, on Spark.",
     "plan": "Show what a strategy would do with a group, live or from a file, and why.",
+    "record": "Record what groups do, on Spark, for the load model and back-tests.",
+    "report": "Draw the HTML page of a recorded demo or back-test again.",
 }
 
 #: Command -> the extra it needs, where that has another name.
-EXTRAS = {"backtest": "spark", "lag": "cli", "plan": "cli"}
+EXTRAS = {
+    "backtest": "spark",
+    "lag": "cli",
+    "pipeline": "spark",
+    "plan": "cli",
+    "record": "spark",
+    "report": "cli",
+}
 
 
 class _OneFileACommand(click.Group):

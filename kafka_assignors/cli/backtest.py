@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -49,8 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_QUIET = {"spark.log.level": "FATAL"}  # what fails is said by us, in a line
-_OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "--churn"}
+_OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "--churn", "step_s": "--step"}
 
 
 @click.command("backtest")
@@ -109,6 +109,15 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     callback=read_positive,
     help="Times the records that arrived.  [default: 1]",
 )
+@click.option(
+    "--step",
+    "step_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Of what is made of samples, where no load model ran.",
+)
 @click.option("--cores", type=click.IntRange(1, 1024), help="[default: all]")
 @click.option(
     "--out",
@@ -129,6 +138,7 @@ def command(
     since: datetime | None,
     until: datetime | None,
     scales: tuple[float, ...],
+    step_s: float,
     cores: int | None,
     out: Path | None,
     output: str,
@@ -142,8 +152,12 @@ def command(
         raise click.UsageError("--until has to be after --since")
     if recorded_members and service_rates:
         raise click.UsageError("--service-rate leaves nothing for --recorded-members")
-    _require_extra()
+    if "://" not in history and not Path(history).is_dir():
+        raise click.UsageError(f"HISTORY: no folder {history!r}")
     asked = _Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
+    with _naming_options():  # as far as that can be told before the history is read
+        candidates(strategies, parameters.choices, forecasts=True)
+    _require_extra()
     folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder)
     started = datetime.now(timezone.utc)
@@ -151,15 +165,21 @@ def command(
     with (
         terminated_like_interrupted(),
         _view() as view,
-        local_session(
-            "kafka-assignors backtest", cores=cores, settings=_QUIET, on_progress=_told(view)
-        ) as spark,
+        local_session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
     ):
+        spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
         view.step("reading the history")
-        recorded = read_history(
-            spark, history, groups=groups, since=since, until=until, recorded_members=recorded_members
-        )
-        trials = asked.trials(recorded)
+        with _naming_options():
+            recorded = read_history(
+                spark,
+                history,
+                groups=groups,
+                since=since,
+                until=until,
+                recorded_members=recorded_members,
+                step_s=step_s,
+            )
+            trials = asked.trials(recorded)
         found, seconds = _run(spark, recorded, trials, view)
         view.step("writing the results")
         run = RunResult(
@@ -177,6 +197,16 @@ def command(
         raise KafkaAssignorsError(f"scenarios failed, {results['failures'][0]}")
 
 
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """What makes no sense is a usage error that names the option."""
+    try:
+        yield
+    except OptionError as error:
+        option = _OPTIONS.get(error.option, f"--param {error.option}")
+        raise click.UsageError(f"{option}: {error.reason}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What to try, as it was given; empty: not given."""
@@ -189,21 +219,17 @@ class _Asked:
     service_rates: tuple[float | None, ...]
 
     def trials(self, recorded: Sequence[Recorded]) -> list[Trial]:
-        """All combinations; what makes no sense is a usage error that names the option."""
+        """All combinations."""
         histories = [one.history for one in recorded]
         forecasts = all(history.expected is not None for history in histories)
-        try:
-            return Grid(
-                candidates=candidates(self.strategies, self.parameters.choices, forecasts=forecasts),
-                members=self.members,
-                churn=self.churn,
-                scales=self.scales,
-                service_rates=self.service_rates,
-                surroundings=self.parameters.surroundings,
-            ).trials(histories)
-        except OptionError as error:
-            option = _OPTIONS.get(error.option, f"--param {error.option}")
-            raise click.UsageError(f"{option}: {error.reason}") from error
+        return Grid(
+            candidates=candidates(self.strategies, self.parameters.choices, forecasts=forecasts),
+            members=self.members,
+            churn=self.churn,
+            scales=self.scales,
+            service_rates=self.service_rates,
+            surroundings=self.parameters.surroundings,
+        ).trials(histories)
 
     def assumed(
         self, recorded: Sequence[Recorded], trials: Sequence[Trial], recorded_members: int | None

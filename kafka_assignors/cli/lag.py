@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.text import Text
 
 from kafka_assignors.cli.given import connection_options, given_settings, terminated_like_interrupted
-from kafka_assignors.cli.group_state import GroupReader
+from kafka_assignors.cli.group_reader import GroupReader
 from kafka_assignors.cli.lag_report import Report, owners, report
 from kafka_assignors.cli.lag_view import lag_lines, watched_lines
 from kafka_assignors.cli.tables import show

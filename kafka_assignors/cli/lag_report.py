@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_assignors.cli.group_state import GroupMember, GroupState
 from kafka_assignors.lag import Offsets, Reading, Reset
+from kafka_assignors.lag.fetch_group import GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
 
 __all__ = ["PartitionLag", "Report", "report"]

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.console import Group as Lines
 from rich.text import Text
 
-from kafka_assignors.cli.group_state import GroupMember
 from kafka_assignors.cli.lag_report import PartitionLag, Report
 from kafka_assignors.cli.tables import (
     MEMBERS,
@@ -20,6 +19,7 @@ from kafka_assignors.cli.tables import (
     partition_name,
     short_names,
 )
+from kafka_assignors.lag.fetch_group import GroupMember
 from kafka_assignors.plan import shown
 
 __all__ = ["lag_lines", "watched_lines"]

@@ -31,14 +31,14 @@ def encode(partition: Partition) -> bytes:
     """Write down all of it; takes about 30 µs."""
     model, season = partition.model, partition.model.season
     ints = [*_frame(partition.settings), *_counters(partition)]
-    ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps]
+    ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps, season.quarters]
     ints.append(len(model.pending))
     for forecast in model.pending:
         ints += (forecast.due, forecast.total)
     floats = [
         *model.levels, *model.trends, *model.misses, model.square, model.deviation,
         np.nan if model.last is None else model.last,
-        *season.day, *season.week, season.mean, season.sum,
+        *season.day, *season.week, season.mean, season.sum, season.above,
         *(said for forecast in model.pending for said in forecast.said),
     ]  # fmt: skip
     small = [*season.day_seen, *season.week_seen]
@@ -121,14 +121,15 @@ def _read_counters(partition: Partition, ints: Iterator[int]) -> None:
     commits.marks = [GroupMark(*islice(ints, 5)) for _ in range(next(ints))]
     points = next(ints)
     growth.times, growth.ends = list(islice(ints, points)), list(islice(ints, points))
-    at, end, epoch, far = islice(ints, 4)
-    steps.last_end = EndMark(at, end, epoch, bool(far))
+    at, end, epoch, far, through = islice(ints, 5)
+    steps.last_end = EndMark(at, end, epoch, bool(far), bool(through))
     steps.last_group = GroupMark(*islice(ints, 5)) if next(ints) else None
 
 
 def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[float], small: bytes) -> None:
     model, season = partition.model, partition.model.season
-    model.seen, model.run, model.total, model.scored, season.quarter, season.steps = islice(ints, 6)
+    model.seen, model.run, model.total, model.scored = islice(ints, 4)
+    season.quarter, season.steps, season.quarters = islice(ints, 3)
     pending = [(next(ints), next(ints)) for _ in range(next(ints))]
     model.levels = list(islice(floats, len(FORECASTERS)))
     model.trends = list(islice(floats, len(FORECASTERS)))
@@ -136,6 +137,6 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     model.square, model.deviation, last = islice(floats, 3)
     model.last = None if np.isnan(last) else last
     season.day, season.week = list(islice(floats, QUARTERS)), list(islice(floats, WEEK_HOURS))
-    season.mean, season.sum = islice(floats, 2)
+    season.mean, season.sum, season.above = islice(floats, 3)
     model.pending = [Pending(due, total, tuple(islice(floats, _SAID))) for due, total in pending]
     season.day_seen, season.week_seen = list(small[:QUARTERS]), list(small[QUARTERS:])

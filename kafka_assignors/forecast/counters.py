@@ -26,7 +26,8 @@ class EndMark(NamedTuple):
     at: int
     end: int
     epoch: int
-    far: bool  # it is on a line longer than a step
+    far: bool  # the line that leads to it is longer than a step
+    through: bool  # and goes on beyond it
 
 
 class GroupMark(NamedTuple):
@@ -82,13 +83,14 @@ class Ends:
         length = sample.time - start
         if start == UNKNOWN or restarted or length > settings.max_gap:
             whole = sample.time % settings.step == 0
-            return [EndMark(sample.time, sample.end, self.epoch, far=False)] if whole else []
+            return [EndMark(sample.time, sample.end, self.epoch, far=False, through=False)] if whole else []
         return [
             EndMark(
                 at,
                 on_line(before, sample.end, start, sample.time, at),
                 self.epoch,
-                far=length > settings.step and at != sample.time,
+                far=length > settings.step,
+                through=length > settings.step and at != sample.time,
             )
             for at in step_ends(start, sample.time, settings.step)
         ]

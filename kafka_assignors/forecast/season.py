@@ -20,10 +20,10 @@ __all__ = ["QUARTERS", "WEEK_HOURS", "Season"]
 
 QUARTERS = 96
 WEEK_HOURS = 168
-DAY_DOUBT = 0.5  # days
-WEEK_DOUBT = 4.0  # quarters of an hour: one week
+DAY_DOUBT = 0.25  # days
+WEEK_DOUBT = 0.5  # weeks
 _DAYS = 14  # that count, about
-_WEEKS = 24  # that count, about, in quarters of an hour: six
+_WEEKS = 6  # that count, about
 _MONDAY = 72  # 1970 began on a Thursday, at its hour 0
 _LEAST_SEEN = 0.5  # of a quarter; of one that so little is known of, nothing is learnt
 
@@ -31,7 +31,9 @@ _LEAST_SEEN = 0.5  # of a quarter; of one that so little is known of, nothing is
 class Season:
     """Mean rates by quarter of the day and hour of the week, records/s."""
 
-    __slots__ = ("day", "day_seen", "mean", "quarter", "steps", "sum", "week", "week_seen")
+    __slots__ = (
+        "above", "day", "day_seen", "mean", "quarter", "quarters", "steps", "sum", "week", "week_seen",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.day = [0.0] * QUARTERS
@@ -42,6 +44,8 @@ class Season:
         self.quarter = -1  # that is going on, since 1970
         self.sum = 0.0  # of the rates of its steps
         self.steps = 0
+        self.above = 0.0  # what the quarters of the hour that is going on were above those of the day
+        self.quarters = 0
 
     def adds(self, quarter: int) -> float:
         """What a quarter of an hour (since 1970) adds to the level, records/s."""
@@ -63,7 +67,9 @@ class Season:
         quarter = (at - 1) // QUARTER
         if quarter != self.quarter:
             if self.steps * step >= _LEAST_SEEN * QUARTER:
-                self._close()
+                self._end_quarter()
+            if quarter // 4 != self.quarter // 4:
+                self._end_hour()
             self.quarter, self.sum, self.steps = quarter, 0.0, 0
         self.sum += rate
         self.steps += 1
@@ -72,19 +78,27 @@ class Season:
         seen = self.week_seen[hour]
         return self.week[hour] * seen / (seen + WEEK_DOUBT)
 
-    def _close(self) -> None:
+    def _end_quarter(self) -> None:
         rate = self.sum / self.steps
-        place, hour = self.quarter % QUARTERS, _hour(self.quarter)
-        of_day = rate - self._week_adds(hour)
-        of_week = rate - self.day[place]
-        seen_before = self.day_seen[place]
-        self.day_seen[place] = min(seen_before + 1, _DAYS)
-        self.day[place] += (of_day - self.day[place]) / self.day_seen[place]
-        if seen_before:  # the first day is no different from itself
-            self.week_seen[hour] = min(self.week_seen[hour] + 1, _WEEKS)
-            self.week[hour] += (of_week - self.week[hour]) / self.week_seen[hour]
+        place = self.quarter % QUARTERS
+        if self.day_seen[place]:  # the first day is no different from itself
+            self.above += rate - self.day[place]
+            self.quarters += 1
+        # Of the day is what is not of the week.
+        _into(self.day, self.day_seen, place, rate - self._week_adds(_hour(self.quarter)), _DAYS)
         means = [mean for mean, times in zip(self.day, self.day_seen, strict=True) if times]
         self.mean = sum(means) / len(means)
+
+    def _end_hour(self) -> None:
+        if self.quarters:
+            _into(self.week, self.week_seen, _hour(self.quarter), self.above / self.quarters, _WEEKS)
+        self.above, self.quarters = 0.0, 0
+
+
+def _into(means: list[float], seen: list[int], place: int, value: float, most: int) -> None:
+    """Take a value into a mean; once there were many it counts one in so many."""
+    seen[place] = min(seen[place] + 1, most)
+    means[place] += (value - means[place]) / seen[place]
 
 
 def _hour(quarter: int) -> int:

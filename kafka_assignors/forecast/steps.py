@@ -23,7 +23,7 @@ Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 """
 
 MOST_EMPTY = 1440
-"""Empty steps that are written out of one gap; of a longer one the last so many."""
+"""Steps that are written of one gap; of a longer one the last so many."""
 
 
 class Step(NamedTuple):
@@ -52,7 +52,7 @@ class Steps:
         self.ends = Ends()
         self.commits = Commits()
         self.growth = Growth()
-        self.last_end = EndMark(UNKNOWN, UNKNOWN, 0, far=False)
+        self.last_end = EndMark(UNKNOWN, UNKNOWN, 0, far=False, through=False)
         self.last_group: GroupMark | None = None
 
     def take(self, sample: Sample) -> Iterator[Step]:
@@ -65,7 +65,9 @@ class Steps:
         if sample.end == UNKNOWN and (
             ends.time == UNKNOWN or sample.time - ends.time > self.settings.max_gap
         ):
-            marks = [EndMark(mark.at, UNKNOWN, ends.epoch, far=False) for mark in self.commits.marks]
+            marks = [
+                EndMark(mark.at, UNKNOWN, ends.epoch, far=False, through=False) for mark in self.commits.marks
+            ]
         for mark in marks:
             if mark.at > self.last_end.at:
                 yield from self._until(mark)
@@ -85,7 +87,7 @@ class Steps:
         whole = mark.at - before.at == step
         quality = _quality(before, mark, group_before, group, whole=whole)
         if not whole:
-            first = max(before.at + step, mark.at - MOST_EMPTY * step)
+            first = max(before.at + step, mark.at - (MOST_EMPTY - 1) * step)
             for at in range(first, mark.at, step):
                 yield Step(at, None, None, None, None, quality, seen=False)
         known = whole and UNKNOWN not in (before.end, mark.end) and mark.epoch == before.epoch
@@ -122,4 +124,4 @@ def _quality(
         return "reset"
     if not whole:
         return "gap"
-    return "interpolated" if mark.far else "ok"
+    return "interpolated" if mark.far or before.through else "ok"

@@ -45,6 +45,7 @@ class Gathering:
 
     Attributes:
         failure: what ended it early.
+        ended_at: when it was told where a log ends, on the clock.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Gathering:
         ] = {}  # what brokers said last of those that are not known yet
         self._unanswered: dict[TopicPartition, KafkaError] = {}  # whose broker did not answer
         self.failure: Exception | None = None
+        self.ended_at: dict[TopicPartition, float] = {}
 
     async def run(self) -> None:
         """Find out all there is; never raises."""
@@ -227,6 +229,9 @@ class Gathering:
         except KafkaError as error:
             self._did_not_answer(asked, error)
             return
+        now = self._clock()
+        if which == requests.END:
+            self.ended_at |= dict.fromkeys(asked, now)
         for tp, code, offset in requests.read_offset_list(response):
             if code:
                 self._note(tp, code)

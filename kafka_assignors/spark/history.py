@@ -17,8 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import HistoryError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.spark.landing import read_samples
+from kafka_assignors.spark.load_model import model_load
 from kafka_assignors.spark.recorded import LoadColumns, Recorded, assemble
 from kafka_assignors.spark.schemas import LOAD
+from kafka_assignors.spark.storage import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +31,9 @@ if TYPE_CHECKING:
 _NOT_WHOLE = ("is not a Parquet file", "Could not read footer", "FAILED_READ_FILE")
 _PATH = re.compile(r"(?:[a-z0-9]+:)?/[^\s'\"]*\.parquet")
 
-__all__ = ["load_columns", "read_history", "read_load", "within"]
+_HORIZON_S = 3600.0
+
+__all__ = ["checked_load", "load_columns", "read_history", "within"]
 
 
 def read_history(
@@ -38,8 +44,9 @@ def read_history(
     since: datetime | None = None,
     until: datetime | None = None,
     recorded_members: int | None = None,
+    step_s: float = 60.0,
 ) -> list[Recorded]:
-    """Read what a pipeline recorded into ``folder``.
+    """Read what a pipeline recorded into ``folder``: its load, or where no model ran its samples.
 
     Args:
         spark: a session.
@@ -48,16 +55,19 @@ def read_history(
         since: leave out what was before; with a time zone.
         until: leave out what was from then on.
         recorded_members: see `recorded.service_rate`.
+        step_s: how long a step shall be that is made of samples; in a load they are as they are.
 
     Returns:
         A history for each group, by name.
 
     Raises:
+        OptionError: there are samples only, and ``step_s`` does not divide a quarter of an hour.
         HistoryError: there is nothing like that in the folder, or it cannot be read.
     """
     with _reading(folder):
-        load = read_load(spark, folder).transform(lambda rows: within(rows, since, until))
-        found = load_columns(load.where(load["group"].isin(*groups)) if groups else load)
+        load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, since, until))
+        wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": of a topic alone
+        found = load_columns(load.where(wanted))
     if missing := sorted(set(groups) - set(found)):
         raise HistoryError(f"{folder}: nothing of a group {missing[0]!r} in the time asked for")
     if not found:
@@ -65,7 +75,18 @@ def read_history(
     return [assemble(group, rows, recorded_members=recorded_members) for group, rows in sorted(found.items())]
 
 
-def read_load(spark: SparkSession, folder: str) -> DataFrame:
+def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
+    storage = Storage(spark, folder)
+    if any(name.startswith("date=") for name in storage.folders("load")):
+        return checked_load(spark, folder)
+    if storage.folders("samples"):
+        horizon_s = step_s * max(1, round(_HORIZON_S / step_s))
+        settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
+        return model_load(read_samples(spark, folder), settings)
+    raise HistoryError(f"{folder}: no load/ and no samples/ in it: is this the folder of a pipeline?")
+
+
+def checked_load(spark: SparkSession, folder: str) -> DataFrame:
     """Open the load table of a pipeline's folder and check that it is one.
 
     Raises:
@@ -95,7 +116,7 @@ def read_load(spark: SparkSession, folder: str) -> DataFrame:
 
 def _empty_files(path: str) -> list[str]:
     """Which Parquet files of a folder on this machine are empty: Spark passes over them without a word."""
-    return sorted(str(file) for file in Path(path).rglob("*.parquet") if not file.stat().st_size)
+    return sorted(str(file) for file in Path(path).glob("date=*/*.parquet") if not file.stat().st_size)
 
 
 def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
@@ -165,11 +186,6 @@ def _reading(folder: str) -> Iterator[None]:
 
 def _in_a_line(error: Exception) -> str:
     text = str(error)
-    condition = getattr(error, "getCondition", lambda: None)() or ""
-    if condition == "PATH_NOT_FOUND" or "PATH_NOT_FOUND" in text:
-        return "no load/ in it: is this the folder of a pipeline that has run?"
-    if condition == "UNABLE_TO_INFER_SCHEMA" or "UNABLE_TO_INFER_SCHEMA" in text:
-        return "load/ has no Parquet in it"
     if any(sign in text for sign in _NOT_WHOLE):
         found = _PATH.search(text)
         return _half_written(found[0] if found else "a file")

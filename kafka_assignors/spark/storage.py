@@ -39,6 +39,10 @@ class Storage:
         """Whether there is a file or folder of that name."""
         return bool(self._files.exists(self._under(name)))
 
+    def make(self, name: str) -> None:
+        """Make a folder, with those above it; nothing happens if it is there."""
+        self._files.mkdirs(self._under(name))
+
     def read(self, name: str, limit: int = 1 << 20) -> str | None:
         """Text of a small file; None without one."""
         if not self.has(name):

@@ -16,9 +16,10 @@ MOST_ROUNDS = 3
 
 
 class World:
-    """A group whose lag is another one whenever somebody looks."""
+    """A group whose lag is another one whenever somebody looks, and so is what is foreseen."""
 
-    def __init__(self, seed: int, most: int) -> None:
+    def __init__(self, seed: int, most: int, *, foreseen: bool) -> None:
+        self._foreseen = foreseen
         self._random = Random(seed)
         self._most = most
         self.members: dict[str, CooperativeLagAwareAssignor] = {}
@@ -31,7 +32,11 @@ class World:
         return {at: int(draw(1.2) * self._most) % (10 * self._most) for at in partitions}
 
     def join(self, name: str, refresh_ms: float) -> None:
-        self.members[name] = CooperativeLagAwareAssignor(lag_source=self.lags, lag_refresh_ms=refresh_ms)
+        self.members[name] = CooperativeLagAwareAssignor(
+            lag_source=self.lags,
+            lag_refresh_ms=refresh_ms,
+            load_source=self.lags if self._foreseen else None,
+        )
         self.held[name] = set()
 
     def leave(self, name: str) -> None:
@@ -64,11 +69,14 @@ class World:
         return rounds
 
 
+@pytest.mark.parametrize("foreseen", [False, True], ids=["lag", "lag and forecasts"])
 @pytest.mark.parametrize("refresh_ms", [3, 10_000], ids=["always new", "as by default"])
 @pytest.mark.parametrize("most", [5, 200, 100_000], ids=["hardly any lag", "little", "much"])
-def test_a_rebalance_ends_though_lag_never_stays_the_same(most: int, refresh_ms: float) -> None:
+def test_a_rebalance_ends_though_lag_never_stays_the_same(
+    most: int, refresh_ms: float, foreseen: bool
+) -> None:
     """Two rounds are enough when nothing else changes; the third is for a leader that has just come."""
-    world = World(7, most)
+    world = World(7, most, foreseen=foreseen)
     for number in range(8):
         world.join(f"m{number}", refresh_ms)
     assert world.rebalance() <= MOST_ROUNDS

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from kafka_assignors.errors import HistoryError, KafkaAssignorsError
+from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.spark.backtest.job import TrialResult
 from kafka_assignors.spark.backtest.page import render
-from kafka_assignors.spark.backtest.results import KIND, VERSION, Results
+from kafka_assignors.spark.backtest.results import Results
 
-__all__ = ["RESULTS", "SERIES", "load_results", "prepare", "save"]
+__all__ = ["RESULTS", "SERIES", "prepare", "save"]
 
 RESULTS: dict[str, str] = {
     "scenario": "int32",
@@ -96,25 +96,6 @@ def save(folder: Path, results: Results, found: Sequence[TrialResult]) -> None:
         _write(folder / name, partial(pq.write_table, table, compression="zstd"))
     _write(folder / "results.json", _text(json.dumps(results, allow_nan=False)))
     _write(folder / "report.html", _text(render(results)))
-
-
-def load_results(path: Path) -> Results:
-    """Read a results.json.
-
-    Raises:
-        HistoryError: it is not one of a back-test of this version.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise HistoryError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise HistoryError(f"{path}: no JSON: half-written, or damaged") from error
-    if not isinstance(found, dict) or found.get("kind") != KIND:
-        raise HistoryError(f"{path}: not the results of a back-test")
-    if found.get("version") != VERSION:
-        raise HistoryError(f"{path}: version {found.get('version')}, know only {VERSION}")
-    return cast(Results, found)
 
 
 def _text(content: str) -> Callable[[Path], object]:

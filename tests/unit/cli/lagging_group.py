@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_assignors.cli.group_state import GroupMember, GroupState
 from kafka_assignors.cli.lag_report import Report, report
 from kafka_assignors.lag import Offsets, Reading, lag
+from kafka_assignors.lag.fetch_group import GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
 
 TIME = "2026-11-21T12:00:00.000+00:00"

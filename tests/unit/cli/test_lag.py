@@ -13,12 +13,12 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from kafka_assignors.cli import lag as cli_lag
-from kafka_assignors.cli.group_state import GroupMember, GroupState
 from kafka_assignors.cli.lag_report import Report, owners, report
 from kafka_assignors.cli.lag_view import lag_lines, watched_lines
 from kafka_assignors.cli.tables import MEMBERS, ROWS
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
 from kafka_assignors.lag import Offsets, Reading
+from kafka_assignors.lag.fetch_group import GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
 from tests.examples import ROOT
 from tests.unit.cli.lagging_group import M1, M2, ORDERS, PAYMENTS, TIME, a_report

@@ -9,7 +9,8 @@ import sys
 PROGRAM = """
 from random import Random
 from kafka_assignors.plan import Group, Member, plan_cooperative_lag_aware, plan_failover
-from kafka_assignors.plan import plan_fairest_sticky, plan_lag_aware, plan_sticky, resolve
+from kafka_assignors.plan import TopicPartition, plan_fairest_sticky, plan_lag_aware, plan_sticky, resolve
+from kafka_assignors.plan import with_expected
 rng = Random(7)
 topics = {f"topic-{i}": rng.randint(0, 9) for i in range(8)}
 def some(count):
@@ -29,6 +30,9 @@ group = Group(members, topics, {}, lags)
 for skew in 1, 2, None:
     print(plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew, min_improvement=0))
 print(plan_lag_aware(group))
+expected = {TopicPartition(t, p): 99 * rng.random() for t, n in topics.items() for p in range(n // 2)}
+group = with_expected(group, expected, {})
+print(plan_cooperative_lag_aware(group, resolve(group), min_improvement=0))
 """
 
 
@@ -49,5 +53,5 @@ def test_six_hash_seeds_one_plan() -> None:
     assert "topic-0" in without
     assert within != without
     assert "topic-0" in failover
-    assert len(by_lag) == 4
+    assert len(by_lag) == 5
     assert len(set(by_lag)) > 1

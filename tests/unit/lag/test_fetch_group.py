@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors.cli.group_state import GroupMember, members_of, state_of
 from kafka_assignors.errors import GroupError
+from kafka_assignors.lag.fetch_group import GroupMember, members_of, state_of
 from kafka_assignors.plan import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -1,6 +1,6 @@
 """A group as its coordinator describes it, whatever its members are: who has what, and what is committed.
 
-Unlike ``live_group``, which needs subscriptions it understands, this shows any group.  kafka-python's own
+Unlike the planner, which needs subscriptions it understands, this takes any group.  kafka-python's own
 ``describe_groups`` raises for the whole group because of one member whose bytes it cannot decode, so this
 asks by itself and takes such a member as one that is not known to have anything.
 """
@@ -13,21 +13,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka.errors import GroupIdNotFoundError, KafkaError, for_code
-from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from kafka_assignors.cli.live_group import ANSWER_MS, no_way_in
-from kafka_assignors.errors import BrokerError, GroupError
+from kafka_assignors.errors import GroupError
 from kafka_assignors.lag import fetch_requests as requests
 from kafka_assignors.lag.fetch_link import Link
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["GroupMember", "GroupReader", "GroupState", "members_of", "state_of"]
+__all__ = ["GroupMember", "GroupState", "ask_group", "list_groups", "members_of", "state_of"]
 
 _PAUSE_S = 0.2
 _NO_CLASSIC = "Consumer"  # in place of a state
+_WITH_COMMITS = ("", "consumer", "streams")
+"""Kinds of groups: without a kind are those that commit and have no members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,79 +71,75 @@ class GroupState:
     commits: Mapping[TopicPartition, int]
 
 
-class GroupReader:
-    """Asks for one group, as often as wanted, over a connection of its own.
+async def ask_group(link: Link, group_id: str, timeout_ms: float) -> GroupState:
+    """The group now; asked again while its coordinator is on its way.  Runs on the link's thread.
 
-    Args:
-        settings: as ``connection_settings`` makes them.
-        group_id: the group.
+    Raises:
+        KafkaError: it cannot be had; what may pass was tried for as long as there was time.
+        GroupError: there is no such group.
     """
-
-    def __init__(self, settings: Mapping[str, Any], group_id: str) -> None:
-        self._settings = settings
-        self._group_id = group_id
-        self._link: Link | None = None
-
-    def read(self) -> GroupState:
-        """The group now.
-
-        Raises:
-            BrokerError: nobody answers, or the answer is no.
-            GroupError: there is no such group.
-        """
+    deadline = time.monotonic() + timeout_ms / 1000
+    while True:
+        left_ms = max((deadline - time.monotonic()) * 1000, 1)
         try:
-            if self._link is None:
-                self._link = Link(self._settings)
-            link = self._link
-            link.run(link.ready, ANSWER_MS, timeout_s=ANSWER_MS / 1000)
-        except Exception as error:  # what kafka-python raises for a setting it does not like is anything
-            self.close()
-            where = ",".join(self._settings["bootstrap_servers"])
-            raise BrokerError(no_way_in(where, error)) from error
-        try:
-            described, commits = link.run(self._ask, link, timeout_s=ANSWER_MS / 1000)
+            described, commits = await _ask_once(link, group_id, left_ms)
         except KafkaError as error:
-            self.close()
-            raise BrokerError(f"the broker does not describe group {self._group_id!r}: {error}") from error
-        return state_of(self._group_id, described, commits)
+            if not error.retriable or time.monotonic() + 2 * _PAUSE_S > deadline:
+                raise
+        else:
+            return state_of(group_id, described, commits)
+        await link.sleep(_PAUSE_S)
 
-    def close(self) -> None:
-        """End the connection; a later ``read`` makes a new one."""
-        if self._link is not None:
-            self._link.shut()
-            self._link.wait_shut(1)
-            self._link = None
 
-    async def _ask(self, link: Link) -> tuple[Any, dict[TopicPartition, int]]:
-        """Description and commits; again while a coordinator is on its way."""
-        deadline = time.monotonic() + ANSWER_MS / 1000 - 2 * _PAUSE_S
-        while True:
+async def _ask_once(link: Link, group_id: str, timeout_ms: float) -> tuple[Any, dict[TopicPartition, int]]:
+    """Description and commits."""
+    manager = link.manager
+    versions = manager.broker_version_data
+    found = await manager.send(
+        requests.coordinator_request(group_id, versions.api_version(FindCoordinatorRequest)),
+        request_timeout_ms=timeout_ms,
+    )
+    node = requests.add_coordinator(manager.cluster, found, group_id)
+    response = await manager.send(
+        DescribeGroupsRequest(groups=[group_id]), node, request_timeout_ms=timeout_ms
+    )
+    (described,) = response.groups
+    error = for_code(described.error_code)
+    if described.error_code and error is not GroupIdNotFoundError:
+        raise error(getattr(described, "error_message", None) or f"group {group_id!r}")
+    request = requests.offset_fetch_request(group_id, None, versions.api_version(OffsetFetchRequest))
+    response = await manager.send(request, node, request_timeout_ms=timeout_ms)
+    rows = requests.read_offset_fetch(response, group_id)
+    return described, {tp: offset for tp, code, offset in rows if not code and offset >= 0}
+
+
+async def list_groups(link: Link, timeout_ms: float) -> tuple[list[str], list[KafkaError]]:
+    """Names of all groups that can have commits, and why a broker did not tell its own.
+
+    Runs on the link's thread.  A broker tells the groups it coordinates, so each is asked; of those one may
+    not describe it says nothing.
+    """
+    deadline = time.monotonic() + timeout_ms / 1000
+    found: set[str] = set()
+    while True:
+        failures: list[KafkaError] = []
+        for broker in link.manager.cluster.brokers():
+            left_ms = max((deadline - time.monotonic()) * 1000, 1)
             try:
-                return await self._ask_once(link)
+                response = await link.manager.send(
+                    ListGroupsRequest(), broker.node_id, request_timeout_ms=left_ms
+                )
             except KafkaError as error:
-                if not error.retriable or time.monotonic() > deadline:
-                    raise
-            await link.sleep(_PAUSE_S)
-
-    async def _ask_once(self, link: Link) -> tuple[Any, dict[TopicPartition, int]]:
-        manager, group_id = link.manager, self._group_id
-        versions = manager.broker_version_data
-        found = await manager.send(
-            requests.coordinator_request(group_id, versions.api_version(FindCoordinatorRequest)),
-            request_timeout_ms=ANSWER_MS,
-        )
-        node = requests.add_coordinator(manager.cluster, found, group_id)
-        response = await manager.send(
-            DescribeGroupsRequest(groups=[group_id]), node, request_timeout_ms=ANSWER_MS
-        )
-        (described,) = response.groups
-        error = for_code(described.error_code)
-        if described.error_code and error is not GroupIdNotFoundError:
-            raise error(getattr(described, "error_message", None) or f"group {group_id!r}")
-        request = requests.offset_fetch_request(group_id, None, versions.api_version(OffsetFetchRequest))
-        response = await manager.send(request, node, request_timeout_ms=ANSWER_MS)
-        rows = requests.read_offset_fetch(response, group_id)
-        return described, {tp: offset for tp, code, offset in rows if not code and offset >= 0}
+                failures.append(error)
+                continue
+            if response.error_code:
+                failures.append(for_code(response.error_code)("groups"))
+                continue
+            found |= {one.group_id for one in response.groups if one.protocol_type in _WITH_COMMITS}
+        out_of_time = time.monotonic() + 2 * _PAUSE_S > deadline
+        if not failures or out_of_time or not all(error.retriable for error in failures):
+            return sorted(found), failures
+        await link.sleep(_PAUSE_S)
 
 
 def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:

@@ -1,0 +1,58 @@
+"""Asking for one live group, again and again, in the words of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from kafka_assignors.cli.live_group import ANSWER_MS, no_way_in
+from kafka_assignors.errors import BrokerError
+from kafka_assignors.lag.fetch_group import GroupState, ask_group
+from kafka_assignors.lag.fetch_link import Link
+
+__all__ = ["GroupReader"]
+
+
+class GroupReader:
+    """Asks for one group, as often as wanted, over a connection of its own.
+
+    Args:
+        settings: as ``connection_settings`` makes them.
+        group_id: the group.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], group_id: str) -> None:
+        self._settings = settings
+        self._group_id = group_id
+        self._link: Link | None = None
+
+    def read(self) -> GroupState:
+        """The group now.
+
+        Raises:
+            BrokerError: nobody answers, or the answer is no.
+            GroupError: there is no such group.
+        """
+        try:
+            if self._link is None:
+                self._link = Link(self._settings)
+            link = self._link
+            link.run(link.ready, ANSWER_MS, timeout_s=ANSWER_MS / 1000)
+        except Exception as error:  # what kafka-python raises for a setting it does not like is anything
+            self.close()
+            where = ",".join(self._settings["bootstrap_servers"])
+            raise BrokerError(no_way_in(where, error)) from error
+        try:
+            return link.run(ask_group, link, self._group_id, ANSWER_MS, timeout_s=ANSWER_MS / 1000)
+        except KafkaError as error:
+            self.close()
+            raise BrokerError(f"the broker does not describe group {self._group_id!r}: {error}") from error
+
+    def close(self) -> None:
+        """End the connection; a later ``read`` makes a new one."""
+        if self._link is not None:
+            self._link.shut()
+            self._link.wait_shut(1)
+            self._link = None

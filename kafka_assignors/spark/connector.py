@@ -1,0 +1,163 @@
+"""A connection's settings, as Spark's Kafka connector takes them: kafka-python's names in, ``kafka.*`` out.
+
+Rules:
+- A setting about security that the connector has nothing for is an error.  To pass it over would be to
+  connect with less security than was asked for.
+- Texts of errors tell no secret.
+- Kafka hides the values of these options where it logs them, and Spark where it shows a plan's options: the
+  one with a password because of the word in it.  A private key goes along only if it is not in one file with
+  its certificate; then its option is no more shown by Spark than any other of a Kafka source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka_assignors.errors import OptionError
+
+__all__ = ["connector_options"]
+
+_LOGIN = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_UNMAPPED = {
+    "ssl_crlfile": "Kafka's Java client checks no revocation list",
+    "ssl_context": "is Python's own: give ssl_cafile, ssl_certfile and ssl_keyfile",
+    "proxy_url": "Kafka's Java client knows no proxy",
+    "socks5_proxy": "Kafka's Java client knows no proxy",
+    "sasl_kerberos_name": "is Python's own: give sasl_kerberos_service_name",
+    "sasl_kerberos_domain_name": "Kafka's Java client always takes the broker's host name",
+    "sasl_oauth_token_provider": "is Python's own",
+}
+_MAPPED = (
+    *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
+    *("sasl_kerberos_service_name", "ssl_check_hostname", "ssl_cafile", "ssl_certfile", "ssl_keyfile"),
+    "ssl_password",
+)
+_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
+_CERTIFICATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----.*?-----END \1CERTIFICATE-----", re.DOTALL)
+_KEY = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
+
+
+def _text_of(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = _text_of) -> dict[str, str]:
+    """Options for ``spark.read.format("kafka")``, and for its streams and sinks.
+
+    Args:
+        settings: as ``connection_settings`` makes them, or ``KafkaConsumer`` takes them; what is not about
+            the connection is passed over.
+        read: gives the text of a file.
+
+    Raises:
+        OptionError: a setting the connector cannot take over; it names the setting, and tells no secret.
+    """
+    for name in sorted(settings):
+        if settings[name] is None:
+            continue
+        if name in _UNMAPPED:
+            raise OptionError(name, f"Spark's Kafka connector cannot take it over: {_UNMAPPED[name]}")
+        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_MAPPED, "ssl_ciphers"):
+            raise OptionError(name, "Spark's Kafka connector has no such setting")
+    protocol = settings.get("security_protocol") or "PLAINTEXT"
+    if protocol not in _PROTOCOLS:
+        raise OptionError("security_protocol", f"{protocol!r} is none of {', '.join(_PROTOCOLS)}")
+    options = {"bootstrap.servers": _servers(settings), "security.protocol": protocol}
+    if settings.get("client_id"):
+        options["client.id"] = str(settings["client_id"])
+    if protocol.startswith("SASL"):
+        options |= _sasl(settings)
+    if protocol.endswith("SSL"):
+        options |= _ssl(settings, read)
+    return {f"kafka.{name}": value for name, value in options.items()}
+
+
+def _servers(settings: Mapping[str, Any]) -> str:
+    servers = settings.get("bootstrap_servers")
+    if not servers:
+        raise OptionError("bootstrap_servers", "missing")
+    return servers if isinstance(servers, str) else ",".join(servers)
+
+
+def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:
+    mechanism = settings.get("sasl_mechanism")
+    if mechanism == "GSSAPI":
+        return {
+            "sasl.mechanism": mechanism,
+            "sasl.kerberos.service.name": settings.get("sasl_kerberos_service_name") or "kafka",
+            "sasl.jaas.config": _KERBEROS,
+        }
+    if mechanism not in _LOGIN:
+        known = ", ".join((*_LOGIN, "GSSAPI"))
+        raise OptionError("sasl_mechanism", f"Spark's Kafka connector knows {known}, not {mechanism!r}")
+    for name in ("sasl_plain_username", "sasl_plain_password"):
+        if not settings.get(name):
+            raise OptionError(name, f"missing, sasl_mechanism {mechanism} needs it")
+    user, password = (_quoted(str(settings[f"sasl_plain_{what}"])) for what in ("username", "password"))
+    return {
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f"{_LOGIN[mechanism]} required username={user} password={password};",
+    }
+
+
+def _quoted(text: str) -> str:
+    """A string as Java's login configuration reads it."""
+    return '"' + "".join(_ESCAPED.get(character, character) for character in text) + '"'
+
+
+def _ssl(settings: Mapping[str, Any], read: Callable[[str], str]) -> dict[str, str]:
+    options = {}
+    if settings.get("ssl_check_hostname") is False:
+        options["ssl.endpoint.identification.algorithm"] = ""
+    if cafile := settings.get("ssl_cafile"):
+        options |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(cafile)}
+    if certfile := settings.get("ssl_certfile"):
+        options |= _keystore(settings, str(certfile), read)
+    elif settings.get("ssl_keyfile"):
+        raise OptionError("ssl_certfile", "missing, ssl_keyfile needs it")
+    return options
+
+
+def _keystore(settings: Mapping[str, Any], certfile: str, read: Callable[[str], str]) -> dict[str, str]:
+    keyfile = str(settings.get("ssl_keyfile") or certfile)
+    named = "ssl_keyfile" if settings.get("ssl_keyfile") else "ssl_certfile"
+    chain = [match[0] for match in _CERTIFICATE.finditer(_read("ssl_certfile", certfile, read))]
+    if not chain:
+        raise OptionError("ssl_certfile", f"there is no certificate in {certfile!r}")
+    key = _KEY.search(_read(named, keyfile, read))
+    if key is None:
+        raise OptionError(named, f"there is no private key in {keyfile!r}")
+    if key[1] not in ("", "ENCRYPTED "):
+        raise OptionError(
+            named,
+            f"the key in {keyfile!r} has to be PKCS#8: openssl pkcs8 -topk8 -in KEY -out NEW converts it",
+        )
+    options = {"ssl.keystore.type": "PEM"}
+    if keyfile == certfile:
+        options["ssl.keystore.location"] = certfile
+    else:
+        options |= {"ssl.keystore.certificate.chain": "\n".join(chain), "ssl.keystore.key": key[0]}
+    if password := settings.get("ssl_password"):
+        if not key[1]:
+            return options  # nothing to decrypt; Kafka would try to
+        options["ssl.key.password"] = str(password)
+    elif key[1]:
+        raise OptionError("ssl_password", f"missing, the key in {keyfile!r} is encrypted")
+    return options
+
+
+def _read(name: str, path: str, read: Callable[[str], str]) -> str:
+    try:
+        return read(path)
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise OptionError(name, f"cannot read {path!r}: {why}") from error

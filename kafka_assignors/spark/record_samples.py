@@ -1,0 +1,204 @@
+"""Record samples of groups: the data source ``kafka_group_samples``, landed, with what was missed counted.
+
+What could not be seen comes out of Spark's tasks as rows with a ``problem``.  They are counted on the way by
+``observe``, which Spark reports to the driver with each batch, and dropped before anything lands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors.errors import LagError, PipelineError
+from kafka_assignors.lag.fetch_looks import reach
+from kafka_assignors.spark.faults import explained
+from kafka_assignors.spark.landing import land_stream
+from kafka_assignors.spark.sample_report import SamplesReport, Tally, observed, watch_of_looks
+from kafka_assignors.spark.sampling import Wanted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+__all__ = ["Recording", "record_samples", "record_samples_once", "samples_of"]
+
+_LEAST_TIMEOUT_S = 1.0
+_LONGEST_TIMEOUT_S = 10.0
+_AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
+
+
+def record_samples(
+    spark: SparkSession,
+    settings: Mapping[str, Any],
+    root: str,
+    *,
+    groups: Sequence[str] = (),
+    groups_like: str | None = None,
+    topics_like: str | None = None,
+    every_s: float = 10.0,
+    timeout_s: float | None = None,
+    writer: str = "sampler",
+) -> Recording:
+    """Start a stream that looks at groups again and again, and lands what it sees.
+
+    Args:
+        spark: the session.
+        settings: how to reach the cluster, as ``KafkaConsumer`` takes it.
+        root: the pipeline's folder; to go on where it ended, the same one.
+        groups: by name.
+        groups_like: and all whose whole name matches, those that come to be later, too.
+        topics_like: only of topics whose whole name matches.
+        every_s: from one look to the next.
+        timeout_s: how long one may wait for the cluster; None: as long as ``every_s``, from 1 to 10 s.
+        writer: whose folder of samples.
+
+    Raises:
+        OptionError: groups, a pattern, a time or a setting that cannot be.
+        PipelineError: the cluster does not answer now, or does not let us in; or the folder holds something
+            else.
+    """
+    from pyspark.errors import PySparkException
+
+    wanted = _wanted(
+        spark,
+        groups,
+        groups_like=groups_like,
+        topics_like=topics_like,
+        every_s=every_s,
+        timeout_s=timeout_s,
+    )
+    _reach(settings, wanted)
+    watch = watch_of_looks()
+    spark.streams.addListener(watch)
+    try:
+        looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
+        query = land_stream(samples_of(looks), root, writer, every_s=every_s)
+    except BaseException as error:
+        spark.streams.removeListener(watch)
+        if isinstance(error, PySparkException):
+            raise explained(error) from error
+        raise
+    return Recording(spark, query, watch)
+
+
+def record_samples_once(
+    spark: SparkSession,
+    settings: Mapping[str, Any],
+    root: str,
+    *,
+    groups: Sequence[str] = (),
+    groups_like: str | None = None,
+    topics_like: str | None = None,
+    timeout_s: float = _LONGEST_TIMEOUT_S,
+    writer: str = "sampler",
+) -> SamplesReport:
+    """Look once, and land what is seen, where the stream of that writer would, too.
+
+    Args and errors are those of `record_samples`; and it is an error when nothing at all can be seen.
+    """
+    from pyspark.errors import PySparkException
+
+    wanted = _wanted(
+        spark,
+        groups,
+        groups_like=groups_like,
+        topics_like=topics_like,
+        every_s=_AT_ONCE_S,
+        timeout_s=timeout_s,
+    )
+    _reach(settings, wanted)
+    looks = _source(spark.readStream, spark, settings, wanted).observe("samples", *observed())
+    try:
+        query = land_stream(samples_of(looks), root, writer, available_now=True)
+        query.awaitTermination()
+    except PySparkException as error:
+        raise explained(error) from error
+    tally = Tally()
+    for progress in query.recentProgress:
+        if (seen := progress.observedMetrics.get("samples")) is not None:
+            tally.add(seen)
+    if not tally.report.rows:
+        why = ", ".join(sorted(tally.report.misses)) or "no group matches, or none has read anything yet"
+        raise PipelineError(f"nothing to sample: {why}")
+    return tally.report
+
+
+def samples_of(looks: DataFrame) -> DataFrame:
+    """Of the source's rows the samples, with their date; in one file a look."""
+    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+
+    from kafka_assignors.spark.time import utc_date
+
+    return (
+        looks.where(F.col("problem").isNull())
+        .drop("problem")
+        .withColumn("date", utc_date("time"))
+        .repartition(1)
+    )
+
+
+def _source(reader: Any, spark: SparkSession, settings: Mapping[str, Any], wanted: Wanted) -> DataFrame:
+    from kafka_assignors.spark.sampler import NAME, group_samples
+
+    spark.dataSource.register(group_samples(settings))
+    return reader.format(NAME).options(**wanted.as_options()).load()
+
+
+def _wanted(
+    spark: SparkSession,
+    groups: Sequence[str],
+    *,
+    every_s: float,
+    timeout_s: float | None,
+    **patterns: str | None,
+) -> Wanted:
+    if timeout_s is None:
+        timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
+    return Wanted.from_options(
+        {
+            "groups": json.dumps(list(groups)),
+            "every": repr(every_s),
+            "timeout": repr(timeout_s),
+            "num_partitions": str(spark.sparkContext.defaultParallelism),
+            **{name: pattern for name, pattern in patterns.items() if pattern is not None},
+        }
+    )
+
+
+def _reach(settings: Mapping[str, Any], wanted: Wanted) -> None:
+    try:
+        reach(settings, wanted.timeout_s * 1000)
+    except LagError as error:
+        raise PipelineError(str(error)) from error
+
+
+class Recording:
+    """A stream that records samples.
+
+    Args:
+        spark: its session.
+        query: the stream.
+        watch: its listener.
+
+    Attributes:
+        query: the stream; ``stop`` is the better way to end it.
+    """
+
+    def __init__(self, spark: SparkSession, query: StreamingQuery, watch: Any) -> None:
+        self.query = query
+        self._spark = spark
+        self._watch = watch
+        watch.run_id = query.runId
+
+    def report(self) -> SamplesReport:
+        """What was recorded since the stream was started here; it may lack the last look."""
+        report: SamplesReport = self._watch.tally.report
+        return report
+
+    def stop(self) -> SamplesReport:
+        """End the stream."""
+        self.query.stop()
+        self._watch.ended.wait(5)
+        self._spark.streams.removeListener(self._watch)
+        return self.report()

@@ -1,0 +1,38 @@
+"""Samples of one partition, written shortly: seconds, and offsets that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka_assignors.forecast import UNKNOWN, LoadSettings, Partition, Row, Sample
+from kafka_assignors.forecast.settings import SECOND
+from kafka_assignors.forecast.steps import Step, Steps
+
+START = 1_384_000_200  # s; a Saturday, 2013-11-09 12:30:00 UTC; a whole quarter of an hour
+SETTINGS = LoadSettings(step_s=60, horizon_s=900, delay_s=120, max_gap_s=600)
+
+
+def look(
+    after_s: float, end: int | None = None, committed: int | None = None, begin: int | None = 0
+) -> Sample:
+    """A sample so long after the start; None: not known."""
+    offsets = (UNKNOWN if offset is None else offset for offset in (begin, end, committed))
+    return Sample(round((START + after_s) * SECOND), *offsets)
+
+
+def steps_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[Step]:
+    """Steps, from samples in order."""
+    steps = Steps(settings)
+    return [step for sample in samples for step in steps.take(sample)]
+
+
+def rows_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[Row]:
+    """All rows, from samples in any order."""
+    partition = Partition(settings)
+    rows, _ = partition.take(samples)
+    return rows + partition.flush()
+
+
+def minutes(step: Step) -> float:
+    """When a step ended, in minutes after the start."""
+    return (step.at / SECOND - START) / 60
