@@ -122,13 +122,14 @@ def test_without_a_model_the_history_is_made_of_the_samples(spark: SparkSession,
 
 
 def test_what_is_not_there_is_said_in_a_line(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
-    for path, more, says in (
+    asked: list[tuple[Path, dict[str, Any], str]] = [
         (tmp_path, {}, "no load/ and no samples/ in it"),
         (folder, {"groups": ["x"]}, "nothing of a group 'x' in the time asked for"),
         (folder, {"since": START + timedelta(days=2)}, "nothing was recorded in the time asked for"),
-    ):
+    ]
+    for path, more, says in asked:
         with pytest.raises(HistoryError, match=says) as caught:
-            read_history(spark, str(path), **more)  # type: ignore[arg-type]  # one of several
+            read_history(spark, str(path), **more)
         assert "\n" not in str(caught.value)
         assert str(path) in str(caught.value)
 
@@ -212,7 +213,7 @@ def test_a_trial_that_fails_says_why_and_takes_no_other_with_it(
 def broken_strategy() -> Any:
     """One whose planner fails."""
 
-    def plan(group: object, claims: object) -> float:
+    def plan(group: object, claims: object) -> Any:
         return 1 / 0
 
     return replace(GRID.candidates[0].strategy, plan=plan)
@@ -241,7 +242,7 @@ def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def session(*_: object, **__: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr(cli_backtest, "local_session", session)
+    monkeypatch.setattr(cli_backtest, "session", session)
 
 
 @pytest.mark.usefixtures("_this_session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_forecasts_of_one_horizon_are_taken_and_others_left_out() -> None:
         ([(0, "t", 2**27, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {}, "--since"),
     ],
 )
-def test_what_is_no_history_is_refused(cells: list[Cell], columns: dict[str, list[float]], says: str) -> None:
+def test_what_is_no_history_is_refused(cells: list[Cell], columns: dict[str, Any], says: str) -> None:
     with pytest.raises(HistoryError, match=rf"group 'g': .*{says}"):
         assemble("g", rows(cells, **columns))
 
