@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,8 +31,11 @@ from kafka_assignors.spark.backtest.job import TrialResult, run_trials, try_out
 from kafka_assignors.spark.history import read_history
 from kafka_assignors.spark.recorded import Recorded
 from kafka_assignors.spark.schemas import SAMPLES
+from tests.examples import ROOT
 from tests.loads import START, Cell, busy_group, row, write_load
 
+PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```sh\n(kafka-assignors backtest.*?)\n```", PAGE, re.DOTALL | re.MULTILINE)
 BY_LAG: dict[str, Sequence[Any]] = {"rebalance_on_skew": [False, True]}
 GRID = Grid(
     candidates(["range", "cooperative-sticky", "cooperative-lag-aware"], BY_LAG, forecasts=True),
@@ -283,6 +288,18 @@ def test_a_service_rate_that_the_history_does_not_tell_is_asked_for(tmp_path: Pa
     done = CliRunner().invoke(cli_backtest.command, [str(pipeline), "--out", str(out)])
     assert done.exit_code == 2
     assert "--service-rate: group 'g' was never busy for long" in done.stderr
+
+
+@pytest.mark.usefixtures("_this_session")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.split()[:5]))
+def test_a_command_of_the_page_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_load(Path("pipeline"), busy_group("billing"))
+    words = shlex.split(command.removeprefix("kafka-assignors backtest").replace("\\\n", " "))
+    done = CliRunner().invoke(cli_backtest.command, words)
+    assert done.exit_code == 0, done.output
+    [report] = tmp_path.glob("out/**/report.html")
+    assert f"report: {report.relative_to(tmp_path)}" in done.stdout
 
 
 def test_one_core_finds_what_two_find(folder: Path, tmp_path: Path) -> None:
