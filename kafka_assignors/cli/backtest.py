@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -43,7 +42,7 @@ from kafka_assignors.spark.backtest.results import Results, RunResult
 from kafka_assignors.spark.backtest.summary import summed_up
 from kafka_assignors.spark.history import read_history
 from kafka_assignors.spark.recorded import Recorded
-from kafka_assignors.spark.session import local_session
+from kafka_assignors.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,7 +117,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     show_default=True,
     help="Of what is made of samples, where no load model ran.",
 )
-@click.option("--cores", type=click.IntRange(1, 1024), help="[default: all]")
+@click.option("--cores", type=click.IntRange(1, 1024), help="Of this machine.  [default: all]")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -161,11 +160,10 @@ def command(
     folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder)
     started = datetime.now(timezone.utc)
-    cores = cores or os.cpu_count() or 1
     with (
         terminated_like_interrupted(),
         _view() as view,
-        local_session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
+        session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
         view.step("reading the history")
@@ -184,7 +182,7 @@ def command(
         view.step("writing the results")
         run = RunResult(
             history=history,
-            cores=cores,
+            cores=spark.sparkContext.defaultParallelism,
             scenarios=len(trials),
             failed=sum(one.outcome is None for one in found),
             seconds=round(seconds, 3),

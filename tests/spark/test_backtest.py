@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,15 +25,17 @@ from pyspark.sql import SparkSession
 from kafka_assignors.backtest import parse
 from kafka_assignors.cli import backtest as cli_backtest
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
-from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.spark.backtest.files import RESULTS, SERIES
 from kafka_assignors.spark.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.spark.backtest.job import TrialResult, run_trials, try_out
 from kafka_assignors.spark.history import read_history
 from kafka_assignors.spark.recorded import Recorded
 from kafka_assignors.spark.schemas import SAMPLES
+from tests.examples import ROOT
 from tests.loads import START, Cell, busy_group, row, write_load
 
+PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```sh\n(kafka-assignors backtest.*?)\n```", PAGE, re.DOTALL | re.MULTILINE)
 BY_LAG: dict[str, Sequence[Any]] = {"rebalance_on_skew": [False, True]}
 GRID = Grid(
     candidates(["range", "cooperative-sticky", "cooperative-lag-aware"], BY_LAG, forecasts=True),
@@ -123,11 +127,12 @@ def test_without_a_model_the_history_is_made_of_the_samples(spark: SparkSession,
 
 
 def test_what_is_not_there_is_said_in_a_line(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
-    for path, more, says in (
+    asked: list[tuple[Path, dict[str, Any], str]] = [
         (tmp_path, {}, "no load/ and no samples/ in it"),
         (folder, {"groups": ["x"]}, "nothing of a group 'x' in the time asked for"),
         (folder, {"since": START + timedelta(days=2)}, "nothing was recorded in the time asked for"),
-    ):
+    ]
+    for path, more, says in asked:
         with pytest.raises(HistoryError, match=says) as caught:
             read_history(spark, str(path), **more)
         assert "\n" not in str(caught.value)
@@ -213,8 +218,8 @@ def test_a_trial_that_fails_says_why_and_takes_no_other_with_it(
 def broken_strategy() -> Any:
     """One whose planner fails."""
 
-    def plan(group: Group, claims: Claims) -> Assignment:
-        raise ZeroDivisionError("division by zero")
+    def plan(group: object, claims: object) -> Any:
+        return 1 / 0
 
     return replace(GRID.candidates[0].strategy, plan=plan)
 
@@ -242,7 +247,7 @@ def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def session(*_: object, **__: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr(cli_backtest, "local_session", session)
+    monkeypatch.setattr(cli_backtest, "session", session)
 
 
 @pytest.mark.usefixtures("_this_session")
@@ -283,6 +288,18 @@ def test_a_service_rate_that_the_history_does_not_tell_is_asked_for(tmp_path: Pa
     done = CliRunner().invoke(cli_backtest.command, [str(pipeline), "--out", str(out)])
     assert done.exit_code == 2
     assert "--service-rate: group 'g' was never busy for long" in done.stderr
+
+
+@pytest.mark.usefixtures("_this_session")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.split()[:5]))
+def test_a_command_of_the_page_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_load(Path("pipeline"), busy_group("billing"))
+    words = shlex.split(command.removeprefix("kafka-assignors backtest").replace("\\\n", " "))
+    done = CliRunner().invoke(cli_backtest.command, words)
+    assert done.exit_code == 0, done.output
+    [report] = tmp_path.glob("out/**/report.html")
+    assert f"report: {report.relative_to(tmp_path)}" in done.stdout
 
 
 def test_one_core_finds_what_two_find(folder: Path, tmp_path: Path) -> None:
