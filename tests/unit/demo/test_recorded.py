@@ -25,6 +25,7 @@ SETTINGS = SettingsResult(
     session_timeout_ms=6_000,
     heartbeat_ms=500,
     batch=1,
+    pipeline=False,
 )
 
 
