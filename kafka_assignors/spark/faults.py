@@ -36,6 +36,10 @@ _RULES = [
         f"{_CONNECTOR}:VERSION brings them all",
     ),
     (
+        r"No module named '?(?P<name>kafka_assignors|kafka|numpy|pandas|pyarrow)\b",
+        "the executors' Python has no {name}: install kafka-assignors[spark] there, see docs/clusters.md",
+    ),
+    (
         r"No space left on device|Disk quota exceeded",
         "the disk is full: make room and start again; what was finished is kept",
     ),
@@ -67,8 +71,8 @@ _RULES = [
     (
         r"OffsetOutOfRange|Some data may have been lost|Cannot fetch[^\n]*offset"
         r"|KAFKA_DATA_LOSS|partition[^\n]*offset was changed from",
-        "records that were to be read next are gone from the topic (retention, or it was made again): to go "
-        "on with what is left, and have a gap, allow that; or record into a new folder",
+        "records that were to be read next are gone from the topic (retention, or it was made again): record "
+        "into a new folder, or move this one's checkpoints/WRITER and samples/WRITER away",
     ),
     (
         r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"

@@ -128,12 +128,25 @@ def read_samples(
     return _between(reduce(lambda one, other: one.unionByName(other), of_all), since, until)
 
 
-def stream_samples(spark: SparkSession, root: str, names: tuple[str, ...]) -> DataFrame:
+def stream_samples(
+    spark: SparkSession, root: str, names: tuple[str, ...], *, files_per_batch: int | None = None
+) -> DataFrame:
     """Samples of these writers as a stream: what is there, and what comes.
 
     The writers are part of what a checkpoint of the stream is about, so they are named; see ``writers``.
+
+    Args:
+        spark: the session.
+        root: the pipeline's folder.
+        names: of the writers.
+        files_per_batch: most files of each writer in a batch; None: all there are.
     """
-    of_all = [spark.readStream.schema(_NULLABLE).parquet(f"{root}/samples/{name}") for name in names]
+    # A file that is older than the newest one by more than this would not be read, without a word.
+    options = {"maxFileAge": "3650d"}
+    if files_per_batch is not None:
+        options["maxFilesPerTrigger"] = str(files_per_batch)
+    reader = spark.readStream.schema(_NULLABLE).options(**options)
+    of_all = [reader.parquet(f"{root}/samples/{name}") for name in names]
     return reduce(lambda one, other: one.unionByName(other), of_all).transform(_with_nothing_missing)
 
 
