@@ -70,7 +70,7 @@ _RULES = [
     ),
     (
         r"OffsetOutOfRange|Some data may have been lost|Cannot fetch[^\n]*offset"
-        r"|KAFKA_DATA_LOSS|partition[^\n]*offset was changed from",
+        r"|KAFKA_DATA_LOSS|[Pp]artition[^\n]*offset was changed from",
         "records that were to be read next are gone from the topic (retention, or it was made again): record "
         "into a new folder, or move this one's checkpoints/WRITER and samples/WRITER away",
     ),
