@@ -193,9 +193,9 @@ class Recording:
         return report
 
     def stop(self) -> SamplesReport:
-        """End the stream, if it does not take long between two looks: Spark makes a fuss of one cut short.
+        """End the stream; between two looks, if that does not take long.
 
-        Whatever lands of it, it is whole.
+        Of a look that is cut short nothing lands, but Spark logs a page about it.
         """
         deadline = time.monotonic() + _BETWEEN_LOOKS_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
