@@ -20,8 +20,8 @@ __all__ = ["QUARTERS", "WEEK_HOURS", "Season"]
 
 QUARTERS = 96
 WEEK_HOURS = 168
-DAY_DOUBT = 0.5  # days
-WEEK_DOUBT = 1.0  # weeks
+DAY_DOUBT = 0.25  # days
+WEEK_DOUBT = 0.5  # weeks
 _DAYS = 14  # that count, about
 _WEEKS = 6  # that count, about
 _MONDAY = 72  # 1970 began on a Thursday, at its hour 0

@@ -39,17 +39,16 @@ __all__ = [
 
 VERSION = 1
 _RECENT_DAYS = 2  # of the newest step; what is older has nothing to say on what will come
-_TIMEOUT_S = 30
 
 
 def newest_forecasts(load: DataFrame) -> DataFrame:
-    """The row of each partition with the newest forecast; rows of ``LOAD`` in and out."""
+    """The row of each group's partition with the newest forecast; rows of ``LOAD`` in and out."""
     from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
     names = [name for name in load.columns if name not in ("group", "topic", "partition")]
     newest = F.max_by(F.struct(*names), "time").alias("newest")
     return (
-        load.where(F.col("forecast").isNotNull())
+        load.where(F.col("forecast").isNotNull() & (F.col("group") != ""))
         .groupBy("group", "topic", "partition")
         .agg(newest)
         .select("group", "topic", "partition", "newest.*")
@@ -114,8 +113,8 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
     from pyspark.sql import functions as F  # noqa: N812
 
     load = read_load(spark, root)
-    last = load.agg(F.max("date")).first()
-    recent = load.where(F.col("date") >= F.date_sub(F.lit(last[0]), _RECENT_DAYS))
+    [(last,)] = load.agg(F.max("date")).collect()
+    recent = load.where(F.col("date") >= F.date_sub(F.lit(last), _RECENT_DAYS))
     return publish_feed(recent, kafka_options, topic)
 
 
@@ -130,7 +129,7 @@ def publish_feed(load: DataFrame, kafka_options: Mapping[str, str], topic: str) 
         published = _published(spark, kafka_options, topic)
         records = only_newer(feed_records(newest_forecasts(load)), published).persist()
         try:
-            count = records.count()
+            count: int = records.count()
             if count:
                 records.write.format("kafka").options(**kafka_options).option("topic", topic).save()
         finally:
@@ -155,11 +154,13 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
 
     jvm: Any = spark.sparkContext._jvm
     config = jvm.java.util.Properties()
-    for name, value in kafka_options.items():
-        if name.startswith("kafka."):
-            config.put(name.removeprefix("kafka."), value)
-    config.put("default.api.timeout.ms", str(_TIMEOUT_S * 1000))
-    config.put("request.timeout.ms", str(_TIMEOUT_S * 500))
+    given = {
+        name.removeprefix("kafka."): kafka_options[name]
+        for name in kafka_options
+        if name.startswith("kafka.")
+    }
+    for name, value in {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000", **given}.items():
+        config.put(name, value)
     try:
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
         try:

@@ -20,7 +20,7 @@ from kafka_assignors.spark.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["land_stream", "read_samples", "stream_samples"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
 
-__all__ = ["KEY", "STATE", "STEPS", "as_load", "fold_all", "fold_more", "with_numbers"]
+__all__ = ["KEY", "STATE", "STEPS", "as_load", "fold_all", "fold_more", "samples_of", "with_numbers"]
 
 KEY = ("group", "topic", "partition")
 
@@ -85,7 +85,7 @@ def fold_all(settings: LoadSettings, *, flush: bool) -> Callable[[tuple[pa.Scala
         import pyarrow as pa
 
         partition = Partition(settings)
-        rows, tally = partition.take(_samples(table.column(at).to_pylist() for at in range(3, 7)))
+        rows, tally = partition.take(samples_of(table))
         if flush:
             rows += partition.flush()
         columns = _columns(tuple(part.as_py() for part in key), rows, tally)
@@ -124,6 +124,11 @@ def fold_more(
         yield pd.DataFrame(dict(zip(_names(), columns, strict=True)), dtype=object)
 
     return fold
+
+
+def samples_of(table: pa.Table) -> list[Sample]:
+    """The samples of a partition, from columns as `with_numbers` gives them."""
+    return _samples(table.column(at).to_pylist() for at in range(3, 7))
 
 
 def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:

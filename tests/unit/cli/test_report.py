@@ -51,9 +51,11 @@ def test_a_demo_is_drawn_again(tmp_path: Path) -> None:
             "session_timeout_ms": 6000,
             "heartbeat_ms": 500,
             "batch": 25,
+            "pipeline": False,
         },
         "strategies": [measure("range", eager_join())],
         "backlog": [],
+        "pipeline": None,
     }
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert call(tmp_path).exit_code == 0

@@ -54,9 +54,11 @@ def results() -> Results:
             "session_timeout_ms": 6000,
             "heartbeat_ms": 500,
             "batch": 25,
+            "pipeline": False,
         },
         "strategies": [one, other],
         "backlog": [drain, other_drain],
+        "pipeline": None,
     }
 
 
