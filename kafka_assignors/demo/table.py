@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.demo.pipeline.results import CalibrationResult, PipelineResult
-from kafka_assignors.demo.pipeline.words import beside, recorded_in_all
+from kafka_assignors.demo.pipeline.words import beside, forecasts, plans, recorded_in_all
 from kafka_assignors.demo.results import DrainResult, Results, StrategyResult
 from kafka_assignors.report.rows import Row, seconds
 from kafka_assignors.spark.backtest.results import Results as BacktestResults
@@ -112,6 +112,9 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     Row("duplicates", lambda r: f"{r['duplicates']:,}", "Times a record was processed again."),
 )
 
+TRIED = ("#", "drain", "largest lag", "p99", "moved", "pause")
+"""Figures of a back-test, briefly."""
+
 
 def summary(results: Results) -> Group:
     """Build the tables of the scenes that ran, and of the pipeline."""
@@ -159,8 +162,10 @@ def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
         parts.append(_tried(pipeline["backtest"]))
     if pipeline["calibration"]:
         parts.append(_calibrated(pipeline["calibration"]))
+    if forecast := pipeline["forecast"]:
+        parts.append(Text(f"{forecasts(forecast)}\n{plans(forecast['plans'])}\n"))
     if pipeline["backtest"]:
-        parts.append(Text(verdict(pipeline["backtest"]), "bold"))
+        parts.append(Text(f"the pipeline recommends: {verdict(pipeline['backtest'])}", "bold"))
         parts += [Text(f"  {reason}") for reason in reasons(pipeline["backtest"])]
         parts.append(Text())
     return parts
@@ -169,11 +174,11 @@ def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
 def _tried(backtest: BacktestResults) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
     table.title = "the back-test: what strategies would have done, mean of the scenes; seconds, records"
-    place, *rows = [row for row in BACKTEST_ROWS if row.brief]
-    table.add_column(place.brief, justify="right", vertical="bottom")
+    place, *rows = [row for row in BACKTEST_ROWS if row.brief in TRIED]
+    table.add_column(place.brief, justify="right")
     table.add_column("", overflow="fold")
     for row in rows:
-        table.add_column(row.brief, justify="right", style="bold", vertical="bottom")
+        table.add_column(row.brief, justify="right", style="bold")
     for one in backtest["candidates"]:
         table.add_row(place.show(one), one["candidate"], *(row.show(one).replace(" s", "") for row in rows))
     return table

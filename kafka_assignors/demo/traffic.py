@@ -25,6 +25,7 @@ Owners = npt.NDArray[np.int32]
 
 __all__ = [
     "HOUR_S",
+    "TOPIC",
     "WEEK",
     "Hour",
     "Numbers",

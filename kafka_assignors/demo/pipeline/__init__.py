@@ -5,10 +5,14 @@ file              purpose                                                  key n
 ================  =======================================================  ================================
 ``ran``           one run, and what its logs tell                          ``Ran``
 ``record``        what was committed and where logs ended, as samples      ``record``, ``counts``
+``forecast``      the model on weeks of flights, and plans from it         ``forecast_flights``
 ``trials``        what to try out on it; what simulations say of the runs  ``Tried``, ``calibration``
 ``run``           the steps, one after the other                           ``run_pipeline``
+``checks``        has it recorded what was measured                        ``pipeline_faults``
 ``results``       its part of results.json                                 ``PipelineResult``
+``words``         that in plain words                                      ``recorded_in_all``
 ================  =======================================================  ================================
 
-``ran``, ``trials`` and ``results`` are pure.  Nothing here imports PySpark before the pipeline runs.
+``ran``, ``trials``, ``checks``, ``results`` and ``words`` are pure.  Nothing here imports PySpark before the
+pipeline runs.
 """

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors.broker import Progress
+from kafka_assignors.demo.pipeline.forecast import forecast_flights
 from kafka_assignors.demo.pipeline.ran import Ran
 from kafka_assignors.demo.pipeline.record import counts, record_commits, record_ends, unreadable
 from kafka_assignors.demo.pipeline.results import PipelineResult
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS", "run_pipeline"]
 
-STEPS = ("start Spark", "record", "model the load", "back-test")
+STEPS = ("start Spark", "record", "model the load", "back-test", "forecast")
 STEP_S = 0.5
 """Of the load model: members commit several times a second, and a whole scene is a minute at most."""
 
@@ -62,7 +63,15 @@ def run_pipeline(
         tell: told of the progress.
     """
     result = PipelineResult(
-        fault="", notes=[], seconds={}, step_s=STEP_S, read=0, recorded=[], backtest=None, calibration=[]
+        fault="",
+        notes=[],
+        seconds={},
+        step_s=STEP_S,
+        read=0,
+        recorded=[],
+        backtest=None,
+        calibration=[],
+        forecast=None,
     )
     job = _Job(result, tell)
     try:
@@ -126,7 +135,7 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
             if tried.backtest:
                 backtest = [found[trial.number] for trial in tried.backtest]
                 run = RunResult(
-                    history=str(folder),
+                    history="what the demo recorded",
                     cores=os.cpu_count() or 1,
                     scenarios=len(backtest),
                     failed=sum(one.outcome is None for one in backtest),
@@ -142,6 +151,10 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
                 result["notes"].append(
                     "no member was busy for long: how fast one is, and so a back-test, cannot be had"
                 )
+        with job.step("forecast"):
+            result["forecast"] = forecast_flights(
+                spark, settings["partitions"], settings["consumers"], job.say
+            )
 
 
 def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Scene, Recorded]:
@@ -151,8 +164,19 @@ def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Scen
         if ran.scene not in found:
             since, until = (datetime.fromtimestamp(at, timezone.utc) for at in ran.span(STEP_S))
             [recorded] = read_history(spark, root, groups=[ran.group], since=since, until=until)
-            found[ran.scene] = replace(recorded, history=replace(recorded.history, group=ran.scene))
+            found[ran.scene] = _from_the_start(recorded, ran.scene)
     return found
+
+
+def _from_the_start(recorded: Recorded, name: str) -> Recorded:
+    """Without the first step, which ended before the work began and only tells what waited then."""
+    history = recorded.history
+    waiting = history.start_lags + history.arrivals[0]
+    return replace(
+        recorded,
+        history=replace(history.between(1, history.steps, waiting), group=name),
+        lag=recorded.lag[1:],
+    )
 
 
 def _run(job: _Job, spark: SparkSession, tried: Tried) -> dict[int, TrialResult]:

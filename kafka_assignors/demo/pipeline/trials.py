@@ -19,6 +19,7 @@ from kafka_assignors.spark.backtest.job import TrialResult
 
 __all__ = ["Tried", "calibration", "what_to_try"]
 
+_PLAIN = {"rebalance_on_skew": (False,)}  # as the demo's members are
 _NOT_A_CHOICE = "failover"  # one member has everything: a requirement, and tried only where it ran
 
 
@@ -112,7 +113,7 @@ def _grid(runs: Sequence[Ran], history: History, rate: float, settings: Settings
     ran = {one.strategy for one in runs}
     names = [name for name in STRATEGIES if name != _NOT_A_CHOICE or name in ran]
     return Grid(
-        candidates=candidates(names, {}, forecasts=history.expected is not None),
+        candidates=candidates(names, _PLAIN, forecasts=history.expected is not None),
         members=(settings["consumers"],),
         churn=(runs[0].churn(history.starts_at),),
         service_rates=(rate,),

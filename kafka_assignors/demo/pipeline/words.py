@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_assignors.demo.pipeline.results import PipelineResult
+from kafka_assignors.demo.pipeline.results import ForecastResult, PipelineResult, PlansResult
 
-__all__ = ["beside", "recorded_in_all"]
+__all__ = ["beside", "forecasts", "plans", "recorded_in_all"]
 
 
 def recorded_in_all(pipeline: PipelineResult) -> str:
@@ -31,3 +31,42 @@ def beside(simulated: float, measured: float) -> str:
         return "-"
     percent = round(100 * (simulated / measured - 1))
     return f"{percent:+d} %" if percent else "0 %"
+
+
+def forecasts(one: ForecastResult) -> str:
+    """How true they are."""
+    said = (
+        f"Forecasts of the next hour, at every step of {one['weeks']} weeks of flights, are "
+        f"{_number(one['miss'])} records wrong of the {_number(one['came'])} that come to a partition; "
+        f"the last hour again would be {_number(one['naive_miss'])} wrong."
+    )
+    if one["beside_naive"] is not None:
+        said += f" That is {one['beside_naive']:.2f} times as much"
+        more = [
+            f"{ratio:.2f} times what the same time {when} ago tells"
+            for ratio, when in ((one["beside_daily"], "a day"), (one["beside_weekly"], "a week"))
+            if ratio is not None
+        ]
+        said += "".join(f", {what}" for what in more) + "."
+    return said
+
+
+def plans(one: PlansResult) -> str:
+    """What plans from them are worth."""
+    said = (
+        f"Planned from forecasts, {_count(one['better'], 'hour')} of {one['hours']:,} had a smaller largest "
+        f"lag than planned from lag alone"
+    )
+    said += f" (by {one['gain']:.0%}, median)" if one["gain"] is not None else ""
+    said += f", {_count(one['worse'], 'hour')} a larger one"
+    said += f" (by {one['loss']:.0%})" if one["loss"] is not None else ""
+    said += f", {one['same']:,} the same; on average it was {_number(one['forecast'])} records, not "
+    return f"{said}{_number(one['lag'])}."
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1)

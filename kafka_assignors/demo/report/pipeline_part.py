@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from kafka_assignors.demo.pipeline.results import CalibrationResult, PipelineResult
-from kafka_assignors.demo.pipeline.words import beside, recorded_in_all
+from kafka_assignors.demo.pipeline.results import CalibrationResult, ForecastResult, PipelineResult
+from kafka_assignors.demo.pipeline.words import beside, forecasts, plans, recorded_in_all
+from kafka_assignors.demo.report.pipeline_figures import hours
 from kafka_assignors.report.drawing import Figure
-from kafka_assignors.report.markup import name
+from kafka_assignors.report.markup import card, name
 from kafka_assignors.report.palette import NOBODY
 from kafka_assignors.report.rows import seconds
 from kafka_assignors.spark.backtest.page import all_figures, course, recommendation
@@ -30,7 +31,10 @@ def part(pipeline: PipelineResult, colours: Mapping[str, str], drawn: dict[str, 
     parts = [_header(pipeline), _recorded(pipeline, colours)]
     if pipeline["backtest"]:
         parts.append(_backtest(pipeline["backtest"], colours, drawn))
-    parts += [_calibration(pipeline["calibration"], colours), _method(pipeline)]
+    parts.append(_calibration(pipeline["calibration"], colours))
+    if pipeline["forecast"]:
+        parts.append(_forecast(pipeline["forecast"], drawn))
+    parts.append(_method(pipeline))
     return "\n".join(filter(None, parts))
 
 
@@ -78,7 +82,10 @@ now; what the group committed is still in the broker's log.</p>
 
 
 def _backtest(backtest: BacktestResults, colours: Mapping[str, str], drawn: dict[str, Figure]) -> str:
-    courses = [course(f"tried-{place}", plot, colours, drawn) for place, plot in enumerate(backtest["plots"])]
+    courses = [
+        course(f"tried-{place}", plot, colours, drawn, f"Tried out on {_RUNS[plot['group']]}")
+        for place, plot in enumerate(backtest["plots"])
+    ]
     return "\n".join((recommendation(backtest, colours), all_figures(backtest, colours), *courses))
 
 
@@ -110,6 +117,51 @@ def _beside(one: CalibrationResult) -> list[str]:
         f"{one['moved_simulated']:,}",
         beside(one["moved_simulated"], one["moved"]),
     ]
+
+
+def _forecast(one: ForecastResult, drawn: dict[str, Figure]) -> str:
+    drawn["hours"], plan = hours(one["hours"]), one["plans"]
+    errors = _line(
+        f"{one['forecasts']:,} forecasts",
+        "",
+        *map(_number, (one["came"], one["miss"], one["naive_miss"])),
+        *map(_ratio, (one["beside_naive"], one["beside_daily"], one["beside_weekly"])),
+    )
+    planned = "".join(
+        _line(what, "", *map(_number, figures))
+        for what, figures in (
+            ("from lag alone", (plan["lag"], plan["most_lag"])),
+            ("from forecasts", (plan["forecast"], plan["most_forecast"])),
+        )
+    )
+    return f"""<section><h2>What will come</h2><p>In the replay a day is over before a model can know of days.
+So here it has {one["weeks"]} weeks of the same flights in their own time, {one["records"]:,} records in
+{one["partitions"]} partitions, looked at every {one["step_s"] / 60:g} minutes. {escape(forecasts(one))}</p>
+{card("hours", "The last of these weeks, hour by hour")}
+<div class="wide">{_table(_ERRORS, errors)}</div></section>
+<section><h2>Planned for what will come</h2><p>The {plan["hours"]:,} hours after the first {one["learn"]}
+weeks, each planned twice by cooperative-lag-aware, from the same lag and owners: from lag alone, and from lag
+and forecasts. {plan["members"]} members read {plan["rate"]:,.0f} records an hour each, so that the busiest
+hours need {plan["busy"]:.0%} of them. {escape(plans(plan))}</p>
+{_table(("largest lag of a member, mean of the hours", "of all hours"), planned)}</section>"""
+
+
+_ERRORS = (
+    "records that come, mean",
+    "forecast wrong by",
+    "the last hour again",
+    "beside that",
+    "beside a day ago",
+    "beside a week ago",
+)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _table(heads: Sequence[str], lines: str) -> str:

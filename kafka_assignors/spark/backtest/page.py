@@ -109,12 +109,18 @@ def recommendation(results: Results, colours: Mapping[str, str]) -> str:
 <tbody>{lines}</tbody></table><div class="method"><ul>{notes}</ul></div></section>"""
 
 
-def course(identifier: str, plot: PlotResult, colours: Mapping[str, str], drawn: dict[str, Figure]) -> str:
+def course(
+    identifier: str,
+    plot: PlotResult,
+    colours: Mapping[str, str],
+    drawn: dict[str, Figure],
+    heading: str = "",
+) -> str:
     """Show how one situation went; its two figures are added to ``drawn``."""
     drawn[f"lag-{identifier}"] = figures.lag_over_time(plot, colours)
     drawn[f"time-lag-{identifier}"] = figures.time_lag_over_time(plot, colours)
     grey = "; grey (a click on its name): as it was recorded" if plot["recorded"] else ""
-    return f"""<section><h2>{escape(plot["load"])}</h2><p>{plot["members"]} members that read
+    return f"""<section><h2>{escape(heading or plot["load"])}</h2><p>{plot["members"]} members that read
 {plot["service_rate"]:,.1f} records/s each, churn {escape(plot["churn"]) or "none"}: of the situations tried
 the one with the most lag{grey}.</p>{card(f"lag-{identifier}", "Lag")}
 <div class="wide">{card(f"time-lag-{identifier}", "Time lag")}</div></section>"""
