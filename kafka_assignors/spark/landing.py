@@ -146,8 +146,9 @@ def stream_samples(
     if files_per_batch is not None:
         options["maxFilesPerTrigger"] = str(files_per_batch)
     reader = spark.readStream.schema(_NULLABLE).options(**options)
-    of_all = [reader.parquet(f"{root}/samples/{name}") for name in names]
-    return reduce(lambda one, other: one.unionByName(other), of_all).transform(_with_nothing_missing)
+    # A union no longer knows its files, so each writer is checked by itself.
+    of_all = [_with_nothing_missing(reader.parquet(f"{root}/samples/{name}")) for name in names]
+    return reduce(lambda one, other: one.unionByName(other), of_all)
 
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from kafka_assignors.backtest import parse
 from kafka_assignors.cli import backtest as cli_backtest
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
+from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.spark.backtest.files import RESULTS, SERIES
 from kafka_assignors.spark.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.spark.backtest.job import TrialResult, run_trials, try_out
