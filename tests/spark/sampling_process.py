@@ -10,23 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from kafka_assignors.spark.connector import connector_options
+from kafka_assignors.spark.kept import Kept
 from kafka_assignors.spark.record_samples import record_samples
 from kafka_assignors.spark.sampler import NAME, group_samples
 from kafka_assignors.spark.session import local_session
 
 
 def record(settings: dict[str, Any], root: str, group: str) -> None:
-    """Record until killed, or until something comes in; say how many rows have landed."""
+    """Record until killed; say how many rows have landed."""
     with local_session("recording", cores=2) as spark:
-        recording = record_samples(spark, settings, root, groups=[group], every_s=1.0)
+        # On a busy machine Spark does not wait long enough for a Python worker, and gives up the stream.
+        recording = Kept(
+            "samples", lambda: record_samples(spark, settings, root, groups=[group], every_s=1.0)
+        )
         told = -1
-        while recording.query.isActive:
+        while True:
+            recording.keep()
             if (rows := recording.report().rows) != told:
                 told = rows
                 sys.stdout.write(f"{rows}\n")
                 sys.stdout.flush()
             time.sleep(0.1)
-        sys.stdout.write(f"ended: {recording.query.exception()}\n")
 
 
 def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> None:

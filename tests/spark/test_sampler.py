@@ -32,6 +32,9 @@ from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, guarded_broker
 from tests.integration.lagging import commit, write
 
+# kafka-python 3.0 does not close the socket of a connection that was refused.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
+
 PATIENCE_S = 240.0
 Sample = tuple[str, str, int, int, int, int]
 
