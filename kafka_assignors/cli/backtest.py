@@ -42,7 +42,7 @@ from kafka_assignors.spark.backtest.results import Results, RunResult
 from kafka_assignors.spark.backtest.summary import summed_up
 from kafka_assignors.spark.history import read_history
 from kafka_assignors.spark.recorded import Recorded
-from kafka_assignors.spark.session import session
+from kafka_assignors.spark.session import session, submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,8 +151,7 @@ def command(
         raise click.UsageError("--until has to be after --since")
     if recorded_members and service_rates:
         raise click.UsageError("--service-rate leaves nothing for --recorded-members")
-    if "://" not in history and not Path(history).is_dir():
-        raise click.UsageError(f"HISTORY: no folder {history!r}")
+    place = _place(history)
     asked = _Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
     with _naming_options():  # as far as that can be told before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
@@ -170,7 +169,7 @@ def command(
         with _naming_options():
             recorded = read_history(
                 spark,
-                history,
+                place,
                 groups=groups,
                 since=since,
                 until=until,
@@ -269,6 +268,15 @@ def _show(results: Results, folder: Path, output: str) -> None:
         return
     show(backtest_lines(results))
     click.echo(f"report: {report}")
+
+
+def _place(history: str) -> str:
+    """Where Spark finds it: without a scheme on this machine's disk, or what the cluster takes for that."""
+    if ":" in history or submitted():
+        return history
+    if not Path(history).is_dir():
+        raise click.UsageError(f"HISTORY: no folder {history!r}")
+    return str(Path(history).resolve())  # the JVM need not have our working directory
 
 
 def _require_extra() -> None:

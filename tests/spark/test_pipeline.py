@@ -1,4 +1,4 @@
-"""The whole pipeline on a real broker: recorded, modelled, fed; stopped and gone on with; and its commands."""
+"""The whole pipeline on a real broker: recorded, modelled, fed, stopped, gone on with; and its commands."""
 
 from __future__ import annotations
 

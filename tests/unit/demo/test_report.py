@@ -54,7 +54,7 @@ def results() -> Results:
             "session_timeout_ms": 6000,
             "heartbeat_ms": 500,
             "batch": 25,
-            "pipeline": False,
+            "pipeline": True,
         },
         "strategies": [one, other],
         "backlog": [drain, other_drain],

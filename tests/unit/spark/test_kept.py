@@ -34,7 +34,7 @@ class Stream:
 
     def fail(self, text: str) -> None:
         """End as Spark ends a stream."""
-        self.error = PipelineError(text)
+        self.error = RuntimeError(text)
         self.query.isActive = False
 
     def report(self) -> int:
@@ -115,4 +115,4 @@ def test_a_stream_that_ran_for_a_while_before_it_failed_is_not_blamed_for_earlie
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         kept.keep()
-    assert caplog.messages == [f"commits: gone again; trying again in {pause} s"]
+    assert caplog.messages == [f"commits: it ended: RuntimeError: gone again; trying again in {pause} s"]

@@ -9,7 +9,7 @@ from kafka_assignors.spark.backtest.thinned import thinned
 
 
 def series(count: int) -> Series:
-    at = (np.arange(count) * 10).astype(np.float64)
+    at = np.arange(count, dtype=np.float64) * 10
     lag = (np.arange(count) * 7919 % 1009).astype(np.float64)
     return Series(at, lag, lag / 2, lag / 4, at / 5, np.full(count, 3))
 
