@@ -6,6 +6,8 @@
 file           purpose                                                     key names
 =============  ==========================================================  ======================
 ``session``    a local Spark of our own, quiet and without a network       ``local_session``
+``history``    what was recorded, as values to simulate                    ``read_history``
+``backtest``   which strategy would have done best with that               ``run_trials``
 ``schemas``    the tables the steps hand to each other                     ``SAMPLES``, ``LOAD``
 =============  ==========================================================  ======================
 """
