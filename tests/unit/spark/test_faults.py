@@ -28,7 +28,7 @@ KAFKA = "org.apache.kafka.common.errors"
             "the cluster does not let us in: Authentication failed: wrong user",
         ),
         (
-            f"Caused by: {KAFKA}.TopicAuthorizationException: Not authorized to access topics: [offsets]\n\tat",
+            f"Caused by: {KAFKA}.TopicAuthorizationException: Not authorized to access topics: [offsets]\n",
             "the cluster does not let us read topic offsets: its rules have to allow READ and DESCRIBE",
         ),
         (
