@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_assignors.errors import OptionError, PipelineError
+from kafka_assignors.errors import OptionError
 
-__all__ = ["connector_error", "connector_options"]
+__all__ = ["connector_options"]
 
 _LOGIN = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -161,31 +161,3 @@ def _read(name: str, path: str, read: Callable[[str], str]) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is no text"
         raise OptionError(name, f"cannot read {path!r}: {why}") from error
-
-
-# What Kafka's classes say of themselves, the most telling first: a timeout is often but what follows.
-_FAULTS = (
-    ("SaslAuthenticationException", "does not let us in: the user name or the password is wrong"),
-    ("SslAuthenticationException", "does not let us in: TLS failed"),
-    ("LoginException", "does not let us in: Kerberos has no ticket for us"),
-    ("TopicAuthorizationException", "does not let us read the topic"),
-    ("GroupAuthorizationException", "does not let us use the consumer group"),
-    ("UnknownTopicOrPartitionException", "has no such topic"),
-    ("No resolvable bootstrap urls", "cannot be found: no host of that name"),
-    ("TimeoutException", "does not answer"),
-)
-
-
-def connector_error(error: BaseException, settings: Mapping[str, Any]) -> PipelineError:
-    """What the connector raised, in one line; what it says itself may tell more than one may show.
-
-    Args:
-        error: of PySpark, with Java's classes in its text.
-        settings: the connection's.
-    """
-    text = str(error)
-    where = _servers(settings)
-    for sign, says in _FAULTS:
-        if sign in text:
-            return PipelineError(f"Kafka at {where} {says}")
-    return PipelineError(f"reading from Kafka at {where} failed: {type(error).__name__}")

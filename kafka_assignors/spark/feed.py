@@ -129,7 +129,7 @@ def publish_feed(load: DataFrame, kafka_options: Mapping[str, str], topic: str) 
         published = _published(spark, kafka_options, topic)
         records = only_newer(feed_records(newest_forecasts(load)), published).persist()
         try:
-            count = records.count()
+            count: int = records.count()
             if count:
                 records.write.format("kafka").options(**kafka_options).option("topic", topic).save()
         finally:

@@ -7,11 +7,13 @@ What could not be seen comes out of Spark's tasks as rows with a ``problem``.  T
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch_looks import reach
+from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.landing import land_stream
 from kafka_assignors.spark.sample_report import SamplesReport, Tally, observed, watch_of_looks
 from kafka_assignors.spark.sampling import Wanted
@@ -24,6 +26,9 @@ __all__ = ["Recording", "record_samples", "record_samples_once", "samples_of"]
 
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
+_DOING = "looking at groups"
+_BETWEEN_LOOKS_S = 5.0
+_AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
 
 
 def record_samples(
@@ -53,7 +58,8 @@ def record_samples(
 
     Raises:
         OptionError: groups, a pattern, a time or a setting that cannot be.
-        PipelineError: the cluster does not answer now, or does not let us in.
+        PipelineError: the cluster does not answer now, or does not let us in; or the folder holds something
+            else.
     """
     wanted = _wanted(
         spark,
@@ -67,8 +73,9 @@ def record_samples(
     watch = watch_of_looks()
     spark.streams.addListener(watch)
     try:
-        looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
-        query = land_stream(samples_of(looks), root, writer, every_s=every_s)
+        with one_line(_DOING):
+            looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
+            query = land_stream(samples_of(looks), root, writer, every_s=every_s)
     except BaseException:
         spark.streams.removeListener(watch)
         raise
@@ -84,28 +91,29 @@ def record_samples_once(
     groups_like: str | None = None,
     topics_like: str | None = None,
     timeout_s: float = _LONGEST_TIMEOUT_S,
-    writer: str = "sampler-once",
+    writer: str = "sampler",
 ) -> SamplesReport:
-    """Look once, and land what is seen; the folder is another one than that of a stream.
+    """Look once, and land what is seen, where the stream of that writer would, too.
 
     Args and errors are those of `record_samples`; and it is an error when nothing at all can be seen.
     """
-    from pyspark.sql import Observation
-
     wanted = _wanted(
         spark,
         groups,
         groups_like=groups_like,
         topics_like=topics_like,
-        every_s=timeout_s,
+        every_s=_AT_ONCE_S,
         timeout_s=timeout_s,
     )
     _reach(settings, wanted)
-    seen = Observation("samples")
-    looks = _source(spark.read, spark, settings, wanted).observe(seen, *observed())
-    samples_of(looks).write.mode("append").partitionBy("date").parquet(f"{root}/samples/{writer}")
+    with one_line(_DOING):
+        looks = _source(spark.readStream, spark, settings, wanted).observe("samples", *observed())
+        query = land_stream(samples_of(looks), root, writer, available_now=True)
+        query.awaitTermination()
     tally = Tally()
-    tally.add(seen.get)
+    for progress in query.recentProgress:
+        if (seen := progress.observedMetrics.get("samples")) is not None:
+            tally.add(seen)
     if not tally.report.rows:
         why = ", ".join(sorted(tally.report.misses)) or "no group matches, or none has read anything yet"
         raise PipelineError(f"nothing to sample: {why}")
@@ -185,7 +193,13 @@ class Recording:
         return report
 
     def stop(self) -> SamplesReport:
-        """End the stream."""
+        """End the stream; between two looks, if that does not take long.
+
+        Of a look that is cut short nothing lands, but Spark logs a page about it.
+        """
+        deadline = time.monotonic() + _BETWEEN_LOOKS_S
+        while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.02)
         self.query.stop()
         self._watch.ended.wait(5)
         self._spark.streams.removeListener(self._watch)

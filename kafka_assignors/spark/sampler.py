@@ -13,9 +13,9 @@ whole name), ``every`` (seconds between a stream's looks), ``timeout`` (seconds)
 Rules:
 - The connection's settings travel inside the pickled reader, never as options: options are in plans, in
   the event log, and in Spark's UI.  Files that they name have to be on every machine that runs tasks.
-- A stream's offset is a tick, ``floor(time / every)``, not a place in any log.  A tick that is done again,
-  by a task that is tried again or after a crash, is a new look with a time of its own.  No look is counted
-  twice: of a tick's tries the file sink commits one.  Two sinks see two looks.
+- A stream's offset is a tick, the time rounded down to ``every``, not a place in any log.  A tick that is
+  done again, by a task that is tried again or after a crash, is a new look with a time of its own.  No look
+  is counted twice: of a tick's tries the file sink commits one.  Two sinks see two looks.
 - Looks that did not happen, while nothing ran, cannot be had later: those ticks are skipped.
 - Nothing a cluster does ends a stream.  What may pass is tried again within ``timeout``; then there is a
   problem.
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
@@ -128,20 +128,40 @@ class _Batch(_Looking, DataSourceReader):
 
 
 class _Stream(_Looking, DataSourceStreamReader):
-    """A look a tick."""
+    """A look a tick.
 
-    def __init__(self, connection: Connection, wanted: Wanted) -> None:
+    Args:
+        connection: how to reach the cluster.
+        wanted: what to look at.
+        clock: seconds since 1970.
+        ticks: seconds that nobody sets back.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        wanted: Wanted,
+        clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(connection, wanted)
+        self._clock = clock
+        self._ticks = ticks
         self._last = 0
+        self._last_at = ticks()
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802  # the interface's names, here and below
         return {"tick": self._now() - 1}  # so that the first look is now
 
     # Spark 4.1 calls it without arguments, 4.2 with both.
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
-        # A clock that was set back must not bring an offset back.
-        self._last = max(self._now(), self._last, start["tick"] if start else 0)
-        return {"tick": self._last}
+        last = max(self._last, start["tick"] if start else 0)
+        tick, waited_s = max(self._now(), last), self._ticks() - self._last_at
+        if tick == last and waited_s > 2 * self._wanted.every_s:
+            tick += 1  # the clock was set back, and looks must go on
+        if tick > self._last:
+            self._last, self._last_at = tick, self._ticks()
+        return {"tick": tick}
 
     def partitions(self, start: Any, end: Any) -> list[InputPartition]:
         if start == end:
@@ -158,7 +178,7 @@ class _Stream(_Looking, DataSourceStreamReader):
         """Nothing: there is no place in the cluster to remember."""
 
     def _now(self) -> int:
-        return int(time.time() // self._wanted.every_s)
+        return int(self._clock() // self._wanted.every_s * self._wanted.every_s * 1000)
 
 
 def _no_words_of_kafka_python() -> None:

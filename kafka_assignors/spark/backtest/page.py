@@ -119,7 +119,7 @@ def course(
     """Show how one situation went; its two figures are added to ``drawn``."""
     drawn[f"lag-{identifier}"] = figures.lag_over_time(plot, colours)
     drawn[f"time-lag-{identifier}"] = figures.time_lag_over_time(plot, colours)
-    grey = "; grey: as it was recorded" if plot["recorded"] else ""
+    grey = "; grey (a click on its name): as it was recorded" if plot["recorded"] else ""
     return f"""<section><h2>{escape(heading or plot["load"])}</h2><p>{plot["members"]} members that read
 {plot["service_rate"]:,.1f} records/s each, churn {escape(plot["churn"]) or "none"}: of the situations tried
 the one with the most lag{grey}.</p>{card(f"lag-{identifier}", "Lag")}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.cli.connection import connection_settings
 from kafka_assignors.errors import OptionError
-from kafka_assignors.spark.connector import connector_error, connector_options
+from kafka_assignors.lag.connection import connection_settings
+from kafka_assignors.spark.connector import connector_options
 
 SECRET = "pa55word"  # noqa: S105  # of nobody
 SERVERS = {"bootstrap_servers": ["a:1", "b:2"]}
@@ -158,11 +158,3 @@ def test_what_cannot_be_taken_over_is_named_and_no_secret_told(settings: dict[st
     assert caught.value.option == named
     assert SECRET not in str(caught.value)
     assert "BB==" not in str(caught.value)
-
-
-def test_what_spark_says_becomes_a_line() -> None:
-    page = f"x.SaslAuthenticationException: no\nCaused by: x.TimeoutException: {SECRET}\n\tat ..."
-    said = str(connector_error(RuntimeError(page), SERVERS))
-    assert said == "Kafka at a:1,b:2 does not let us in: the user name or the password is wrong"
-    unknown = str(connector_error(RuntimeError(f"what {SECRET}\nelse"), SERVERS))
-    assert unknown == "reading from Kafka at a:1,b:2 failed: RuntimeError"

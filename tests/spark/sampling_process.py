@@ -1,0 +1,67 @@
+"""Programs that tests run in processes of their own: to kill them, and to hear all they say."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kafka_assignors.spark.connector import connector_options
+from kafka_assignors.spark.record_samples import record_samples
+from kafka_assignors.spark.sampler import NAME, group_samples
+from kafka_assignors.spark.session import local_session
+
+
+def record(settings: dict[str, Any], root: str, group: str) -> None:
+    """Record until killed, or until something comes in; say how many rows have landed."""
+    with local_session("recording", cores=2) as spark:
+        recording = record_samples(spark, settings, root, groups=[group], every_s=1.0)
+        told = -1
+        while recording.query.isActive:
+            if (rows := recording.report().rows) != told:
+                told = rows
+                sys.stdout.write(f"{rows}\n")
+                sys.stdout.flush()
+            time.sleep(0.1)
+        sys.stdout.write(f"ended: {recording.query.exception()}\n")
+
+
+def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> None:
+    """Read with both, once and as a stream, with Spark as talkative as it gets short of DEBUG."""
+    events = Path(root, "events")
+    events.mkdir()
+    talkative = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+    with local_session("talking", cores=2, settings=talkative) as spark:
+        spark.sparkContext.setLogLevel("INFO")
+        spark.dataSource.register(group_samples(settings))
+        kafka = {**connector_options(settings), "subscribe": topic, "startingOffsets": "earliest"}
+        for reading, written, name in ((spark.read, False, "batch"), (spark.readStream, True, "stream")):
+            sampled = reading.format(NAME).option("groups", json.dumps([group])).load()
+            read = reading.format("kafka").options(**kafka).load()
+            for number, rows in enumerate((sampled, read)):
+                rows.explain(True)
+                rows.printSchema()
+                if not written:
+                    sys.stdout.write(f"{name} {number}: {rows.count()}\n")
+                    continue
+                query = (
+                    rows.writeStream.format("parquet")
+                    .option("path", f"{root}/out{number}")
+                    .option("checkpointLocation", f"{root}/checkpoint{number}")
+                    .trigger(availableNow=True)
+                    .start()
+                )
+                query.awaitTermination()
+                query.explain(True)
+                sys.stdout.write(f"{query.lastProgress.json}\n")
+                landed = spark.read.parquet(f"{root}/out{number}").count()
+                sys.stdout.write(f"{name} {number}: {landed}\n")
+
+
+if __name__ == "__main__":
+    what, given, *rest = sys.argv[1:]
+    known: dict[str, Callable[..., None]] = {"record": record, "tell_all": tell_all}
+    known[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)

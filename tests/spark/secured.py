@@ -1,0 +1,130 @@
+"""A broker with every door that the pipeline goes through: passwords (PLAIN, SCRAM), and certificates."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
+
+from kafka_assignors.broker import jvm
+from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.java import find_java
+from kafka_assignors.broker.ports import HOST, free_ports
+from kafka_assignors.broker.progress import silent
+from kafka_assignors.broker.supervised import Supervised
+
+START_S = 90.0
+USER, PASSWORD = "reader", "pa55word-of-the-reader"
+AWKWARD = "pa55word-\"of\\n the'reader; é=//x"
+"""What a login configuration could take for an end, an escape, or a comment."""
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A running broker.
+
+    Attributes:
+        bootstrap: its open door.
+        sasl: ``host:port`` of the door where one gives name and password.
+        tls: of the one that wants a certificate.
+        certificates: the folder with ``ca.pem``, ``client.pem`` and ``client.key``.
+    """
+
+    bootstrap: str
+    sasl: str
+    tls: str
+    certificates: Path
+
+    def login(self, mechanism: str, password: str) -> dict[str, Any]:
+        """Settings for the door with passwords."""
+        return {
+            "bootstrap_servers": [self.sasl],
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": USER,
+            "sasl_plain_password": password,
+        }
+
+    def certified(self) -> dict[str, Any]:
+        """Settings for the door with certificates."""
+        return {
+            "bootstrap_servers": [self.tls],
+            "security_protocol": "SSL",
+            "ssl_cafile": str(self.certificates / "ca.pem"),
+            "ssl_certfile": str(self.certificates / "client.pem"),
+            "ssl_keyfile": str(self.certificates / "client.key"),
+        }
+
+
+@contextmanager
+def secured_broker(certificates: Path) -> Iterator[Secured]:
+    """Run it for the length of a ``with`` block; ``certificates`` is a folder to put them in."""
+    _certify(certificates)
+    plain, controller, sasl, tls = free_ports(4)
+    doors = {"PLAINTEXT": plain, "CONTROLLER": controller, "SASL": sasl, "TLS": tls}
+    addresses = {name: f"{name}://{HOST}:{port}" for name, port in doors.items()}
+    stores = {
+        "keystore": str(certificates / "server.both.pem"),
+        "truststore": str(certificates / "ca.pem"),
+    }
+    properties = {
+        "listeners": ",".join(addresses.values()),
+        "advertised.listeners": ",".join(addresses[name] for name in ("PLAINTEXT", "SASL", "TLS")),
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL"
+        ),
+        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "listener.name.sasl.plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
+        "listener.name.sasl.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+        "listener.name.tls.ssl.client.auth": "required",
+    }
+    for store, path in stores.items():
+        properties[f"listener.name.tls.ssl.{store}.type"] = "PEM"
+        properties[f"listener.name.tls.ssl.{store}.location"] = path
+    root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
+    spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, properties, scratch=True)
+    broker = Supervised(spec, env)
+    try:
+        broker.wait_ready(plain, START_S, "starting the secured broker", silent)
+        admin = KafkaAdminClient(bootstrap_servers=f"{HOST}:{plain}")
+        try:
+            admin.alter_user_scram_credentials(
+                [UserScramCredentialUpsertion(USER, ScramMechanism.SCRAM_SHA_512, AWKWARD)]
+            )
+        finally:
+            admin.close()
+        yield Secured(f"{HOST}:{plain}", f"{HOST}:{sasl}", f"{HOST}:{tls}", certificates)
+    finally:
+        broker.stop()
+
+
+def _certify(folder: Path) -> None:
+    """An authority, and certificates of it for a server on loopback and for a client."""
+    (folder / "names").write_text(f"subjectAltName=IP:{HOST},DNS:localhost\n", encoding="ascii")
+    new = ["req", "-newkey", "rsa:2048", "-nodes"]
+    _openssl(folder, *new, "-x509", "-days", "2", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
+    for who in ("server", "client"):
+        _openssl(folder, *new, "-subj", f"/CN={who}", "-keyout", f"{who}.key", "-out", f"{who}.csr")
+        _openssl(
+            folder,
+            *("x509", "-req", "-days", "2", "-in", f"{who}.csr", "-out", f"{who}.pem"),
+            *("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names"),
+        )
+        both = "".join((folder / f"{who}.{part}").read_text(encoding="ascii") for part in ("key", "pem"))
+        (folder / f"{who}.both.pem").write_text(both, encoding="ascii")
+
+
+def _openssl(folder: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
