@@ -7,7 +7,7 @@ import pytest
 from tests.integration.browser import WIDTH, Look, look_at, vivid_colours
 from tests.integration.small_demo import DRAINING, MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo
 
-HEIGHT = 6200
+HEIGHT = 12500
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,8 @@ def test_the_report_draws_without_an_error(look: Look) -> None:
     assert look.failures == []
     replay = {"ownership-0", "lag-0", "ownership-1", "lag-1", "pauses", "moves"}
     backlog = {"drain-times", "largest-lag", "loads", *(f"backlog-lag-{i}" for i in range(len(DRAINING)))}
-    assert set(look.page.texts) == replay | backlog
+    tried = {f"{kind}-tried-{scene}" for kind in ("lag", "time-lag") for scene in (0, 1)}
+    assert set(look.page.texts) == replay | backlog | tried | {"hours"}
     assert look.width <= WIDTH
 
 
@@ -68,6 +69,22 @@ def test_the_backlogs_figures_name_strategies_members_and_the_bound(demo: Demo, 
     for place in range(len(DRAINING)):
         for text in ("lag (records)", "total", "m1", "m2", "m3", bound):
             assert text in texts[f"backlog-lag-{place}"]
+
+
+def test_the_pipelines_figures_name_candidates_churn_and_forecasts(demo: Demo, look: Look) -> None:
+    pipeline = demo.results["pipeline"]
+    assert pipeline is not None
+    assert pipeline["backtest"] is not None
+    names = [one["candidate"] for one in pipeline["backtest"]["candidates"]]
+    for scene in (0, 1):
+        for text in ("lag (records)", "recorded", *names):
+            assert text in look.page.texts[f"lag-tried-{scene}"]
+    for text in ("a member joins", "one leaves", "one is killed"):
+        assert text in look.page.texts["lag-tried-0"]
+        assert text not in look.page.texts["lag-tried-1"]
+    for text in ("hour (UTC)", "records in the hour", "came", "forecast", "the hour before again"):
+        assert text in look.page.texts["hours"]
+    assert look.page.bars["hours"] == [7 * 24]
 
 
 def test_labels_of_the_churn_do_not_overlap(look: Look) -> None:

@@ -11,9 +11,10 @@ def recorded_in_all(pipeline: PipelineResult) -> str:
     """What was recorded, and what was made of it, in a sentence or two."""
     rows = pipeline["recorded"]
     commits, ends, steps = (sum(one[key] for one in rows) for key in ("commits", "ends", "steps"))
+    groups = _count(len(rows), "group")
     said = (
-        f"Spark has read {commits:,} commits of {len(rows)} groups out of the broker's own topic, taken over "
-        f"{ends:,} ends of logs, and made {steps:,} steps of load of them."
+        f"Spark has read {commits:,} commits of {groups} out of the broker's own topic, taken over {ends:,} "
+        f"ends of logs, and made {steps:,} steps of load of them."
     )
     if backtest := pipeline["backtest"]:
         said += (
@@ -57,9 +58,9 @@ def plans(one: PlansResult) -> str:
         f"Planned from forecasts, {_count(one['better'], 'hour')} of {one['hours']:,} had a smaller largest "
         f"lag than planned from lag alone"
     )
-    said += f" (by {one['gain']:.0%}, median)" if one["gain"] is not None else ""
+    said += f" (by {100 * one['gain']:.0f} %, median)" if one["gain"] is not None else ""
     said += f", {_count(one['worse'], 'hour')} a larger one"
-    said += f" (by {one['loss']:.0%})" if one["loss"] is not None else ""
+    said += f" (by {100 * one['loss']:.0f} %)" if one["loss"] is not None else ""
     said += f", {one['same']:,} the same; on average it was {_number(one['forecast'])} records, not "
     return f"{said}{_number(one['lag'])}."
 

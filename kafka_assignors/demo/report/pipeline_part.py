@@ -142,7 +142,7 @@ So here it has {one["weeks"]} weeks of the same flights in their own time, {one[
 <section><h2>Planned for what will come</h2><p>The {plan["hours"]:,} hours after the first {one["learn"]}
 weeks, each planned twice by cooperative-lag-aware, from the same lag and owners: from lag alone, and from lag
 and forecasts. {plan["members"]} members read {plan["rate"]:,.0f} records an hour each, so that the busiest
-hours need {plan["busy"]:.0%} of them. {escape(plans(plan))}</p>
+hours need {100 * plan["busy"]:.0f} % of them. {escape(plans(plan))}</p>
 {_table(("largest lag of a member, mean of the hours", "of all hours"), planned)}</section>"""
 
 
