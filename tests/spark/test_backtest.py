@@ -219,13 +219,8 @@ def test_a_trial_that_fails_says_why_and_takes_no_other_with_it(
 def broken_strategy() -> Any:
     """One whose planner fails."""
 
-<<<<<<< HEAD
     def plan(group: Group, claims: Claims) -> Assignment:
         raise ZeroDivisionError("division by zero")
-=======
-    def plan(group: object, claims: object) -> Any:
-        return 1 / 0
->>>>>>> btspark
 
     return replace(GRID.candidates[0].strategy, plan=plan)
 
