@@ -328,3 +328,20 @@ def test_the_end_that_counts_is_the_one_the_consumer_can_reach(level: str, isola
     cluster.answer = spy  # type: ignore[method-assign]
     cluster.fetch(isolation_level=level)
     assert {one for one in seen if one is not None} == {isolation}
+
+
+def test_each_end_has_the_time_it_was_told_at() -> None:
+    """Not that of the last answer: a broker that hangs would make all the others' look old."""
+    cluster = three(brokers=2)
+    slow = {tp for tp, leader in cluster.leaders.items() if leader == 2}
+
+    def faults(kind: str, node: int | None, number: int) -> None:
+        if (kind, node) == ("ListOffsets", 2):
+            cluster.now += 1.5
+
+    cluster.faults = faults
+    cluster.fetch()
+    told = cluster.gathering.ended_at
+    assert set(told) == {A0, A1, A2, B0}
+    assert {tp for tp, at in told.items() if at >= 1.5} >= slow
+    assert len(set(told.values())) > 1
