@@ -130,16 +130,16 @@ def landing(root: Path, files: list[pa.Table]) -> Iterator[list[int]]:
         writer.join()
 
 
+def one_more_is_done(root: Path) -> Callable[[Path], bool]:
+    before = numbers(root / "checkpoints" / "load" / "commits")
+    return lambda there: numbers(there / "checkpoints" / "load" / "commits") > before
+
+
 def kill_at(point: Callable[[Path], bool], root: Path) -> None:
     """Start the model, let it finish a batch, and kill it with -9 at a point in the middle of a later one."""
     for _ in range(5):
-        done = numbers(root / "checkpoints" / "load" / "commits")
         with model(root) as process:
-            wait_until(
-                lambda there, done=done: numbers(there / "checkpoints" / "load" / "commits") > done,
-                root,
-                process,
-            )
+            wait_until(one_more_is_done(root), root, process)
             wait_until(point, root, process)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

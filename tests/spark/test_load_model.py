@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -56,7 +57,7 @@ def busy(partitions: int, looks: int, seed: int = 1) -> list[Look]:
 
 def test_the_columns_are_those_of_the_contract(spark: SparkSession) -> None:
     rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
-    contract = StructType.fromDDL(LOAD)
+    contract: Any = StructType.fromDDL(LOAD)
     assert [(f.name, f.dataType) for f in rows.schema] == [(f.name, f.dataType) for f in contract]
 
 
