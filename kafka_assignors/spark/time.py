@@ -1,0 +1,19 @@
+"""Times of samples, independent of the session's time zone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["utc_date"]
+
+_DAY_MS = 86_400_000
+
+
+def utc_date(time: str) -> Column:
+    """The date of a timestamp column in UTC; Spark's ``to_date`` would take the session's zone."""
+    return F.date_from_unix_date(F.floor(F.unix_millis(F.col(time)) / F.lit(_DAY_MS)).cast("int"))
