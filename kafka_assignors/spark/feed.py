@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.load_sink import read_load
 
 if TYPE_CHECKING:
@@ -120,12 +121,9 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
 
 def publish_feed(load: DataFrame, kafka_options: Mapping[str, str], topic: str) -> int:
     """Publish the newest forecasts among rows of ``LOAD``: `write_feed` for one batch of a stream."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     spark = load.sparkSession
     create_feed(spark, kafka_options, topic)
-    try:
+    with one_line(f"the feed {topic!r}"):
         published = _published(spark, kafka_options, topic)
         records = only_newer(feed_records(newest_forecasts(load)), published).persist()
         try:
@@ -134,8 +132,6 @@ def publish_feed(load: DataFrame, kafka_options: Mapping[str, str], topic: str) 
                 records.write.format("kafka").options(**kafka_options).option("topic", topic).save()
         finally:
             records.unpersist()
-    except (PySparkException, Py4JJavaError) as error:
-        raise PipelineError(f"the feed {topic!r} cannot be written: {_reason(error)}") from error
     return count
 
 
@@ -150,8 +146,6 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
     Raises:
         PipelineError: it is there and would lose forecasts, since it is not compacted; or no cluster answers.
     """
-    from py4j.protocol import Py4JJavaError
-
     jvm: Any = spark.sparkContext._jvm
     config = jvm.java.util.Properties()
     given = {
@@ -161,14 +155,12 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
     }
     for name, value in {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000", **given}.items():
         config.put(name, value)
-    try:
+    with one_line(f"the feed {topic!r}"):
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
         try:
             return _create(jvm, admin, topic)
         finally:
             admin.close(jvm.java.time.Duration.ofSeconds(5))
-    except Py4JJavaError as error:
-        raise PipelineError(f"the feed {topic!r} cannot be made: {_reason(error)}") from error
 
 
 def _create(jvm: Any, admin: Any, topic: str) -> bool:
@@ -214,11 +206,3 @@ def _key() -> Column:
     return F.concat(
         F.lit("["), text("group"), F.lit(","), text("topic"), F.lit(","), F.col("partition"), F.lit("]")
     )
-
-
-def _reason(error: Exception) -> str:
-    """What Java says last, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    told = causes[-1] if causes else next((line for line in lines if ": " in line), lines[0] if lines else "")
-    return told.rsplit("Exception: ", 1)[-1]

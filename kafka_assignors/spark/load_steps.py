@@ -34,6 +34,8 @@ STEPS = """
 
 STATE = "partition binary"
 
+_DAY = 86_400_000_000  # microseconds
+
 _Values = tuple[Any, ...]
 
 
@@ -74,7 +76,9 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
         F.col("arrivals").alias("forecast"),
         F.col("error").alias("forecast_error"),
         "quality",
-        F.to_date(time).alias("date"),
+        F.date_from_unix_date(F.expr(f"CAST(at DIV {_DAY} AS int)")).alias(
+            "date"
+        ),  # in UTC, whatever the zone
     )
 
 

@@ -46,5 +46,5 @@ def land(spark: SparkSession, root: Path, looks: Iterable[Look], writer: str = "
 def load_rows(load: DataFrame) -> list[tuple[Any, ...]]:
     """All rows in a fixed order, times in seconds after the start."""
     seconds = (F.unix_micros("time") / 1e6 - START).alias("time")
-    names = ["group", "topic", "partition", seconds, *load.columns[5:], "step_s"]
+    names: list[Any] = ["group", "topic", "partition", seconds, *load.columns[5:], "step_s"]
     return sorted(tuple(row) for row in load.select(*names).collect())

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,14 +63,6 @@ def land(root: Path, number: int, table: pa.Table) -> None:
 
 def numbers(folder: Path) -> set[int]:
     return {int(path.name) for path in folder.glob("[0-9]*")}
-
-
-def committed(root: Path) -> set[int]:
-    return numbers(root / "checkpoints" / "load" / "commits")
-
-
-def has_committed_more(before: set[int], root: Path) -> bool:
-    return committed(root) > before
 
 
 def under_way(root: Path) -> set[int]:
@@ -139,12 +130,16 @@ def landing(root: Path, files: list[pa.Table]) -> Iterator[list[int]]:
         writer.join()
 
 
+def one_more_is_done(root: Path) -> Callable[[Path], bool]:
+    before = numbers(root / "checkpoints" / "load" / "commits")
+    return lambda there: numbers(there / "checkpoints" / "load" / "commits") > before
+
+
 def kill_at(point: Callable[[Path], bool], root: Path) -> None:
     """Start the model, let it finish a batch, and kill it with -9 at a point in the middle of a later one."""
     for _ in range(5):
-        before = committed(root)
         with model(root) as process:
-            wait_until(partial(has_committed_more, before), root, process)
+            wait_until(one_more_is_done(root), root, process)
             wait_until(point, root, process)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
