@@ -54,7 +54,7 @@ def small_demo(bootstrap: str, folders: pytest.TempPathFactory) -> Demo:
             command(out, "--bootstrap", bootstrap, "--output", "json", "--pipeline", *SMALL),
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=1800,
             check=False,
         )
         assert ended.returncode == 0, ended.stderr

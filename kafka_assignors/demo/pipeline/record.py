@@ -47,6 +47,8 @@ def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: flo
     import pyarrow as pa
     from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
+    from kafka_assignors.spark.landing import write_samples
+
     looks = [(ran.group, look) for ran in runs for look in ran.ends(step_s)]
     table = pa.table(
         {
@@ -69,7 +71,7 @@ def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: flo
         F.lit(ENDS).alias("source"),
         F.to_date(time).alias("date"),
     )
-    rows.coalesce(1).write.partitionBy("date").parquet(f"{root}/samples/{ENDS}")
+    write_samples(rows.coalesce(1), root, ENDS)
 
 
 def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[RecordedResult]:

@@ -136,7 +136,9 @@ def _forecast(one: ForecastResult, drawn: dict[str, Figure]) -> str:
     )
     return f"""<section><h2>What will come</h2><p>In the replay a day is over before a model can know of days.
 So here it has {one["weeks"]} weeks of the same flights in their own time, {one["records"]:,} records in
-{one["partitions"]} partitions, looked at every {one["step_s"] / 60:g} minutes. {escape(forecasts(one))}</p>
+{one["partitions"]} partitions, looked at every {one["step_s"] / 60:g} minutes. {escape(forecasts(one))}
+The timetable hardly changes from week to week, so the week before is hard to beat; but it has to be over
+first, and most traffic is no timetable.</p>
 {card("hours", "The last of these weeks, hour by hour")}
 <div class="wide">{_table(_ERRORS, errors)}</div></section>
 <section><h2>Planned for what will come</h2><p>The {plan["hours"]:,} hours after the first {one["learn"]}
@@ -150,9 +152,9 @@ _ERRORS = (
     "records that come, mean",
     "forecast wrong by",
     "the last hour again",
-    "beside that",
-    "beside a day ago",
-    "beside a week ago",
+    "forecast / last hour",
+    "forecast / a day ago",
+    "forecast / a week ago",
 )
 
 
