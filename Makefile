@@ -4,7 +4,7 @@ ARGS ?=
 
 .PHONY: demo test bench clean
 
-demo:   ## the main job: real data, a real broker, real consumers, one strategy beside another
+demo:   ## the main job: real data, a real broker, real consumers, one strategy beside another; a back-test
 	@$(PYTHON) tools/bootstrap.py demo $(ARGS)
 
 test:   ## all checks: lint, types, layers, unit, property, integration

@@ -79,6 +79,8 @@ class Assignor(AbstractPartitionAssignor):
     """It plans by racks, where they are known."""
     by_lag: ClassVar[bool] = False
     """It plans by lag, where that is known."""
+    by_forecast: ClassVar[bool] = False
+    """It plans by what is expected to come, too, where that is known."""
     by_priority: ClassVar[bool] = False
     """It plans by the members' priorities."""
     last_resort: ClassVar[LastResort] = RANGES

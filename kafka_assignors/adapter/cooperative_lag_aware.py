@@ -32,6 +32,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
     by_rack = True  # while there is no lag
     options_type = CooperativeLagOptions
+    by_forecast = True
     over_topics = True
     options: CooperativeLagOptions
 

@@ -81,7 +81,7 @@ class FeedReader:
         self._line = Background("kafka-assignors-feed", now)
         self._process = os.getpid()
         self._left_behind: list[object] = []
-        self._begun = self._closed = False
+        self._begun = self._closed = self._quiet = False
         # All below is written by the one thread, and looked up by others.
         self._consumer: FeedConsumer | None = None
         self._known: dict[TopicPartition, _Known] = {}
@@ -108,6 +108,16 @@ class FeedReader:
         if not self._begun:
             self._begun = True
             self._line.submit(self._go_on)
+
+    def read_once(self, timeout_s: float) -> None:
+        """Read to the end, here and now, in place of ``begin``; nothing is tried again, or logged.
+
+        What went wrong is the ``problem`` of the next ``look``.
+        """
+        until = self._now() + timeout_s
+        self._quiet = True
+        while not (self.step() or self._caught_up) and self._now() < until:
+            pass
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
         """What is fresh, at once."""
@@ -190,7 +200,8 @@ class FeedReader:
         pause_s = min(_PAUSE_S * 2.0 ** min(self._failures, 10), _LONGEST_PAUSE_S)
         self._failures += 1
         self._problem = one_line(error)
-        level = logging.DEBUG if self._problem_kind is type(error) else logging.WARNING
+        told = self._quiet or self._problem_kind is type(error)
+        level = logging.DEBUG if told else logging.WARNING
         self._problem_kind = type(error)
         log.log(level, "load feed %s: %s; it is tried again", self._topic, self._problem)
         return pause_s

@@ -161,6 +161,8 @@ class _Simulation:
         if length <= 0:
             return
         reader, present = self._reader(), self._crew.present
+        # A member's lag is largest at an end of the time in which it owns the same, whatever comes between.
+        self._books.owned(self._work.owned(self._crew.owner)[:-1])
         self._books.passed(self._work.interval(length, reader), settled=self._settled())
         self._books.pause_s += length * int((self._alive[present] & ~self._reads[present]).sum())
         self._books.unserved_s += length * int((reader == len(self._names)).sum())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -43,7 +42,7 @@ from kafka_assignors.spark.backtest.results import Results, RunResult
 from kafka_assignors.spark.backtest.summary import summed_up
 from kafka_assignors.spark.history import read_history
 from kafka_assignors.spark.recorded import Recorded
-from kafka_assignors.spark.session import local_session
+from kafka_assignors.spark.session import session, submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,7 +117,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     show_default=True,
     help="Of what is made of samples, where no load model ran.",
 )
-@click.option("--cores", type=click.IntRange(1, 1024), help="[default: all]")
+@click.option("--cores", type=click.IntRange(1, 1024), help="Of this machine.  [default: all]")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -152,23 +151,25 @@ def command(
         raise click.UsageError("--until has to be after --since")
     if recorded_members and service_rates:
         raise click.UsageError("--service-rate leaves nothing for --recorded-members")
-    _require_extra()
+    place = _place(history)
     asked = _Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
+    with _naming_options():  # as far as that can be told before the history is read
+        candidates(strategies, parameters.choices, forecasts=True)
+    _require_extra()
     folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder)
     started = datetime.now(timezone.utc)
-    cores = cores or os.cpu_count() or 1
     with (
         terminated_like_interrupted(),
         _view() as view,
-        local_session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
+        session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
         view.step("reading the history")
         with _naming_options():
             recorded = read_history(
                 spark,
-                history,
+                place,
                 groups=groups,
                 since=since,
                 until=until,
@@ -180,7 +181,7 @@ def command(
         view.step("writing the results")
         run = RunResult(
             history=history,
-            cores=cores,
+            cores=spark.sparkContext.defaultParallelism,
             scenarios=len(trials),
             failed=sum(one.outcome is None for one in found),
             seconds=round(seconds, 3),
@@ -267,6 +268,15 @@ def _show(results: Results, folder: Path, output: str) -> None:
         return
     show(backtest_lines(results))
     click.echo(f"report: {report}")
+
+
+def _place(history: str) -> str:
+    """Where Spark finds it: without a scheme on this machine's disk, or what the cluster takes for that."""
+    if ":" in history or submitted():
+        return history
+    if not Path(history).is_dir():
+        raise click.UsageError(f"HISTORY: no folder {history!r}")
+    return str(Path(history).resolve())  # the JVM need not have our working directory
 
 
 def _require_extra() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ import click
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.backtest import Step, parse
 from kafka_assignors.backtest.scenario import Parameter
-from kafka_assignors.cli.plan_options import check_options, option_names
+from kafka_assignors.cli.plan_options import option_names
 from kafka_assignors.errors import OptionError
 from kafka_assignors.spark.backtest.grid import CHOICES, SURROUNDINGS
 
@@ -73,13 +73,12 @@ def read_parameters(_: click.Context, __: click.Parameter, given: Iterable[str])
 
 def _check_name(name: str) -> None:
     options = sorted(set().union(*map(option_names, STRATEGIES.values())))
-    try:
-        check_options("--param ", [name])
-    except click.UsageError as error:
-        if "unknown" not in error.message:
-            raise
-        known = ", ".join([*options, *CHOICES, *SURROUNDINGS])
-        raise click.UsageError(f"--param {name}: unknown, there is {known}") from error
+    if name in options:
+        return
+    if any(name == one.name for kind in STRATEGIES.values() for one in fields(kind.options_type)):
+        raise click.UsageError(f"--param {name}: belongs to a consumer, no plan depends on it")
+    known = ", ".join([*options, *CHOICES, *SURROUNDINGS])
+    raise click.UsageError(f"--param {name}: unknown, there is {known}")
 
 
 def read_strategies(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[str, ...]:

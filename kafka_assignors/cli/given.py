@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, TypeVar
 
 import click
 
-from kafka_assignors.cli.connection import connection_settings, read_properties
 from kafka_assignors.errors import OptionError
+from kafka_assignors.lag.connection import connection_settings, read_properties
 
 __all__ = ["connection_options", "given_settings", "terminated_like_interrupted"]
 

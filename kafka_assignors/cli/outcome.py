@@ -17,6 +17,7 @@ from kafka_assignors.plan import (
     Group,
     Member,
     Metrics,
+    Reason,
     Why,
     explain,
     lag_lower_bound,
@@ -112,7 +113,13 @@ def in_records(group: Group) -> bool:
     return bool(group.lag.any())
 
 
-def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_lower_bound: int) -> Outcome:
+def solve(
+    assignor: Assignor,
+    group: Group,
+    departed: Collection[Member],
+    load_lower_bound: int,
+    seen: Group | None = None,
+) -> Outcome:
     """Plan as the group's leader would, were there a rebalance now.
 
     Args:
@@ -120,12 +127,19 @@ def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_l
         group: who plans; under a strategy that can be cooperative the members hold what they own.
         departed: members that have just left, with what they owned.
         load_lower_bound: of the group, by ``lower_bound``.
+        seen: the group before what is expected came into its loads; by that the strategies plan that take no
+            forecasts.  None: nothing did.
     """
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
+    words = dict(assignor.in_its_words())
+    if seen is None or assignor.by_forecast:
+        words |= {} if seen is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
+        seen = group
     if cooperative:
-        group = replace(group, members=tuple(replace(m, holds=bool(m.owned)) for m in group.members))
+        members = tuple(replace(m, holds=bool(m.owned)) for m in group.members)
+        group, seen = replace(group, members=members), replace(seen, members=members)
     claims = resolve(group)
-    target = assignor.plan(group, claims)
+    target = Assignment(group, assignor.plan(seen, claims).owners)
     given, holds = this_round(group, claims, target)
     return Outcome(
         strategy=assignor.name,
@@ -135,11 +149,11 @@ def solve(assignor: Assignor, group: Group, departed: Collection[Member], load_l
         metrics=measure(group, claims, target),
         load_lower_bound=load_lower_bound,
         why=explain(
-            *(group, claims, target, given, holds),
+            *(seen, claims, target, given, holds),
             departed=departed,
             in_order=assignor.in_order,
             by_load=assignor.by_lag,
-            words=assignor.in_its_words(),
+            words=words,
         ),
     )
 

@@ -9,6 +9,8 @@ from typing import Any, BinaryIO
 import click
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
+from kafka_assignors.adapter.load_sources import Expected
+from kafka_assignors.cli.foreseen import read_feed, with_foreseen
 from kafka_assignors.cli.given import connection_options, given_settings
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.live_lag import with_live_lag
@@ -69,6 +71,7 @@ _DEFAULT = "cooperative-sticky"  # of a file that names none
     "[default: earliest]",
 )
 @click.option("--no-lag", is_flag=True, help="Do not ask for the live group's lag.")
+@click.option("--load-topic", metavar="TOPIC", help="The feed that has forecasts of the live group's load.")
 @click.option("--all", "everything", is_flag=True, help="Show every member and every change of a large plan.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -84,6 +87,7 @@ def command(
     joiners: int,
     reset: str | None,
     no_lag: bool,
+    load_topic: str | None,
     everything: bool,
     output: str,
 ) -> None:
@@ -97,6 +101,7 @@ def command(
         (compare and strategy, "--compare plans with every strategy: leave out --strategy"),
         (file and (bootstrap or config), "--bootstrap and --config go with --group"),
         (file and (reset or no_lag), "--reset and --no-lag go with --group: a file has its lags"),
+        (file and load_topic, "--load-topic goes with --group: a file says what is expected"),
         (reset and no_lag, "--no-lag leaves nothing for --reset"),
     ):
         if wrong:
@@ -131,9 +136,14 @@ def command(
         raise click.UsageError(f"--without: {error}") from error
     group = joined(group, joiners, departed)
 
-    say([*notes, *about_group(group, assignors)])
+    seen = group
+    group, foreseen = with_foreseen(seen, _expected(problem, settings, group_id, load_topic), assignors)
+
+    say([*notes, *foreseen, *about_group(seen, assignors)])
     bound = lower_bound(group)
-    outcomes = [solve(assignor, group, departed, bound) for assignor in assignors]
+    outcomes = [
+        solve(assignor, group, departed, bound, None if group is seen else seen) for assignor in assignors
+    ]
     if output == "json":
         found = [outcome.as_json() for outcome in outcomes]
         click.echo(json.dumps(found if compare else found[0]))
@@ -163,6 +173,15 @@ def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
     """The group as it is now; the strategy it runs stands for the one a file would name."""
     live = read_live_group(settings, group_id)
     return Problem(live.group, live.strategy)
+
+
+def _expected(
+    problem: Problem, settings: Mapping[str, Any], group_id: str | None, topic: str | None
+) -> Expected | None:
+    """What is said to come, by the file or the feed; None: nothing."""
+    if group_id is not None and topic is not None:
+        return read_feed(problem.group, settings, group_id, topic)
+    return None if problem.expected is None else Expected(problem.expected)
 
 
 # --- the strategy ------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ Pure: text in, values out.  What is wrong is named by its path, ``members[2].own
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member
+from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, TopicPartition
 
 __all__ = ["VERSION", "Problem", "parse", "read"]
 
@@ -33,11 +34,13 @@ class Problem:
         group: members, what they own, topics, and what is left to read of them.
         strategy: the name of one; None leaves the choice to the caller.
         options: of the strategy.
+        expected: records that will arrive, of what is known; None: nothing was said.
     """
 
     group: Group
     strategy: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    expected: Mapping[TopicPartition, float] | None = None
 
 
 def read(data: bytes) -> Problem:
@@ -66,7 +69,8 @@ def parse(value: object) -> Problem:
     Raises:
         ProblemError: an unknown field, a wrong type or value, a version we do not know; it names the field.
     """
-    top = _fields("", value, ("version", "strategy", "options", "topics", "members", "racks", "lags"))
+    known = ("version", "strategy", "options", "topics", "members", "racks", "lags", "expected")
+    top = _fields("", value, known)
     if (version := _whole("version", top.get("version", VERSION))) != VERSION:
         raise ProblemError(f"version: know only {VERSION}, got {version}")
     topics = {name: _whole(at, count, 0) for at, name, count in _entries("topics", top.get("topics", {}))}
@@ -93,6 +97,7 @@ def parse(value: object) -> Problem:
         group=Group(tuple(members), topics, racks, lags),
         strategy=_optional(_text, "strategy", top.get("strategy")),
         options=dict(_object_at("options", top.get("options", {}))),
+        expected=_expected(top["expected"], topics) if "expected" in top else None,
     )
 
 
@@ -157,6 +162,20 @@ def _lags(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tu
     )
 
 
+def _expected(value: object, topics: Mapping[str, int]) -> dict[TopicPartition, float]:
+    found: dict[TopicPartition, float] = {}
+    for path, topic, told in _entries("expected", value):
+        if topic not in topics:
+            raise ProblemError(f"{path}: there is no such topic in topics")
+        records = _array(path, told)
+        if len(records) > topics[topic]:
+            raise ProblemError(f"{path}: {len(records)} numbers for {topics[topic]} partitions")
+        for i, one in enumerate(records):
+            if one is not None:
+                found[TopicPartition(topic, i)] = _amount(f"{path}[{i}]", one)
+    return found
+
+
 # --- one field ---------------------------------------------------------------------------------------------
 
 
@@ -196,6 +215,14 @@ def _whole(path: str, value: object, least: int = -_INT32, most: int = _INT32 - 
     if not least <= value <= most:
         _wrong(path, f"a whole number from {least} to {most}", value)
     return value
+
+
+def _amount(path: str, value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        _wrong(path, "a number", value)
+    if not 0 <= value < _INT64 or not math.isfinite(value):
+        _wrong(path, "a number from 0 to below 2^63", value)
+    return float(value)
 
 
 def _optional(check: Callable[[str, object], Any], path: str, value: object) -> Any:

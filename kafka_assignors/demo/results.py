@@ -1,7 +1,8 @@
-"""The shape of results.json (version 3): what is measured, and all that the report and the tables need.
+"""The shape of results.json (version 4): what is measured, and all that the report and the tables need.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
-`measure_drain`; a scene that was not asked for is empty.
+`measure_drain`; a scene that was not asked for is empty.  ``pipeline`` is what the pipeline made of all of
+them; None: it was not asked for, or its turn has not come.
 
 All times are seconds; points in time count from the first record sent in the replay, and from the word "go"
 in the backlog.  Floats are rounded to milliseconds.
@@ -11,7 +12,9 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-VERSION = 3
+from kafka_assignors.demo.pipeline.results import PipelineResult
+
+VERSION = 4
 
 
 class HoldResult(TypedDict):
@@ -170,6 +173,7 @@ class SettingsResult(TypedDict):
     session_timeout_ms: int
     heartbeat_ms: int
     batch: int
+    pipeline: bool
 
 
 class Results(TypedDict):
@@ -181,3 +185,4 @@ class Results(TypedDict):
     settings: SettingsResult
     strategies: list[StrategyResult]
     backlog: list[DrainResult]
+    pipeline: PipelineResult | None

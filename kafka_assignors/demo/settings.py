@@ -47,6 +47,7 @@ class Settings:
         batch: most records between two commits.
         drain_timeout: seconds to wait for what is left after the replay to be worked off before the run
             counts as failed; for the backlog, what it takes one member comes on top.
+        pipeline: whether the pipeline runs on what was recorded, when all scenes are done.
     """
 
     scenes: tuple[Scene, ...] = SCENES
@@ -64,6 +65,7 @@ class Settings:
     heartbeat_ms: int = 500
     batch: int = 25
     drain_timeout: float = 90.0
+    pipeline: bool = True
 
     def __post_init__(self) -> None:
         for option, value, least in (

@@ -16,6 +16,7 @@ from kafka_assignors.demo.measure import RunLogs
 from kafka_assignors.demo.member import MemberConfig
 from kafka_assignors.demo.settings import Scene, Settings
 from kafka_assignors.demo.watch import Phase, RunView, Snapshot, Watch
+from kafka_assignors.demo.work import Work
 from kafka_assignors.errors import KafkaAssignorsError
 
 TICK = 0.1  # s between two looks at the logs
@@ -32,6 +33,9 @@ class View(Protocol):
 
     def step(self, text: str) -> None:
         """Say that something happened."""
+
+    def work(self, work: Work) -> None:
+        """Show how far a long job is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from rich import box
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
+from kafka_assignors.demo.pipeline.results import CalibrationResult, PipelineResult
+from kafka_assignors.demo.pipeline.words import beside, forecasts, plans, recorded_in_all
 from kafka_assignors.demo.results import DrainResult, Results, StrategyResult
 from kafka_assignors.report.rows import Row, seconds
+from kafka_assignors.spark.backtest.results import Results as BacktestResults
+from kafka_assignors.spark.backtest.rows import ROWS as BACKTEST_ROWS
+from kafka_assignors.spark.backtest.words import reasons, verdict
 
 ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
@@ -106,14 +112,19 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     Row("duplicates", lambda r: f"{r['duplicates']:,}", "Times a record was processed again."),
 )
 
+TRIED = ("#", "drain", "largest lag", "p99", "moved", "pause")
+"""Figures of a back-test, briefly."""
+
 
 def summary(results: Results) -> Group:
-    """Build the tables of the scenes that ran."""
-    tables = []
+    """Build the tables of the scenes that ran, and of the pipeline."""
+    tables: list[Table | Text] = []
     if results["strategies"]:
         tables.append(_replay(results))
     if results["backlog"]:
         tables.append(_backlog(results))
+    if results["pipeline"]:
+        tables += _pipeline(results["pipeline"])
     return Group(*tables)
 
 
@@ -139,4 +150,55 @@ def _backlog(results: Results) -> Table:
         table.add_column(row.brief, justify="right", style="bold", vertical="bottom")
     for one in results["backlog"]:
         table.add_row(one["strategy"], *(row.show(one).partition(" (")[0] for row in rows))
+    return table
+
+
+def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
+    """What was recorded; a row a candidate; a row a run, as it was and as it is simulated; what to use."""
+    parts: list[Table | Text] = []
+    if pipeline["recorded"]:
+        parts.append(Text(f"the pipeline: {recorded_in_all(pipeline)}\n"))
+    if pipeline["backtest"]:
+        parts.append(_tried(pipeline["backtest"]))
+    if pipeline["calibration"]:
+        parts.append(_calibrated(pipeline["calibration"]))
+    if forecast := pipeline["forecast"]:
+        parts.append(Text(f"{forecasts(forecast)}\n{plans(forecast['plans'])}\n"))
+    if pipeline["backtest"]:
+        parts.append(Text(f"the pipeline recommends: {verdict(pipeline['backtest'])}", "bold"))
+        parts += [Text(f"  {reason}") for reason in reasons(pipeline["backtest"])]
+        parts.append(Text())
+    return parts
+
+
+def _tried(backtest: BacktestResults) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
+    table.title = "the back-test: what strategies would have done, mean of the scenes; seconds, records"
+    place, *rows = [row for row in BACKTEST_ROWS if row.brief in TRIED]
+    table.add_column(place.brief, justify="right")
+    table.add_column("", overflow="fold")
+    for row in rows:
+        table.add_column(row.brief, justify="right", style="bold")
+    for one in backtest["candidates"]:
+        table.add_row(place.show(one), one["candidate"], *(row.show(one).replace(" s", "") for row in rows))
+    return table
+
+
+def _calibrated(runs: list[CalibrationResult]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
+    table.title = "how true that is: each run, measured and simulated"
+    table.add_column("", no_wrap=True)
+    for head in ("drain measured", "simulated", "differs", "moved measured", "simulated", "differs"):
+        table.add_column(head, justify="right", style="bold", vertical="bottom")
+    for one in runs:
+        drain, moved = one["drain_simulated"], one["moved_simulated"]
+        table.add_row(
+            f"{one['scene']}, {one['strategy']}",
+            seconds(one["drain"], 1),
+            seconds(drain, 1),
+            "-" if drain is None else beside(drain, one["drain"]),
+            f"{one['moved']:,}",
+            "-" if moved is None else f"{moved:,}",
+            "-" if moved is None else beside(moved, one["moved"]),
+        )
     return table

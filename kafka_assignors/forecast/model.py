@@ -89,8 +89,9 @@ class Model:
     """Learns step by step, and forecasts from the step learnt last."""
 
     __slots__ = (
-        "deviation", "gains", "keep", "last", "levels", "misses", "pending", "run", "scored", "season",
-        "seen", "settings", "square", "stride", "total", "trends",
+        "ahead", "ahead_of", "deviation", "gains", "keep", "last", "levels", "misses", "pending", "run",
+        "said", "said_at", "scored", "season", "seen", "settings", "square", "stride", "total", "trends",
+        "trusted",
     )  # fmt: skip
 
     def __init__(self, settings: LoadSettings) -> None:
@@ -113,6 +114,12 @@ class Model:
         ]
         self.keep = math.exp(-settings.step_s / settings.horizon_s)  # of a trend, from step to step
         self.stride = max(1, settings.horizon // settings.step // BACKCASTS)
+        # What follows from the rest, kept because it is asked for again and again.
+        self.trusted: list[float] | None = None  # the weights
+        self.said: list[float] = []  # by each, after the last step
+        self.said_at = -1
+        self.ahead: list[float] = []  # what the quarters from here on add
+        self.ahead_of = (-1, -1)
 
     def learn(self, at: int, arrived: int) -> None:
         """Take one step, the next one.
@@ -132,10 +139,10 @@ class Model:
         self.season.learn(at, rate, step)
         while self.pending and self.pending[0].due <= at:
             self._score(self.pending.pop(0))
+        self.said, self.said_at = self._each(at), at
         if at // step % self.stride == 0:
-            said = self._each(at)
-            mixed = _mean(self._weights(), said)
-            self.pending.append(Pending(at + self.settings.horizon, self.total, (*said, mixed)))
+            mixed = _mean(self._weights(), self.said)
+            self.pending.append(Pending(at + self.settings.horizon, self.total, (*self.said, mixed)))
 
     def skip(self) -> None:
         """Take a step that is not known: what was said before it can no longer be scored."""
@@ -158,7 +165,7 @@ class Model:
             level=_mean(weights, here),
             trend=_mean(weights, [*self.trends, 0.0]),
             season=season,
-            arrivals=_mean(weights, self._each(at)),
+            arrivals=_mean(weights, self.said if at == self.said_at else self._each(at)),
             error=math.sqrt(self.square) if self.scored >= _LEAST_SCORES else None,
         )
 
@@ -192,6 +199,7 @@ class Model:
         came = self.total - forecast.total
         self.last = float(came)
         self.scored += 1
+        self.trusted = None
         gain = max(1 / _SCORES, 1 / self.scored)
         *each, mixed = forecast.said
         for place, said in enumerate(each):
@@ -200,32 +208,73 @@ class Model:
 
     def _weights(self) -> list[float]:
         """How much the word of each counts; the sum is 1."""
-        if not self.scored:
-            return [float(place == _FIRST) for place in range(len(self.misses))]
-        best = min(self.misses)
-        favours = [(best / miss) ** _FAVOUR if best > 0 else float(miss <= 0) for miss in self.misses]
-        total = sum(favours)
-        return [favour / total for favour in favours]
+        if self.trusted is None:
+            best = min(self.misses)
+            if not self.scored:
+                favours = [float(place == _FIRST) for place in range(len(self.misses))]
+            elif best > 0:
+                favours = [(best / miss) ** _FAVOUR for miss in self.misses]
+            else:
+                favours = [float(miss <= 0) for miss in self.misses]
+            total = sum(favours)
+            self.trusted = [favour / total for favour in favours]
+        return self.trusted
 
     def _each(self, at: int) -> list[float]:
         """What each forecaster expects to arrive within the horizon, records; the naive one comes last."""
-        said = [0.0] * len(FORECASTERS)
-        step, keep, stop = self.settings.step, self.keep, at + self.settings.horizon
-        start = at
-        while start < stop:
-            quarter = start // QUARTER
-            end = min(stop, (quarter + 1) * QUARTER)
-            season, seconds = self.season.adds(quarter), (end - start) / SECOND
-            # A trend of b a step comes to b * (keep + keep^2 + ...), here up to the middle of the stretch.
-            grown = keep * (1 - keep ** (((start + end) / 2 - at) / step)) / (1 - keep)
-            for place, one in enumerate(FORECASTERS):
-                rate = self.levels[place] + grown * self.trends[place]
-                if one.seasonal:
-                    rate += season
-                if rate > 0:
-                    said[place] += rate * seconds
+        horizon_s = self.settings.horizon_s
+        stretches = self._stretches(at)
+        season = sum(adds * seconds for adds, seconds in stretches)
+        lowest = min(adds for adds, _ in stretches)
+        grown = self._grown(horizon_s)
+        said = []
+        for one, level, trend in zip(FORECASTERS, self.levels, self.trends, strict=True):
+            least = level + min(0.0, trend * self.keep / (1 - self.keep)) + (lowest if one.seasonal else 0.0)
+            if least >= 0:
+                records = level * horizon_s + trend * grown + (season if one.seasonal else 0.0)
+            else:
+                records = self._not_below_nothing(level, trend, stretches, seasonal=one.seasonal)
+            said.append(records)
+        said.append(said[_FIRST] if self.last is None else self.last)
+        return said
+
+    def _not_below_nothing(
+        self, level: float, trend: float, stretches: list[tuple[float, float]], *, seasonal: bool
+    ) -> float:
+        """Records of one forecaster where its rate would fall below 0, quarter by quarter."""
+        records = after = done = 0.0
+        for adds, seconds in stretches:
+            after += seconds
+            grown = self._grown(after)
+            records += max(0.0, (level + (adds if seasonal else 0.0)) * seconds + trend * (grown - done))
+            done = grown
+        return records
+
+    def _grown(self, seconds: float) -> float:
+        """What a trend of 1 comes to within so many seconds.
+
+        After n steps it has added keep + keep^2 + ... + keep^n to the rate; this is the integral of that.
+        """
+        horizon_s = self.settings.horizon_s
+        faded = horizon_s * (1 - math.exp(-seconds / horizon_s))
+        return self.keep / (1 - self.keep) * (seconds - faded)
+
+    def _stretches(self, at: int) -> list[tuple[float, float]]:
+        """The quarters of an hour ahead: what each adds, and how many seconds of it are in the horizon."""
+        stop, quarter = at + self.settings.horizon, at // QUARTER
+        if self.ahead_of != (quarter, self.season.changes):
+            last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
+            self.ahead = [self.season.adds(place) for place in range(quarter, last + 1)]
+            self.ahead_of = (quarter, self.season.changes)
+        found, start = [], at
+        for adds in self.ahead:
+            quarter += 1
+            end = min(stop, quarter * QUARTER)
+            found.append((adds, (end - start) / SECOND))
+            if end == stop:
+                break
             start = end
-        return [*said, said[_FIRST] if self.last is None else self.last]
+        return found
 
 
 def _mean(weights: list[float], values: list[float]) -> float:

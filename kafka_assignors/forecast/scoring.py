@@ -2,7 +2,7 @@
 
 At the end of each step a forecast was made with what was known then; it is compared to what came within the
 horizon.  A forecast counts where all of these are known: what came, what arrived in the last horizon (the
-*naive* forecast: the same again), and the forecast itself.  The seasonal ones are counted where they are known,
+*naive* forecast: the same again), and the forecast itself.  Seasonal ones are counted where they are known,
 too, and the forecast once more beside them.
 """
 

@@ -20,8 +20,8 @@ __all__ = ["QUARTERS", "WEEK_HOURS", "Season"]
 
 QUARTERS = 96
 WEEK_HOURS = 168
-DAY_DOUBT = 0.5  # days
-WEEK_DOUBT = 1.0  # weeks
+DAY_DOUBT = 0.25  # days
+WEEK_DOUBT = 0.5  # weeks
 _DAYS = 14  # that count, about
 _WEEKS = 6  # that count, about
 _MONDAY = 72  # 1970 began on a Thursday, at its hour 0
@@ -32,7 +32,8 @@ class Season:
     """Mean rates by quarter of the day and hour of the week, records/s."""
 
     __slots__ = (
-        "above", "day", "day_seen", "mean", "quarter", "quarters", "steps", "sum", "week", "week_seen",
+        "above", "changes", "day", "day_seen", "mean", "quarter", "quarters", "steps", "sum", "week",
+        "week_seen",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -46,6 +47,7 @@ class Season:
         self.steps = 0
         self.above = 0.0  # what the quarters of the hour that is going on were above those of the day
         self.quarters = 0
+        self.changes = 0  # since this object was made: whether what was asked before is still so
 
     def adds(self, quarter: int) -> float:
         """What a quarter of an hour (since 1970) adds to the level, records/s."""
@@ -70,6 +72,7 @@ class Season:
                 self._end_quarter()
             if quarter // 4 != self.quarter // 4:
                 self._end_hour()
+            self.changes += 1
             self.quarter, self.sum, self.steps = quarter, 0.0, 0
         self.sum += rate
         self.steps += 1

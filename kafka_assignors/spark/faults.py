@@ -1,82 +1,165 @@
-"""What Spark, Java and Kafka raise, as one line that a person can act on."""
+"""What Spark and its Java side raise, as one line that a person can act on.
+
+Spark reports a cause at the end of pages of stack traces, through four kinds of exceptions.  This reads all
+the text there is, and takes the first rule that fits; the exception itself stays the ``__cause__``.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from kafka_assignors.errors import PipelineError
+from kafka_assignors.errors import KafkaAssignorsError, PipelineError
+from kafka_assignors.plan import shown
 
-__all__ = ["explained", "reason"]
+__all__ = ["one_line", "pipeline_error"]
 
-_LONGEST = 300
+_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
-# The first that is found in the text, causes and all, decides.  What it caught goes into the line.
-_KNOWN: tuple[tuple[str, str], ...] = (
+# The order counts: what ends a stream because of something else is said after that.
+_RULES = [
     (
-        r"(?:Failed to find (?:the )?data source: |DATA_SOURCE_NOT_FOUND\W+)kafka\b",
-        "this Spark has no Kafka connector: submit with --packages or --jars, see docs/clusters.md",
+        r"kafka_assignors\.errors\.\w+: (?P<text>[^\n]+)",
+        "{text}",
     ),
     (
-        r"No module named '?(kafka_assignors|kafka|numpy|pandas|pyarrow)\b",
-        "the executors' Python has no {0}: install kafka-assignors[spark] there, see docs/clusters.md",
-    ),
-    (r"No space left on device|Disk quota exceeded", "the disk is full: make room and start again"),
-    (
-        r"(?:SaslAuthenticationException|SslAuthenticationException|SSLHandshakeException): ([^\n]*)",
-        "the cluster does not let us in: {0}",
-    ),
-    (r"(?:Topic|Group|Cluster|TransactionalId)AuthorizationException: ([^\n]*)", "{0}"),
-    (
-        r"UnknownTopicOrPartitionException|UNKNOWN_TOPIC_OR_PARTITION|This server does not host this topic",
-        "there is no such topic, or no longer",
+        r"Failed to find (?:the )?data source: kafka\b|\[DATA_SOURCE_NOT_FOUND\][^\n]*\bkafka\b",
+        "this Spark has no Kafka connector: spark-submit it with --packages "
+        f"{_CONNECTOR}:VERSION, VERSION being Spark's own",
     ),
     (
-        r"KAFKA_DATA_LOSS|OffsetOutOfRangeException|Some data may have been lost|may have been aged out",
-        "records that were not read yet are gone: retention took them, or the topic was made again; to begin "
-        "anew with what is there, remove this stream's folder under checkpoints/",
-    ),
-    (r"No resolvable bootstrap urls", "no address of the cluster can be resolved"),
-    (
-        r"(?:TimeoutException|DisconnectException|BootstrapResolutionException): ([^\n]*)",
-        "the cluster does not answer: {0}",
+        r"(?:NoClassDefFoundError|ClassNotFoundException): (?P<name>[\w./$]*"
+        r"(?:kafka|kafka010|commons[./]pool2)[\w./$]*)",
+        "a jar of Spark's Kafka connector is missing (no class {name}): spark-submit with --packages "
+        f"{_CONNECTOR}:VERSION brings them all",
     ),
     (
-        r"There are \[\d+\] sources in the checkpoint|STREAMING_STATEFUL_OPERATOR|STATE_STORE_\w*SCHEMA"
-        r"|Set\(.*\) are gone|StreamingQueryCheckpointMetadata|INCOMPATIBLE_\w*CHECKPOINT"
-        r"|Cannot find earliest state|UNRECOGNIZED_\w*OFFSET|malformed log file|log file was malformed",
-        "the checkpoint is another query's, or broken; it belongs to the data beside it: docs/pipeline.md",
+        r"No module named '?(?P<name>kafka_assignors|kafka|numpy|pandas|pyarrow)\b",
+        "the executors' Python has no {name}: install kafka-assignors[spark] there, see docs/clusters.md",
     ),
     (
-        r"((?:file|hdfs|s3a?|abfss?|gs)?:?/[^\s'\"]*\.parquet)[^\n]*(?:is not a Parquet file|footer)"
-        r"|(?:is not a Parquet file|Could not read footer)[^\n]*?((?:\w+:)?/[^\s'\"]*\.parquet)",
-        "{0} is no whole Parquet file: half-written, or damaged; move it away",
+        r"No space left on device|Disk quota exceeded",
+        "the disk is full: make room and start again; what was finished is kept",
     ),
-    (r"OutOfMemoryError", "out of memory: give Spark more, or ask for less at a time"),
-    (r"Python worker exited unexpectedly|EOFException[^\n]*python", "a Python worker of Spark's died"),
-)
+    (
+        r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)",
+        "the cluster does not let us read topic {name}: its rules have to allow READ and DESCRIBE",
+    ),
+    (
+        r"Not authorized to access group: (?P<name>[^\n]*)",
+        "the cluster does not let us use group {name}: its rules have to allow READ on groups spark-kafka-*",
+    ),
+    (
+        r"SaslAuthenticationException: (?P<text>[^\n]*)",
+        "the cluster does not let us in: {text}",
+    ),
+    (
+        r"(?:SslAuthenticationException|SSLHandshakeException)(?:: (?P<text>[^\n]*))?",
+        "the cluster does not let us in: TLS: {text}",
+    ),
+    (
+        r"UnknownTopicOrPartitionException|This server does not host this topic-partition"
+        r"|Topic\(?s?\)? .{0,80}not (?:present|exist)",
+        "the topic is not there (any more), or not all of its partitions: create it, or name another",
+    ),
+    (
+        r"No resolvable bootstrap urls",
+        "none of the addresses of the brokers can be looked up: check their names",
+    ),
+    (
+        r"OffsetOutOfRange|Some data may have been lost|Cannot fetch[^\n]*offset"
+        r"|KAFKA_DATA_LOSS|[Pp]artition[^\n]*offset was changed from",
+        "records that were to be read next are gone from the topic (retention, or it was made again): record "
+        "into a new folder, or move this one's checkpoints/WRITER and samples/WRITER away",
+    ),
+    (
+        r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"
+        r"|Bootstrap broker[^\n]*disconnected|Failed to construct kafka consumer",
+        "no Kafka broker answers: check the address, and whether it runs",
+    ),
+    (
+        r"CONCURRENT_(?:STREAM_LOG|QUERY)|concurrently using|Concurrent update to the (?:commit )?log",
+        "another run writes to this folder: wait for its end, or take another folder",
+    ),
+    (
+        r"There are \[\d+\] sources in the checkpoint|checkpoint[^\n]*(?:malformed|incompatible|mismatch)"
+        r"|(?:offsets|commits)/\d+[^\n]*(?:malformed|Incomplete log|version)|Incomplete log file"
+        r"|Log file was malformed|UNSUPPORTED_LOG_VERSION|STREAMING_CHECKPOINT|metadata.*is malformed",
+        "the checkpoint is of something else, or damaged: take another folder, or move this one's "
+        "checkpoints/WRITER and samples/WRITER away",
+    ),
+    (
+        r"USER_RAISED_EXCEPTION\] (?P<text>[^\n]*)",
+        "{text}",
+    ),
+    (
+        r"FAILED_READ_FILE[^\n]*?(?P<name>(?:\w+:/)?/[^\s:]+\.parquet)",
+        "{name} cannot be read: it is damaged or incomplete",
+    ),
+    (
+        r"OutOfMemoryError",
+        "Spark ran out of memory: give its driver or executors more",
+    ),
+    (
+        r"Python worker (?:exited unexpectedly|failed to connect)|ExecutorLostFailure",
+        "a worker process of Spark died: start again; what was finished is kept.  If it dies again, give it "
+        "more memory",
+    ),
+    (
+        r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
+        r"|Connection refused|SparkContext was shut down|stopped SparkContext|Connection reset by peer",
+        "Spark itself has ended: start again; what was finished is kept",
+    ),
+]
 
 
-def explained(error: BaseException | None) -> PipelineError:
-    """Say in one line what went wrong, and what can be done about it where that is known.
+@contextmanager
+def one_line(doing: str) -> Iterator[None]:
+    """Turn what Spark raises in the block into a ``PipelineError``; our own errors pass as they are.
 
     Args:
-        error: what was raised, or what ended a stream; None: the stream ended by itself.
+        doing: what was being done, to begin the line with.
     """
-    if isinstance(error, PipelineError):
-        return error
-    if error is None:
-        return PipelineError("the stream ended by itself")
-    text = str(error)
-    for pattern, line in _KNOWN:
-        if found := re.search(pattern, text, re.DOTALL if "[^" not in pattern else 0):
-            caught = next((group for group in found.groups() if group), "")
-            return PipelineError(line.format(caught.strip())[:_LONGEST])
-    return PipelineError(reason(error))
+    try:
+        yield
+    except KafkaAssignorsError:
+        raise
+    except Exception as error:
+        raise pipeline_error(error, doing) from error
 
 
-def reason(error: BaseException) -> str:
-    """The cause that is named last in a text of many lines, without the class names before it."""
+def pipeline_error(error: BaseException, doing: str) -> PipelineError:
+    """The error in one line, of bounded length.
+
+    Args:
+        error: from PySpark, from py4j, or any other.
+        doing: what was being done.
+    """
+    text = _all_of(error)
+    for pattern, sentence in _RULES:
+        if found := re.search(pattern, text):
+            said = {name: (value or "").strip() for name, value in found.groupdict().items()}
+            return PipelineError(f"{doing}: {sentence.format(**said)}")
+    return PipelineError(f"{doing}: {shown(_first_line(error))}")
+
+
+def _all_of(error: BaseException) -> str:
+    """Message and Java's stack trace, with those of all causes."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        parts += [type(at).__name__, str(at)]
+        trace: Any = getattr(at, "_stackTrace", None)  # PySpark's copy of Java's
+        parts.append(str(trace or ""))
+        inner = getattr(at, "_cause", None)
+        at = inner if isinstance(inner, BaseException) else at.__cause__ or at.__context__
+    return "\n".join(parts)
+
+
+def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines if re.match(r"(?:Caused by: )?[\w.$]*(?:Error|Exception): ", line)]
-    told = named[-1] if named else (lines[0] if lines else type(error).__name__)
-    return re.sub(r"^(?:Caused by: )?(?:[\w.$]*(?:Error|Exception): )+", "", told)[:_LONGEST]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no more is known'}"

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.load_sink import read_load
 
 if TYPE_CHECKING:
@@ -39,17 +40,16 @@ __all__ = [
 
 VERSION = 1
 _RECENT_DAYS = 2  # of the newest step; what is older has nothing to say on what will come
-_TIMEOUT_S = 30
 
 
 def newest_forecasts(load: DataFrame) -> DataFrame:
-    """The row of each partition with the newest forecast; rows of ``LOAD`` in and out."""
+    """The row of each group's partition with the newest forecast; rows of ``LOAD`` in and out."""
     from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
     names = [name for name in load.columns if name not in ("group", "topic", "partition")]
     newest = F.max_by(F.struct(*names), "time").alias("newest")
     return (
-        load.where(F.col("forecast").isNotNull())
+        load.where(F.col("forecast").isNotNull() & (F.col("group") != ""))
         .groupBy("group", "topic", "partition")
         .agg(newest)
         .select("group", "topic", "partition", "newest.*")
@@ -114,29 +114,24 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
     from pyspark.sql import functions as F  # noqa: N812
 
     load = read_load(spark, root)
-    last = load.agg(F.max("date")).first()
-    recent = load.where(F.col("date") >= F.date_sub(F.lit(last[0]), _RECENT_DAYS))
+    [(last,)] = load.agg(F.max("date")).collect()
+    recent = load.where(F.col("date") >= F.date_sub(F.lit(last), _RECENT_DAYS))
     return publish_feed(recent, kafka_options, topic)
 
 
 def publish_feed(load: DataFrame, kafka_options: Mapping[str, str], topic: str) -> int:
     """Publish the newest forecasts among rows of ``LOAD``: `write_feed` for one batch of a stream."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     spark = load.sparkSession
     create_feed(spark, kafka_options, topic)
-    try:
+    with one_line(f"the feed {topic!r}"):
         published = _published(spark, kafka_options, topic)
         records = only_newer(feed_records(newest_forecasts(load)), published).persist()
         try:
-            count = records.count()
+            count: int = records.count()
             if count:
                 records.write.format("kafka").options(**kafka_options).option("topic", topic).save()
         finally:
             records.unpersist()
-    except (PySparkException, Py4JJavaError) as error:
-        raise PipelineError(f"the feed {topic!r} cannot be written: {_reason(error)}") from error
     return count
 
 
@@ -151,23 +146,21 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
     Raises:
         PipelineError: it is there and would lose forecasts, since it is not compacted; or no cluster answers.
     """
-    from py4j.protocol import Py4JJavaError
-
     jvm: Any = spark.sparkContext._jvm
     config = jvm.java.util.Properties()
-    for name, value in kafka_options.items():
-        if name.startswith("kafka."):
-            config.put(name.removeprefix("kafka."), value)
-    config.put("default.api.timeout.ms", str(_TIMEOUT_S * 1000))
-    config.put("request.timeout.ms", str(_TIMEOUT_S * 500))
-    try:
+    given = {
+        name.removeprefix("kafka."): kafka_options[name]
+        for name in kafka_options
+        if name.startswith("kafka.")
+    }
+    for name, value in {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000", **given}.items():
+        config.put(name, value)
+    with one_line(f"the feed {topic!r}"):
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
         try:
             return _create(jvm, admin, topic)
         finally:
             admin.close(jvm.java.time.Duration.ofSeconds(5))
-    except Py4JJavaError as error:
-        raise PipelineError(f"the feed {topic!r} cannot be made: {_reason(error)}") from error
 
 
 def _create(jvm: Any, admin: Any, topic: str) -> bool:
@@ -213,11 +206,3 @@ def _key() -> Column:
     return F.concat(
         F.lit("["), text("group"), F.lit(","), text("topic"), F.lit(","), F.col("partition"), F.lit("]")
     )
-
-
-def _reason(error: Exception) -> str:
-    """What Java says last, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    told = causes[-1] if causes else next((line for line in lines if ": " in line), lines[0] if lines else "")
-    return told.rsplit("Exception: ", 1)[-1]

@@ -176,11 +176,12 @@ def _utc(moment: datetime) -> datetime:
 @contextmanager
 def _reading(folder: str) -> Iterator[None]:
     """Say in one line what Spark says in a page."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise HistoryError(f"{folder}: {_in_a_line(error)}") from error
 
 

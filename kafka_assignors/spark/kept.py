@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.spark.faults import explained
+from kafka_assignors.spark.faults import pipeline_error
 
 __all__ = ["Kept"]
 
@@ -50,7 +50,10 @@ class Kept:
                 return
             if self._now() - self._since > _LONGEST_PAUSE_S:  # this is another fault than the one before
                 self._pause_s = _FIRST_PAUSE_S
-            self._failed(explained(self._running.query.exception()))
+            error = self._running.query.exception()
+            self._failed(
+                PipelineError("it ended by itself") if error is None else pipeline_error(error, "it ended")
+            )
             self._done.append(self._running.stop())
             self._running = None
         if self._now() < self._again_at:

@@ -11,15 +11,14 @@ lost it goes on without a word, and leaves out what its list says was written.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.errors import PipelineError
-from kafka_assignors.spark.landing import stream_samples
+from kafka_assignors.spark.faults import one_line
+from kafka_assignors.spark.landing import stream_samples, writers
 from kafka_assignors.spark.load_model import FORGET_S, follow_load
 from kafka_assignors.spark.load_sink import CHECKPOINT, LoadSink
 from kafka_assignors.spark.load_steps import as_load
@@ -113,8 +112,8 @@ def run_load_model(
     Raises:
         PipelineError: no samples, another model's checkpoint or rows, or the stream failed.
     """
-    sink = LoadSink(Storage(spark, root), settings)
-    writers, unread = sink.bind()
+    sink = LoadSink(Storage(spark, root), settings, writers(spark, root))
+    read, unread = sink.bind()
     report = LoadReport(unread=unread)
 
     def land(steps: DataFrame, batch: int) -> None:
@@ -130,7 +129,7 @@ def run_load_model(
         finally:
             steps.unpersist()
 
-    samples = stream_samples(spark, root, writers, files_per_batch=files_per_batch)
+    samples = stream_samples(spark, root, read, files_per_batch=files_per_batch)
     trigger: dict[str, Any] = (
         {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
     )
@@ -142,9 +141,10 @@ def run_load_model(
         .option("checkpointLocation", f"{root}/{CHECKPOINT}")
         .trigger(**trigger)
     )
-    with _without_empty_batches(spark):
-        query = stream.start()
-    report.refused = _follow(query, stop)
+    with one_line(f"the load model of {root}"):
+        with _without_empty_batches(spark):
+            query = stream.start()
+        report.refused = _follow(query, stop)
     return report
 
 
@@ -178,8 +178,6 @@ def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
 
 def _follow(query: StreamingQuery, stop: threading.Event | None) -> int:
     """Wait for the end; returns how many samples Spark refused."""
-    from pyspark.errors import StreamingQueryException
-
     refused: dict[int, int] = {}
     patience = _PATIENCE
     try:
@@ -191,8 +189,6 @@ def _follow(query: StreamingQuery, stop: threading.Event | None) -> int:
                 if patience <= 0 or not query.status["isTriggerActive"]:
                     break
         _note_refused(query, refused)
-    except StreamingQueryException as error:
-        raise PipelineError(f"the load model stopped: {_reason(error)}") from error
     finally:
         query.stop()
     return sum(refused.values())
@@ -203,11 +199,3 @@ def _note_refused(query: StreamingQuery, refused: dict[int, int]) -> None:
         refused[progress["batchId"]] = sum(
             operator["numRowsDroppedByWatermark"] for operator in progress["stateOperators"]
         )
-
-
-def _reason(error: Exception) -> str:
-    """The last error named in what Spark says, in one line."""
-    named = re.findall(
-        r"^(?:Caused by: )?(?:[\w.]*\.)?(\w*(?:Error|Exception): .*)$", str(error), re.MULTILINE
-    )
-    return str(named[-1] if named else str(error).strip().split("\n")[0])

@@ -50,10 +50,12 @@ class LoadSink:
     Args:
         storage: the pipeline's folder.
         settings: of the model.
+        writers: of samples, that there are.
     """
 
-    def __init__(self, storage: Storage, settings: LoadSettings) -> None:
+    def __init__(self, storage: Storage, settings: LoadSettings, writers: tuple[str, ...]) -> None:
         self._storage = storage
+        self._writers = writers
         self._settings = {
             "step_s": settings.step_s,
             "horizon_s": settings.horizon_s,
@@ -73,7 +75,7 @@ class LoadSink:
             PipelineError: no samples yet; or rows, checkpoint or settings do not belong together.
         """
         storage = self._storage
-        there = tuple(storage.folders("samples"))
+        there = self._writers
         bound, rows = self._noted(f"{CHECKPOINT}/_model.json"), self._noted("load/_model.json")
         has_rows = any(name.startswith("date=") for name in storage.folders("load"))
         if bound is None:

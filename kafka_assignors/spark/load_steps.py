@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
 
-__all__ = ["KEY", "STATE", "STEPS", "as_load", "fold_all", "fold_more", "with_numbers"]
+__all__ = ["KEY", "STATE", "STEPS", "as_load", "fold_all", "fold_more", "samples_of", "with_numbers"]
 
 KEY = ("group", "topic", "partition")
 
@@ -33,6 +33,8 @@ STEPS = """
 """What the fold gives: a row a step, and in the first one of each call what became of the samples."""
 
 STATE = "partition binary"
+
+_DAY = 86_400_000_000  # microseconds
 
 _Values = tuple[Any, ...]
 
@@ -74,7 +76,9 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
         F.col("arrivals").alias("forecast"),
         F.col("error").alias("forecast_error"),
         "quality",
-        F.to_date(time).alias("date"),
+        F.date_from_unix_date(F.expr(f"CAST(at DIV {_DAY} AS int)")).alias(
+            "date"
+        ),  # in UTC, whatever the zone
     )
 
 
@@ -85,7 +89,7 @@ def fold_all(settings: LoadSettings, *, flush: bool) -> Callable[[tuple[pa.Scala
         import pyarrow as pa
 
         partition = Partition(settings)
-        rows, tally = partition.take(_samples(table.column(at).to_pylist() for at in range(3, 7)))
+        rows, tally = partition.take(samples_of(table))
         if flush:
             rows += partition.flush()
         columns = _columns(tuple(part.as_py() for part in key), rows, tally)
@@ -124,6 +128,11 @@ def fold_more(
         yield pd.DataFrame(dict(zip(_names(), columns, strict=True)), dtype=object)
 
     return fold
+
+
+def samples_of(table: pa.Table) -> list[Sample]:
+    """The samples of a partition, from columns as `with_numbers` gives them."""
+    return _samples(table.column(at).to_pylist() for at in range(3, 7))
 
 
 def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:

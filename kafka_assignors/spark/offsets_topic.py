@@ -267,7 +267,7 @@ def _problem_of_value() -> Column:
     return (
         F.when(F.col("version").isNull(), "value-cut")
         .when(~F.col("version").between(0, _LAST_VERSION), "unknown-version")
-        .when(~length.between(0, _LONGEST_TEXT), "value-length")
+        .when(~F.coalesce(length.between(0, _LONGEST_TEXT), F.col("metadata_bits").isNull()), "value-length")
         .when(F.col("commit_ms").isNull(), "value-cut")
         .when((length > 0) & ~is_text(value, F.col("metadata_at"), length), "value-text")
         .when(F.col("committed") < -1, "value-offset")

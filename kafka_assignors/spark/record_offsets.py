@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.spark.connector import connector_options
-from kafka_assignors.spark.faults import explained
+from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.landing import land_stream
 from kafka_assignors.spark.offsets_topic import KINDS, PROBLEMS, commits, decode
 
@@ -90,7 +90,7 @@ def record_offsets(
         PipelineError: the cluster or the topic cannot be read, or the checkpoint is another stream's.
     """
     options = connector_options(settings)
-    try:
+    with one_line(f"recording {TOPIC}"):
         records = (
             spark.readStream.format("kafka")
             .options(**options)
@@ -104,8 +104,6 @@ def record_offsets(
         seen = decoded.observe(_METRICS, *_observed())
         samples = commits(seen.where("landed"))
         query = land_stream(samples, root, WRITER, available_now=available_now, every_s=every_s)
-    except Exception as error:
-        raise explained(error) from error
     return OffsetsRecording(query)
 
 
@@ -115,9 +113,8 @@ def record_offsets_once(
     """Land what is there now and was not landed yet; arguments and errors are those of `record_offsets`."""
     recording = record_offsets(spark, settings, root, **which, available_now=True)
     try:
-        recording.query.awaitTermination()
-    except Exception as error:
-        raise explained(error) from error
+        with one_line(f"recording {TOPIC}"):
+            recording.query.awaitTermination()
     finally:
         report = recording.stop()
     return report

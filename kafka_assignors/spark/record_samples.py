@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch_looks import reach
-from kafka_assignors.spark.faults import explained
+from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.landing import land_stream
 from kafka_assignors.spark.sample_report import SamplesReport, Tally, observed, watch_of_looks
 from kafka_assignors.spark.sampling import Wanted
@@ -26,6 +26,7 @@ __all__ = ["Recording", "record_samples", "record_samples_once", "samples_of"]
 
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
+_DOING = "looking at groups"
 _BETWEEN_LOOKS_S = 5.0
 _AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
 
@@ -60,8 +61,6 @@ def record_samples(
         PipelineError: the cluster does not answer now, or does not let us in; or the folder holds something
             else.
     """
-    from pyspark.errors import PySparkException
-
     wanted = _wanted(
         spark,
         groups,
@@ -74,12 +73,11 @@ def record_samples(
     watch = watch_of_looks()
     spark.streams.addListener(watch)
     try:
-        looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
-        query = land_stream(samples_of(looks), root, writer, every_s=every_s)
-    except BaseException as error:
+        with one_line(_DOING):
+            looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
+            query = land_stream(samples_of(looks), root, writer, every_s=every_s)
+    except BaseException:
         spark.streams.removeListener(watch)
-        if isinstance(error, PySparkException):
-            raise explained(error) from error
         raise
     return Recording(spark, query, watch)
 
@@ -99,8 +97,6 @@ def record_samples_once(
 
     Args and errors are those of `record_samples`; and it is an error when nothing at all can be seen.
     """
-    from pyspark.errors import PySparkException
-
     wanted = _wanted(
         spark,
         groups,
@@ -110,12 +106,10 @@ def record_samples_once(
         timeout_s=timeout_s,
     )
     _reach(settings, wanted)
-    looks = _source(spark.readStream, spark, settings, wanted).observe("samples", *observed())
-    try:
+    with one_line(_DOING):
+        looks = _source(spark.readStream, spark, settings, wanted).observe("samples", *observed())
         query = land_stream(samples_of(looks), root, writer, available_now=True)
         query.awaitTermination()
-    except PySparkException as error:
-        raise explained(error) from error
     tally = Tally()
     for progress in query.recentProgress:
         if (seen := progress.observedMetrics.get("samples")) is not None:

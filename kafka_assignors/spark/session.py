@@ -36,6 +36,8 @@ STREAMING = {
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
 }
 
+_SILENT = {"spark.log.level": "FATAL"}
+
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 # PySpark always asks for a module that only speeds up vectors: the runtime from PyPI does not have it, and
@@ -61,10 +63,14 @@ def session(
 ) -> Iterator[SparkSession]:
     """Take the session of ``spark-submit``, whose master, size and jars are the submitter's, else make one.
 
+    For commands, which say in a line what went wrong: one of our own logs nothing.
+
     Args and errors are those of `local_session`; ``cores`` and ``memory`` are only of a local one.
     """
     if not submitted():
-        with local_session(name, cores=cores, memory=memory, on_progress=on_progress) as local:
+        with local_session(
+            name, cores=cores, memory=memory, settings=_SILENT, on_progress=on_progress
+        ) as local:
             yield local
         return
     from pyspark.sql import SparkSession

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -20,6 +21,7 @@ from tests.integration.feeding import Feed
 from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lagging import write
 from tests.integration.members import Group, Owned, assert_never_two_owners
+from tests.integration.test_plan_cli import run
 from tests.joining import cluster, joined, own, plan_of, raw
 
 QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
@@ -66,6 +68,29 @@ def test_who_leads_next_knows_the_feed(fresh: FreshNames) -> None:
         assert sums(group.settled(), arrivals) == [810, 910]
         facts = [event.facts for member in group.present() for event in member.of_kind("rebalance")]
         assert facts[-1]["load"] == "lag+forecast"
+
+
+def test_plan_shows_what_a_feed_makes_of_a_live_group(fresh: FreshNames) -> None:
+    """Which does not know the feed yet, and notices nothing."""
+    with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
+        write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 20))
+        group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest")
+        before = group.settled()
+        words = ("--group", group.group_id, "--bootstrap", group.bootstrap, "--load-topic", feed.topic)
+        empty = run(*words, "--output", "json")
+        assert f"load feed {feed.topic}: nothing of group {group.group_id} is in it" in empty.stderr
+        busy = next(iter(before.values()))
+        feed.tell({at: 1000.0 if at in busy else 0.0 for at in sorted(group.partitions)})
+        found = json.loads(run(*words, "--output", "json").stdout)
+        assert found["metrics"]["max_load"] == 1040
+        assert {why["reason"].partition(":")[0] for why in found["why"]} == {
+            "kept",
+            "moved for expected load",
+        }
+        missing = run(*words[:-1], "no-such-topic", "--output", "json")
+        assert "there is no such topic" in missing.stderr
+        assert json.loads(missing.stdout)["metrics"]["max_load"] == 40
+        assert group.settled() == before
 
 
 def test_no_thread_survives_a_consumer_that_read_a_feed(fresh: FreshNames) -> None:

@@ -126,6 +126,7 @@ def test_how_finely_time_is_cut_has_no_say(load: History, tried: Scenario) -> No
         load, step_s=2.0, arrivals=np.repeat(load.arrivals, 5, axis=0), start_lags=load.start_lags * 5
     )
     coarse = replace(load, arrivals=load.arrivals * 5, start_lags=load.start_lags * 5)
+    tried = replace(tried, service_rate=5 * (load.service_rate or 0))
     one, other = simulate(coarse, tried), simulate(finer, tried)
     assert [(m.partition, m.giver, m.taker) for m in one.moves] == [
         (m.partition, m.giver, m.taker) for m in other.moves

@@ -28,7 +28,9 @@ class Cluster:
     master: str
     environment: dict[str, str]
 
-    def submit(self, *arguments: str, cwd: Path, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
+    def submit(
+        self, *arguments: str, cwd: Path, jars: tuple[Path, ...] | None = None, timeout_s: float = 300
+    ) -> subprocess.CompletedProcess[str]:
         """Run the command line by ``spark-submit``, with the connector's jars, as docs/clusters.md says."""
         entry = subprocess.run(
             [sys.executable, "-m", "kafka_assignors", "pipeline", "entry"],
@@ -38,7 +40,7 @@ class Cluster:
         ).stdout.strip()
         command = [
             *(str(_SPARK / "bin" / "spark-submit"), "--master", self.master, "--executor-memory", "512m"),
-            *("--jars", ",".join(map(str, fetch_jars("spark")))),
+            *("--jars", ",".join(map(str, fetch_jars("spark") if jars is None else jars))),
             *("--conf", "spark.ui.enabled=false", entry, *arguments),
         ]
         return subprocess.run(

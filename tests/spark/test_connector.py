@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.spark.connector import connector_options
-from kafka_assignors.spark.faults import explained
+from kafka_assignors.spark.faults import pipeline_error
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
 from tests.spark.secured import AWKWARD, PASSWORD, Secured, secured_broker
@@ -62,8 +62,8 @@ def test_a_wrong_password_is_one_line_without_it(spark: SparkSession, secured: S
     with pytest.raises(Exception, match="SaslAuthenticationException") as caught:
         rows(spark, wrong, topic)
     assert PASSWORD not in str(caught.value)
-    said = str(explained(caught.value))
-    assert said.startswith("the cluster does not let us in")
+    said = str(pipeline_error(caught.value, "reading"))
+    assert said.startswith("reading: the cluster does not let us in")
     assert "\n" not in said
     assert PASSWORD not in said
 
@@ -74,7 +74,7 @@ def test_a_server_that_is_not_who_it_says_is_not_trusted(
     stranger = {**secured.certified(), "ssl_cafile": str(secured.certificates / "client.pem")}
     with pytest.raises(Exception, match=r"Ssl|SSL") as caught:
         rows(spark, stranger, topic)
-    assert "does not let us in" in str(explained(caught.value))
+    assert "does not let us in" in str(pipeline_error(caught.value, "reading"))
 
 
 @pytest.mark.parametrize("way", ["password", "certificate"])

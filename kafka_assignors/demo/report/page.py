@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kafka_assignors.demo.report import backlog_part, replay_part
+from kafka_assignors.demo.report import backlog_part, pipeline_part, replay_part
 from kafka_assignors.demo.results import Results
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.page import html_page
-from kafka_assignors.report.palette import strategy_colour
+from kafka_assignors.report.palette import STRATEGIES, strategy_colour
 
 EXTRA = "demo"
 """What brings plotly."""
@@ -16,7 +16,8 @@ def render(results: Results) -> str:
     """Draw the results of a demo as one HTML page.
 
     Args:
-        results: as written to results.json; either scene, or both, with any number of strategies.
+        results: as written to results.json; either scene, or both, with any number of strategies; with or
+            without the pipeline.
 
     Returns:
         The page, with plotly.js inside.
@@ -31,6 +32,10 @@ def render(results: Results) -> str:
         for scene, ran in ((replay_part, results["strategies"]), (backlog_part, results["backlog"]))
         if ran
     ]
+    if (pipeline := results["pipeline"]) is not None:
+        free = [colour for colour in STRATEGIES if colour not in colours.values()]
+        colours = pipeline_part.with_candidates(pipeline, colours, free)
+        parts.append((pipeline_part.title(pipeline), pipeline_part.part(pipeline, colours, drawn)))
     body = "\n".join(f"<article>{part}</article>" for _, part in parts)
     return html_page("; ".join(title for title, _ in parts), body, drawn, extra=EXTRA)
 

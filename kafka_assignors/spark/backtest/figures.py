@@ -14,6 +14,7 @@ __all__ = ["bars", "lag_over_time", "time_lag_over_time"]
 HOUR, DAY = 3600.0, 86400.0
 ROOM_FOR_TEXT = 1.3  # of the longest bar
 IN_A_ROW, ENTRY, LEGEND_ROW = 3, 330, 22  # of a legend: px of an entry, px of a row
+DWARFS = 4  # times the largest simulated lag: what is recorded would leave no room for the others
 WRAP = 30  # letters of a candidate's name beside its bar
 _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is killed"}
 
@@ -23,12 +24,15 @@ def lag_over_time(plot: PlotResult, colours: Mapping[str, str]) -> Figure:
     drawn = _over_time(plot, colours, lambda line: line["lag"], "lag (records)", "%{y:,.0f} records")
     if plot["recorded"]:
         unit, _ = _unit(plot)
+        most = max((max(line["lag"]) for line in plot["lines"]), default=0.0)
+        dwarfs = max(lag for _, lag in plot["recorded"]) > DWARFS * most
         drawn["data"].insert(
             0,
             {
                 "type": "scatter",
                 "mode": "lines",
                 "name": "recorded",
+                "visible": "legendonly" if dwarfs else True,  # a click on its name shows it
                 "x": [at / unit for at, _ in plot["recorded"]],
                 "y": [lag for _, lag in plot["recorded"]],
                 "line": {"width": 1.4, "color": "#9AA5B1"},

@@ -15,7 +15,7 @@ from kafka_assignors.spark.backtest.results import CandidateResult, PlotResult, 
 from kafka_assignors.spark.backtest.rows import ROWS
 from kafka_assignors.spark.backtest.words import about_group, reasons, verdict
 
-__all__ = ["EXTRA", "MOST_BARS", "render"]
+__all__ = ["EXTRA", "MOST_BARS", "all_figures", "course", "recommendation", "render"]
 
 EXTRA = "spark"
 """What brings plotly."""
@@ -57,9 +57,9 @@ def render(results: Results) -> str:
     drawn: dict[str, Figure] = {}
     parts = [
         _header(results),
-        _recommendation(results, colours),
-        figures_table(ROWS, [_as_row(one) for one in results["candidates"]], colours),
-        *(_plot(number, plot, colours, drawn) for number, plot in enumerate(results["plots"])),
+        recommendation(results, colours),
+        all_figures(results, colours),
+        *(course(str(number), plot, colours, drawn) for number, plot in enumerate(results["plots"])),
         _bars(results, colours, drawn),
         _method(results),
     ]
@@ -90,7 +90,13 @@ through its own planner on what was recorded.</p><div class="method"><ul>{lines}
 {run["cores"]} cores</p></header>"""
 
 
-def _recommendation(results: Results, colours: Mapping[str, str]) -> str:
+def all_figures(results: Results, colours: Mapping[str, str]) -> str:
+    """Show what came of each candidate, as a table."""
+    return figures_table(ROWS, [_as_row(one) for one in results["candidates"]], colours)
+
+
+def recommendation(results: Results, colours: Mapping[str, str]) -> str:
+    """Say what to use, and why each candidate is where it is."""
     lines = ""
     for one in results["candidates"]:
         said = "; ".join(one["reasons"])
@@ -103,14 +109,21 @@ def _recommendation(results: Results, colours: Mapping[str, str]) -> str:
 <tbody>{lines}</tbody></table><div class="method"><ul>{notes}</ul></div></section>"""
 
 
-def _plot(number: int, plot: PlotResult, colours: Mapping[str, str], drawn: dict[str, Figure]) -> str:
-    drawn[f"lag-{number}"] = figures.lag_over_time(plot, colours)
-    drawn[f"time-lag-{number}"] = figures.time_lag_over_time(plot, colours)
-    grey = "; grey: as it was recorded" if plot["recorded"] else ""
-    return f"""<section><h2>{escape(plot["load"])}</h2><p>{plot["members"]} members that read
+def course(
+    identifier: str,
+    plot: PlotResult,
+    colours: Mapping[str, str],
+    drawn: dict[str, Figure],
+    heading: str = "",
+) -> str:
+    """Show how one situation went; its two figures are added to ``drawn``."""
+    drawn[f"lag-{identifier}"] = figures.lag_over_time(plot, colours)
+    drawn[f"time-lag-{identifier}"] = figures.time_lag_over_time(plot, colours)
+    grey = "; grey (a click on its name): as it was recorded" if plot["recorded"] else ""
+    return f"""<section><h2>{escape(heading or plot["load"])}</h2><p>{plot["members"]} members that read
 {plot["service_rate"]:,.1f} records/s each, churn {escape(plot["churn"]) or "none"}: of the situations tried
-the one with the most lag{grey}.</p>{card(f"lag-{number}", "Lag")}
-<div class="wide">{card(f"time-lag-{number}", "Time lag")}</div></section>"""
+the one with the most lag{grey}.</p>{card(f"lag-{identifier}", "Lag")}
+<div class="wide">{card(f"time-lag-{identifier}", "Time lag")}</div></section>"""
 
 
 def _bars(results: Results, colours: Mapping[str, str], drawn: dict[str, Figure]) -> str:

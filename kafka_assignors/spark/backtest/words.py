@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from kafka_assignors.spark.backtest.results import GroupResult, Results
+from kafka_assignors.spark.backtest.results import CandidateResult, GroupResult, Results
+from kafka_assignors.spark.backtest.rows import ROWS
 
 __all__ = ["about_group", "reasons", "verdict"]
 
 NO_DIFFERENCE = "no real difference to "
 MOST_NAMES = 3
+TELLING = ("drain time", "largest lag", "time lag p99", "partitions moved")
 
 
 def verdict(results: Results) -> str:
@@ -28,9 +30,21 @@ def reasons(results: Results) -> list[str]:
     if not best:
         return ["Every candidate failed in some scenario."]
     found = [reason for reason in best[0]["reasons"] if not reason.startswith(NO_DIFFERENCE)]
+    last = [one for one in results["candidates"] if one["place"] is not None][-1]
+    if last["place"] != 1:
+        found.append(f"beside the last one, {last['candidate']}: {_beside(best[0], last)}")
     if len(best) > 1:
         found.append(f"between the {len(best)} in first place there is no real difference")
     return [f"{reason[0].upper()}{reason[1:]}." for reason in found]
+
+
+def _beside(best: CandidateResult, last: CandidateResult) -> str:
+    """The figures that matter most, of both."""
+    return "; ".join(
+        f"{row.label} {row.show(best)}, not {row.show(last)}"
+        for row in ROWS
+        if row.label in TELLING and row.show(best) != row.show(last)
+    )
 
 
 def about_group(one: GroupResult) -> list[str]:

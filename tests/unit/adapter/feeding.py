@@ -47,6 +47,7 @@ class Feed:
         same: whether the topic is still the one that was opened.
         hangs: a poll that finds nothing waits until it is shut.
         consumers: how many were made.
+        opened: how many of them were opened.
         is_open: how many of them are not shut.
         looks: how often it was asked whether the topic is the same.
     """
@@ -56,7 +57,7 @@ class Feed:
         self.error: Exception | None = None
         self.same = True
         self.hangs = False
-        self.consumers = self.is_open = self.looks = 0
+        self.consumers = self.opened = self.is_open = self.looks = 0
         self.wall = NOW_S
         self.now = 0.0
         self.polling = threading.Event()
@@ -77,6 +78,7 @@ class _Consumer:
         self._shut = threading.Event()
 
     def open(self, timeout_s: float) -> None:
+        self._feed.opened += 1
         self._fail()
 
     def is_same(self, timeout_s: float) -> bool:

@@ -249,6 +249,40 @@ def test_a_topic_that_is_gone_is_noticed_though_polls_say_nothing(caplog: pytest
     assert ours(caplog) == ["load feed feed: there is no such topic; it is tried again"]
 
 
+def test_it_can_be_read_once_here_and_now(caplog: pytest.LogCaptureFixture) -> None:
+    """By a program that only wants to look; it has its own way to say what is wrong."""
+    before = set(threading.enumerate())
+    feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
+    reader = feed.reader()
+    reader.read_once(10)
+    assert known(reader) == {0: 1, 1: 2}
+    reader.close()
+    feed = Feed()
+    feed.error = TopicMissingError("there is no such topic")
+    reader = feed.reader()
+    reader.read_once(10)
+    assert feed.consumers == 1
+    assert reader.look(PARTITIONS).problem == "load feed feed: there is no such topic"
+    reader.close()
+    assert set(threading.enumerate()) <= before
+    assert not ours(caplog)
+
+
+def test_read_once_ends_in_time() -> None:
+    """A feed that is written faster than it is read."""
+    feed = Feed(*[[record(0, forecast(p))] for p in range(9)])
+    taken = [0.0]
+
+    def now() -> float:
+        taken[0] += 1
+        return taken[0]
+
+    reader = FeedReader(feed.connect, "feed", "g", MAX_AGE_MS, wall=lambda: feed.wall, now=now)
+    reader.read_once(5)
+    assert 1 <= len(feed.batches) < 9
+    reader.close()
+
+
 # --- its thread ---------------------------------------------------------------------------------------------
 
 
@@ -301,7 +335,7 @@ def test_closed_while_it_connects_it_leaves_nothing_open(caplog: pytest.LogCaptu
         pass
     go_on.set()
     closing.join(10)
-    assert (feed.consumers, feed.is_open) == (1, 0)
+    assert (feed.consumers, feed.opened, feed.is_open) == (1, 0, 0)
     assert not caplog.messages
 
 

@@ -31,6 +31,7 @@ def test_a_backlog_alone_takes_its_records_over_the_rate() -> None:
     assert done.recovery_s == near(10)
     assert (done.arrived, done.served, done.left) == (100, near(100), 0)
     assert (done.largest_lag, done.mean_lag) == (100, near(95))  # of the first second
+    assert done.largest_member_lag == 100
     assert (done.moved, done.r_score, done.rebalances, done.pause_s) == (0, 0, 0, 0)
 
 

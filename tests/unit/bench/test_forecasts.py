@@ -7,18 +7,9 @@ import pytest
 from kafka.partitioner.default import DefaultPartitioner
 
 from kafka_assignors.demo.events import find_archive, read_flights
-from tests.bench.forecasts import (
-    FORECASTS,
-    WEEK,
-    Case,
-    Outcome,
-    compare,
-    from_one_state,
-    largest,
-    on_its_own,
-    rate_for,
-)
-from tests.bench.traffic import Hour, Traffic, flights, work_off
+from kafka_assignors.demo.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
+from kafka_assignors.demo.traffic import WEEK, Hour, Traffic, work_off
+from tests.bench.forecasts import FORECASTS, flights, on_its_own
 from tests.joining import cluster
 
 PARTITIONS = 4

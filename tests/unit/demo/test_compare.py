@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ from kafka_assignors.demo import compare as demo_compare
 from kafka_assignors.demo.compare import compare, faults
 from kafka_assignors.demo.live import PlainView
 from kafka_assignors.demo.measure import RunLogs
+from kafka_assignors.demo.pipeline.ran import Ran
+from kafka_assignors.demo.pipeline.results import PipelineResult
 from kafka_assignors.demo.results import Results
 from kafka_assignors.demo.settings import Settings
 from kafka_assignors.demo.stage import Place
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+from tests.unit.demo.pipeline.runs import pipeline, recorded
 from tests.unit.demo.story import at, eager_join, uneven_backlog
 
-SETTINGS = Settings(scenes=("replay",), partitions=2, consumers=1, churn=())
+SETTINGS = Settings(scenes=("replay",), partitions=2, consumers=1, churn=(), pipeline=False)
 
 
 def unfinished() -> RunLogs:
@@ -48,9 +52,13 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, RunLogs]:
     return found
 
 
-def call(folder: Path, settings: Settings = SETTINGS) -> Results:
+def fine() -> None:
+    """The broker is there."""
+
+
+def call(folder: Path, settings: Settings = SETTINGS, check_broker: Callable[[], None] = fine) -> Results:
     with (folder / "progress").open("w") as stream:
-        return compare(settings, "h:1", folder, PlainView(stream), lambda: None)
+        return compare(settings, "h:1", folder, PlainView(stream), check_broker)
 
 
 def test_what_was_measured_before_a_failure_is_kept(runs: dict[str, RunLogs], tmp_path: Path) -> None:
@@ -91,7 +99,12 @@ def test_both_scenes_are_measured_and_their_faults_told_apart(
     driver = [*logs.driver[:-1], at(14, "end", note="not drained within 4 s")]
     runs["range"], runs["range, backlog"] = eager_join(), dataclasses.replace(logs, driver=driver)
     settings = Settings(
-        partitions=2, consumers=2, churn=(), strategies=("range",), backlog_strategies=("range",)
+        partitions=2,
+        consumers=2,
+        churn=(),
+        strategies=("range",),
+        backlog_strategies=("range",),
+        pipeline=False,
     )
     results = call(tmp_path, settings)
     assert [one["strategy"] for one in results["strategies"]] == ["range"]
@@ -107,7 +120,9 @@ def test_both_scenes_are_measured_and_their_faults_told_apart(
 
 def test_only_the_scene_that_was_asked_for_runs(runs: dict[str, RunLogs], tmp_path: Path) -> None:
     runs["range, backlog"] = uneven_backlog()
-    settings = Settings(scenes=("backlog",), partitions=3, consumers=2, backlog_strategies=("range",))
+    settings = Settings(
+        scenes=("backlog",), partitions=3, consumers=2, backlog_strategies=("range",), pipeline=False
+    )
     results = call(tmp_path, settings)
     assert (len(results["strategies"]), len(results["backlog"])) == (0, 1)
     assert faults(results) == []
@@ -122,3 +137,81 @@ def test_a_full_disk_is_one_line_that_names_the_file(
     (tmp_path / f"{name}.new").symlink_to("/dev/full")
     with pytest.raises(KafkaAssignorsError, match=f"cannot write .*{name}: No space left on device"):
         call(tmp_path)
+
+
+# --- the pipeline, which is faked, too ----------------------------------------------------------------------
+
+WITH_PIPELINE = dataclasses.replace(SETTINGS, strategies=("range",), pipeline=True)
+
+
+class Piped:
+    """What the pipeline was given, and what it answers."""
+
+    def __init__(self) -> None:
+        self.runs: list[Ran] = []
+        self.folder = Path()
+        self.result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
+
+    def __call__(
+        self, runs: Sequence[Ran], settings: object, bootstrap: str, folder: Path, tell: object
+    ) -> PipelineResult:
+        self.runs, self.folder = list(runs), folder
+        return self.result
+
+
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Piped:
+    runs["range"] = eager_join()
+    found = Piped()
+    monkeypatch.setattr(demo_compare, "run_pipeline", found)
+    return found
+
+
+def test_the_pipeline_gets_every_run_with_what_was_measured(piped: Piped, tmp_path: Path) -> None:
+    results = call(tmp_path, WITH_PIPELINE)
+    [ran] = piped.runs
+    [measured] = results["strategies"]
+    assert (ran.scene, ran.strategy, ran.logs) == ("replay", "range", eager_join())
+    assert ran.group.startswith("demo-replay-range-")
+    assert (ran.drain, ran.moved) == (measured["drain"], measured["moved"])
+    assert (ran.produced, ran.processed) == (measured["produced"], measured["processed"])
+    assert piped.folder == tmp_path / "pipeline"
+
+
+def test_what_the_pipeline_made_is_in_the_results(piped: Piped, tmp_path: Path) -> None:
+    results = call(tmp_path, WITH_PIPELINE)
+    assert results["pipeline"] == piped.result
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+    assert faults(results) == []
+
+
+def test_a_pipeline_that_fails_takes_nothing_with_it_and_is_a_fault(piped: Piped, tmp_path: Path) -> None:
+    piped.result |= {"fault": "start Spark: no Java", "recorded": []}
+    results = call(tmp_path, WITH_PIPELINE)
+    assert len(results["strategies"]) == 1
+    assert faults(results) == ["the pipeline: start Spark: no Java"]
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+
+
+def test_a_pipeline_that_has_not_recorded_everything_is_a_fault(piped: Piped, tmp_path: Path) -> None:
+    piped.result["recorded"][0]["committed"] = 39
+    assert faults(call(tmp_path, WITH_PIPELINE)) == [
+        "the pipeline, replay of range: 39 of 40 records committed"
+    ]
+
+
+def test_a_broker_that_ends_under_the_pipeline_is_named(piped: Piped, tmp_path: Path) -> None:
+    def gone() -> None:
+        raise BrokerError("the broker ended during the demo: killed")
+
+    piped.result["fault"] = "record: nobody answers"
+    assert faults(call(tmp_path, WITH_PIPELINE, gone))[0] == (
+        "the pipeline: the broker ended during the demo: killed"
+    )
+
+
+def test_without_a_pipeline_none_runs(piped: Piped, tmp_path: Path) -> None:
+    results = call(tmp_path, dataclasses.replace(WITH_PIPELINE, pipeline=False))
+    assert piped.runs == []
+    assert results["pipeline"] is None
+    assert faults(results) == []

@@ -6,8 +6,9 @@ import io
 import pytest
 from rich.console import Console
 
-from kafka_assignors.demo.live import LiveView, PlainView, band, chart, completed, dashboard
+from kafka_assignors.demo.live import LiveView, PlainView, band, chart, completed, dashboard, steps_of
 from kafka_assignors.demo.watch import Phase, RunView
+from kafka_assignors.demo.work import Work
 from tests.unit.demo.story import S
 from tests.unit.demo.test_watch import busy, snapshot
 
@@ -115,3 +116,44 @@ def test_a_line_of_the_plain_view_says_how_far_the_backlog_is_filled(monkeypatch
     with PlainView(out) as view:
         view.update(busy().snapshot(4 * S, backlog_at("filling")))
     assert out.getvalue() == "cooperative-lag-aware: filling 4 s, 15 of 30 records\n"
+
+
+WORK = Work("the pipeline", ("record", "try out", "forecast"), 1, "scenarios", 3, 25)
+
+
+def test_the_steps_of_a_long_job_are_marked() -> None:
+    out = io.StringIO()
+    Console(file=out, width=80).print(steps_of(WORK, 76))
+    text = out.getvalue()
+    assert "the pipeline" in text
+    for part in ("✓ record", "▶ try out", "scenarios  3 of 25", "· forecast"):
+        assert part in text
+    assert max(map(len, text.splitlines())) == 80
+
+
+def test_the_live_view_shows_a_long_job_in_place_of_the_last_picture() -> None:
+    out = io.StringIO()
+    with LiveView(Console(file=out, force_terminal=True, width=80, height=24)) as view:
+        view.update(snapshot(busy()))
+        view.work(WORK)
+    assert "▶ try out" in out.getvalue()
+
+
+def test_the_plain_view_prints_a_line_a_step_of_a_long_job_and_else_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, now = io.StringIO(), [0.0]
+    monkeypatch.setattr("kafka_assignors.demo.live.time.monotonic", lambda: now[0])
+    view = PlainView(out)
+    view.work(dataclasses.replace(WORK, now=0, said="", total=None))
+    view.work(WORK)
+    view.work(dataclasses.replace(WORK, done=4))
+    now[0] = 5.0
+    view.work(dataclasses.replace(WORK, done=9))
+    view.work(dataclasses.replace(WORK, now=3))
+    assert out.getvalue().splitlines() == [
+        "the pipeline: record",
+        "the pipeline: try out (scenarios), 3 of 25",
+        "the pipeline: try out (scenarios), 9 of 25",
+        "the pipeline: done",
+    ]

@@ -25,6 +25,7 @@ SETTINGS = SettingsResult(
     session_timeout_ms=6_000,
     heartbeat_ms=500,
     batch=1,
+    pipeline=False,
 )
 
 
@@ -71,7 +72,9 @@ def test_a_replay_is_what_was_sent_when_and_the_script_as_it_was_carried_out() -
 
 
 def replace_batch(batch: int) -> SettingsResult:
-    return {**SETTINGS, "batch": batch}
+    settings = SETTINGS.copy()
+    settings["batch"] = batch
+    return settings
 
 
 def test_how_fast_members_are_is_measured_while_they_have_enough_to_read() -> None:

@@ -25,6 +25,7 @@ from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.report import page
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.palette import MEMBERS, STRATEGIES, member_colour, strategy_colour
+from tests.unit.demo.pipeline.runs import pipeline
 from tests.unit.demo.story import eager_join, uneven_backlog
 
 
@@ -54,9 +55,11 @@ def results() -> Results:
             "session_timeout_ms": 6000,
             "heartbeat_ms": 500,
             "batch": 25,
+            "pipeline": True,
         },
         "strategies": [one, other],
         "backlog": [drain, other_drain],
+        "pipeline": None,
     }
 
 
@@ -255,3 +258,97 @@ def test_with_many_strategies_the_meanings_stand_below_the_table(results: Result
     text = render(results)
     assert "what it means" not in text
     assert all(text.count(row.meaning) == 1 for row in ROWS)
+
+
+# --- the pipeline -----------------------------------------------------------------------------------------
+
+
+def with_pipeline(results: Results, *candidates: str) -> Results:
+    results["backlog"][0]["strategy"], results["pipeline"] = "range", pipeline(*candidates)
+    return results
+
+
+def in_terminal(results: Results, width: int = 100) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width).print(summary(results))
+    return out.getvalue()
+
+
+def test_the_pipeline_has_a_part_and_figures_of_its_own(results: Results) -> None:
+    before = drawn(render(results))
+    text = render(with_pipeline(results))
+    assert text.count("<article>") == 3
+    assert "What the pipeline recommends: use cooperative-lag-aware (load=forecast)" in text
+    assert drawn(text).keys() - before.keys() == {"lag-tried-0", "time-lag-tried-0", "hours"}
+
+
+def test_what_was_recorded_is_a_row_a_run(results: Results) -> None:
+    text = render(with_pipeline(results))
+    table = text[text.index("<h2>Recorded") : text.index("<h2>Recommendation")]
+    assert re.findall(r"<td>(.*?)</td>", table) == ["1,234", "56", "50", "50", "42"]
+
+
+def test_simulated_stands_beside_measured(results: Results) -> None:
+    text = render(with_pipeline(results))
+    table = text[text.index("<h2>Simulated, and measured") : text.index("<h2>What will come")]
+    assert re.findall(r"<td>(.*?)</td>", table) == ["6.0 s", "6.6 s", "+10 %", "0", "0", "0 %"]
+    assert "6.6 s" in in_terminal(results)
+
+
+def test_a_run_without_a_simulation_says_why(results: Results) -> None:
+    result = pipeline()
+    result["calibration"][0] |= {
+        "drain_simulated": None,
+        "moved_simulated": None,
+        "note": "<nobody> was busy",
+    }
+    results["pipeline"] = result
+    assert "&lt;nobody&gt; was busy" in render(results)
+    [line] = [line for line in in_terminal(results).splitlines() if "backlog, range" in line]
+    assert line.split()[2:] == ["6.0", "s", "-", "-", "0", "-", "-"]
+
+
+def test_strategies_keep_their_colours_and_other_candidates_get_free_ones(results: Results) -> None:
+    names = ("sticky", "range", "cooperative-lag-aware", "fair")
+    lines = drawn(render(with_pipeline(results, *names)))["lag-tried-0"]["data"]
+    colours = {line["name"]: line["line"]["color"] for line in lines}
+    assert colours["range"] == strategy_colour(0)
+    assert colours["cooperative-lag-aware"] == strategy_colour(2)
+    assert len(set(colours.values())) == 5  # of four candidates, and grey of what was recorded
+
+
+def test_the_forecasts_are_drawn_beside_what_came(results: Results) -> None:
+    figure = drawn(render(with_pipeline(results)))["hours"]
+    came, naive, forecast = figure["data"]
+    assert came["x"] == ["2013-01-01 00:00", "2013-01-01 01:00", "2013-01-01 02:00"]
+    assert (came["y"], naive["y"], forecast["y"]) == ([1, 2, 3], [0, 1, 2], [1.5, 2.0, 2.5])
+
+
+def test_a_pipeline_that_failed_says_so_and_shows_what_it_had(results: Results) -> None:
+    failed = pipeline() | {
+        "fault": "back-test: <gone>",
+        "backtest": None,
+        "calibration": [],
+        "forecast": None,
+    }
+    results["pipeline"] = failed
+    text = render(results)
+    assert "It failed. back-test: &lt;gone&gt;" in text
+    assert "<h2>Recorded" in text
+    assert "<h2>Recommendation" not in text
+    assert "1,234 commits" in in_terminal(results)
+    results["pipeline"] = failed | {"recorded": []}
+    assert "<h2>Recorded" not in render(results)
+    assert len(summary(results).renderables) == 2
+
+
+def test_the_terminal_shows_candidates_runs_forecasts_and_what_to_use(results: Results) -> None:
+    text = in_terminal(with_pipeline(results))
+    assert "…" not in text
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    [line] = [line for line in lines if "sticky" in line and " 3 " in line]
+    assert line.split() == ["3", "sticky", "6.0", "50", "5.0", "1", "0.2"]
+    assert "47 hours of 336" in text
+    assert "the pipeline recommends: Use cooperative-lag-aware (load=forecast)" in text
+    assert "…" not in in_terminal(results, width=80)

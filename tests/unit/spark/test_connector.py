@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.cli.connection import connection_settings
 from kafka_assignors.errors import OptionError
+from kafka_assignors.lag.connection import connection_settings
 from kafka_assignors.spark.connector import connector_options
 
 SECRET = "pa55word"  # noqa: S105  # of nobody

@@ -1,21 +1,41 @@
-"""The flights as the demo replays them, minute by minute, and members that work them off."""
+"""The flights in their own time, minute by minute, and members that work them off.  Pure.
+
+There is no broker here, and an hour is an hour of 2013: what is told of plans has no pauses in it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from kafka.partitioner.default import murmur2
 
-from kafka_assignors.demo.events import find_archive, read_flights
+from kafka_assignors.demo.events import Flight
+from kafka_assignors.demo.flight_samples import partition_of
 from kafka_assignors.plan import Group, Member, TopicPartition
 
 TOPIC = "flights"
 HOUR_S, MINUTES = 3600, 60
+WEEK = 7 * 24  # hours
 
 Numbers = npt.NDArray[np.float64]
 Owners = npt.NDArray[np.int32]
+
+
+__all__ = [
+    "HOUR_S",
+    "TOPIC",
+    "WEEK",
+    "Hour",
+    "Numbers",
+    "Owners",
+    "Traffic",
+    "group_of",
+    "named",
+    "traffic_of",
+    "work_off",
+]
 
 
 class Traffic(NamedTuple):
@@ -31,16 +51,15 @@ class Traffic(NamedTuple):
         return total
 
 
-def flights(partitions: int, weeks: int) -> Traffic:
-    """The first weeks of 2013, from midnight UTC on, where kafka-python's producer puts each flight's key."""
-    departures = read_flights(find_archive(), span=7 * 24 * HOUR_S * (weeks + 1))
+def traffic_of(departures: Sequence[Flight], partitions: int, weeks: int) -> Traffic:
+    """So many weeks from midnight UTC before the first departure on, in the partitions of their keys."""
     begin_s = departures[0].at // (24 * HOUR_S) * 24 * HOUR_S
-    minutes = weeks * 7 * 24 * MINUTES
+    minutes = weeks * WEEK * MINUTES
     counts = np.zeros((minutes, partitions))
     place: dict[bytes, int] = {}
     for flight in departures:
         if flight.key not in place:
-            place[flight.key] = (murmur2(flight.key) & 0x7FFFFFFF) % partitions
+            place[flight.key] = partition_of(flight.key, partitions)
         minute = (flight.at - begin_s) // 60
         if minute < minutes:
             counts[minute, place[flight.key]] += 1

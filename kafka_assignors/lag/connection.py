@@ -1,4 +1,4 @@
-"""How a command reaches a cluster: settings from ``--bootstrap``, the environment and a properties file.
+"""How a program reaches a cluster: settings from its command line, the environment and a properties file.
 
 A password on a command line can be read by everybody on the machine, so it comes from one of the other two.
 What ``--bootstrap`` says wins over the environment, and that over the file.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.cli.connection import connection_settings, read_properties
 from kafka_assignors.errors import OptionError
+from kafka_assignors.lag.connection import connection_settings, read_properties
 
 HOST = {"bootstrap_servers": ["h:1"]}
 

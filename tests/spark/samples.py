@@ -1,0 +1,50 @@
+"""Samples as tables, and folders of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+
+from kafka_assignors.spark.schemas import SAMPLES
+
+START = 1_384_000_200  # s; 2013-11-09 12:30:00 UTC
+
+
+class Look(NamedTuple):
+    """One sample; ``after`` in seconds after the start."""
+
+    after: float
+    end: int | None = None
+    committed: int | None = None
+    begin: int | None = 0
+    partition: int = 0
+    group: str = "g"
+    topic: str = "t"
+
+
+def samples_df(spark: SparkSession, looks: Iterable[Look]) -> DataFrame:
+    """A table of samples."""
+    rows = []
+    for look in looks:
+        time = datetime.fromtimestamp(START + look.after, timezone.utc)
+        where = (look.group, look.topic, look.partition)
+        rows.append((time, *where, look.begin, look.end, look.committed, "import", time.date()))
+    return spark.createDataFrame(rows, SAMPLES)
+
+
+def land(spark: SparkSession, root: Path, looks: Iterable[Look], writer: str = "import") -> None:
+    """Add samples to a pipeline's folder."""
+    rows = samples_df(spark, looks).coalesce(1)
+    rows.write.mode("append").partitionBy("date").parquet(str(root / "samples" / writer))
+
+
+def load_rows(load: DataFrame) -> list[tuple[Any, ...]]:
+    """All rows in a fixed order, times in seconds after the start."""
+    seconds = (F.unix_micros("time") / 1e6 - START).alias("time")
+    names: list[Any] = ["group", "topic", "partition", seconds, *load.columns[5:], "step_s"]
+    return sorted(tuple(row) for row in load.select(*names).collect())

@@ -1,0 +1,231 @@
+"""Runs of the demo as the pipeline gets them, made of logs made by hand; and what it makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_assignors.demo.measure import RunLogs
+from kafka_assignors.demo.pipeline.ran import Ran
+from kafka_assignors.demo.pipeline.results import (
+    CalibrationResult,
+    ForecastResult,
+    HoursResult,
+    PipelineResult,
+    PlansResult,
+    RecordedResult,
+)
+from kafka_assignors.demo.results import SettingsResult
+from kafka_assignors.demo.settings import Scene
+from kafka_assignors.spark.backtest.results import (
+    CandidateResult,
+    GroupResult,
+    LineResult,
+    PlotResult,
+    RunResult,
+)
+from kafka_assignors.spark.backtest.results import Results as BacktestResults
+from tests.unit.demo.story import S, at, done, eager_join, uneven_backlog
+
+EPOCH_S = 1_000_000
+"""When the logs' clock was 0, in seconds since 1970."""
+
+SETTINGS = SettingsResult(
+    scenes=["replay", "backlog"],
+    consumers=2,
+    partitions=3,
+    speed=1.0,
+    duration=1.0,
+    churn="",
+    backlog=50,
+    work_ms=100.0,
+    warm_up_ms=300.0,
+    session_timeout_ms=6_000,
+    heartbeat_ms=500,
+    batch=2,
+    pipeline=True,
+)
+
+
+def busy_backlog() -> RunLogs:
+    """As the uneven backlog, but members log each second what they did: m1 is done at 14 s, m2 at 11 s.
+
+    While it has enough to read, each reads 10 records a second.
+    """
+    logs = uneven_backlog()
+    first = [
+        at(5, "started"),
+        at(5, "assigned", 0, 1),
+        at(5, "joined", 0, 1, generation=1),
+        *(done(10 + second, 11 + second, 0, 10 * second, 10 * second + 9) for second in range(3)),
+        done(13, 14, 1, 0, 9),
+    ]
+    second = [
+        at(5, "started"),
+        at(5, "assigned", 2),
+        at(5, "joined", 2, generation=1),
+        done(10, 11, 2, 0, 9),
+    ]
+    return replace(logs, members={"m1": first, "m2": second})
+
+
+def ran(
+    scene: Scene = "backlog", strategy: str = "range", logs: RunLogs | None = None, fault: str = ""
+) -> Ran:
+    produced = 50 if scene == "backlog" else 40
+    return Ran(
+        scene=scene,
+        strategy=strategy,
+        group=f"demo-{scene}-{strategy}",
+        logs=logs or (busy_backlog() if scene == "backlog" else eager_join()),
+        drain=6.0,
+        moved=1,
+        produced=produced,
+        processed=produced,
+        fault=fault,
+        began_at=EPOCH_S * S,
+    )
+
+
+def recorded(scene: str = "backlog", strategy: str = "range", produced: int = 50) -> RecordedResult:
+    return RecordedResult(
+        scene=scene,
+        strategy=strategy,
+        group=f"demo-{scene}-{strategy}",
+        commits=1_234,
+        ends=56,
+        produced=produced,
+        committed=produced,
+        steps=42,
+        arrived=produced,
+    )
+
+
+def candidate(name: str, place: int) -> CandidateResult:
+    return CandidateResult(
+        candidate=name,
+        strategy=name.partition(" ")[0],
+        parameters={},
+        place=place,
+        reasons=["drained in 6.0 s, 9.0 s for range"],
+        scenarios=1,
+        failed=0,
+        drained=1,
+        drain_s=6.0,
+        recovery_s=0.0,
+        largest_lag=50.0,
+        mean_lag=20.0,
+        largest_member_lag=30.0,
+        time_lag_p50=0.5,
+        time_lag_p99=5.0,
+        moved=1.0,
+        r_score=0.1,
+        rebalances=1.0,
+        pause_s=0.2,
+    )
+
+
+def backtest(*names: str) -> BacktestResults:
+    return BacktestResults(
+        kind="backtest",
+        version=1,
+        started="2026-01-02T03:04:05+00:00",
+        run=RunResult(history="here", cores=2, scenarios=len(names), failed=0, seconds=1.0),
+        groups=[
+            GroupResult(
+                group="backlog",
+                topics=1,
+                partitions=3,
+                starts="2026-01-02T03:04:05+00:00",
+                steps=10,
+                step_s=0.5,
+                records=50,
+                unknown=0.0,
+                never_known=0,
+                appeared=0,
+                service_rate=None,
+                forecasts=True,
+            )
+        ],
+        candidates=[candidate(name, place) for place, name in enumerate(names, 1)],
+        judged_by=1,
+        notes=[],
+        failures=[],
+        plots=[
+            PlotResult(
+                group="backlog",
+                load="backlog",
+                members=2,
+                churn="",
+                service_rate=10.0,
+                lines=[
+                    LineResult(
+                        candidate=name, t=[0.0, 6.0], lag=[50, 0], largest_member_lag=[30, 0], time_lag=[0, 0]
+                    )
+                    for name in names
+                ],
+                recorded=[(0.5, 50.0), (6.0, 0.0)],
+            )
+        ],
+        scenarios=[],
+    )
+
+
+def forecast() -> ForecastResult:
+    return ForecastResult(
+        weeks=6,
+        learn=4,
+        partitions=3,
+        step_s=300,
+        horizon_s=3600,
+        records=36_000,
+        forecasts=1_000,
+        came=2.5,
+        miss=1.2,
+        naive_miss=2.0,
+        beside_naive=0.6,
+        beside_daily=0.8,
+        beside_weekly=None,
+        hours=HoursResult(begins=1_356_998_400, came=[1, 2, 3], forecast=[1.5, 2.0, 2.5], naive=[0, 1, 2]),
+        plans=PlansResult(
+            members=2,
+            busy=0.95,
+            rate=20.0,
+            hours=336,
+            better=47,
+            same=211,
+            worse=1,
+            gain=0.22,
+            loss=0.5,
+            lag=13.0,
+            forecast=12.0,
+            most_lag=80.0,
+            most_forecast=70.0,
+        ),
+    )
+
+
+def calibrated(strategy: str = "range") -> CalibrationResult:
+    return CalibrationResult(
+        scene="backlog",
+        strategy=strategy,
+        drain=6.0,
+        drain_simulated=6.6,
+        moved=0,
+        moved_simulated=0,
+        note="",
+    )
+
+
+def pipeline(*names: str) -> PipelineResult:
+    """All went well, of one run of range."""
+    return PipelineResult(
+        fault="",
+        notes=[],
+        seconds={"record": 5.0},
+        step_s=0.5,
+        read=2_000,
+        recorded=[recorded()],
+        backtest=backtest(*(names or ("cooperative-lag-aware (load=forecast)", "range", "sticky"))),
+        calibration=[calibrated()],
+        forecast=forecast(),
+    )

@@ -1,0 +1,131 @@
+"""What came of trials, as the results of a back-test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kafka_assignors.backtest import History, recommend
+from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.spark.backtest import job
+from kafka_assignors.spark.backtest.job import TrialResult, try_out
+from kafka_assignors.spark.backtest.summary import MOST_LINES
+from tests.unit.spark.trials import STRATEGIES, grid, recorded, results, small_results, tried
+
+
+def test_candidates_are_in_the_order_of_the_recommendation_with_its_reasons_and_the_means() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    told = results(of, trials, found)
+    outcomes = [one.outcome for one in found if one.outcome]
+    ranking = recommend(outcomes).ranking
+    assert [(one["candidate"], one["place"], one["reasons"]) for one in told["candidates"]] == [
+        (str(one), one.place, list(one.reasons)) for one in ranking
+    ]
+    assert told["judged_by"] == 4
+    for one in told["candidates"]:
+        its = [outcome for outcome in outcomes if outcome.strategy == one["strategy"]]
+        assert one["scenarios"] == 4
+        assert one["moved"] == pytest.approx(np.mean([o.moved for o in its]), abs=1e-3)
+        assert one["time_lag_p99"] == pytest.approx(np.mean([o.time_lag_p99 for o in its]), abs=1e-3)
+
+
+def test_drain_time_is_that_of_those_that_drained() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid(["range"]))
+    for number, drain in enumerate((None, 10.0, 20.0, None)):
+        outcome = found[number].outcome
+        assert outcome is not None
+        found[number] = replace(found[number], outcome=replace(outcome, drain_s=drain))
+    [one] = results(of, trials, found)["candidates"]
+    assert (one["drained"], one["drain_s"]) == (2, 15.0)
+
+
+def test_who_failed_where_others_did_not_has_no_place_and_comes_last() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    found[0] = TrialResult(0, error="ValueError: broken")  # range, with three members
+    told = results(of, trials, found)
+    assert [one["strategy"] for one in told["candidates"]][-1] == "range"
+    last = told["candidates"][-1]
+    assert (last["place"], last["failed"], last["scenarios"]) == (None, 1, 4)
+    assert last["reasons"] == ["failed in 1 of 4 scenarios"]
+    assert told["judged_by"] == 4
+    assert told["failures"] == ["1 of 12: ValueError: broken"]
+    assert told["scenarios"][0]["error"] == "ValueError: broken"
+    assert told["scenarios"][0]["moved"] is None
+    assert told["scenarios"][0]["strategy"] == "range"
+
+
+def test_a_situation_in_which_all_failed_does_not_count() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    for number in range(len(STRATEGIES)):
+        found[number] = TrialResult(number, error="nobody can")
+    told = results(of, trials, found)
+    assert told["judged_by"] == 3
+    assert all(one["place"] is not None for one in told["candidates"])
+
+
+def test_if_everybody_failed_somewhere_nobody_is_ranked() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    for number in (0, 4, 8):  # each strategy in another situation
+        found[number] = TrialResult(number, error="no")
+    told = results(of, trials, found)
+    assert [one["place"] for one in told["candidates"]] == [None, None, None]
+    assert told["notes"] == ["every candidate failed in some scenario"]
+
+
+def test_if_all_failed_the_first_reason_is_told() -> None:
+    of = [recorded()]
+    trials, _ = tried(of, grid())
+    found = [TrialResult(trial.number, error=f"reason {trial.number}") for trial in trials]
+    with pytest.raises(KafkaAssignorsError, match="every scenario failed, the first one: reason 0"):
+        results(of, trials, found)
+
+
+def test_whatever_a_simulation_raises_is_the_result_of_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = [recorded()]
+    [trial, *_] = grid().trials([of[0].history])
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a mistake\nof ours")
+
+    monkeypatch.setattr(job, "simulate", broken)
+    found = try_out(of[0].history, trial)
+    assert (found.outcome, found.series, found.error) == (None, None, "ZeroDivisionError: a mistake of ours")
+
+
+def test_churn_beyond_the_history_is_told_as_it_is_said() -> None:
+    of = recorded()
+    [trial, *_] = grid().trials([of.history])
+    short = History("g", 10.0, {"t": 6}, of.history.arrivals[:5], of.history.start_lags, service_rate=60.0)
+    assert "not within the history of 50 s" in try_out(short, trial).error
+
+
+def test_each_group_is_plotted_in_the_situation_with_the_most_lag() -> None:
+    told = small_results()
+    assert [plot["group"] for plot in told["plots"]] == ["g", "h"]
+    for plot in told["plots"]:
+        assert (plot["load"], plot["members"]) == (f"{plot['group']} x1.2", 3)  # more load, fewer members
+        assert plot["recorded"] == []  # what was recorded is another load
+        assert [line["candidate"] for line in plot["lines"]] == [c["candidate"] for c in told["candidates"]]
+        assert len(plot["lines"]) <= MOST_LINES
+
+
+def test_beside_the_recorded_load_its_lag_is_plotted_where_it_is_known() -> None:
+    of = [recorded()]
+    [plot] = results(of, *tried(of, replace(grid(), scales=(1.0,))))["plots"]
+    assert plot["recorded"][:5] == [(10.0, 0.0), (20.0, 1.0), (30.0, 2.0), (60.0, 5.0), (70.0, 6.0)]
+
+
+def test_the_results_are_json() -> None:
+    told = small_results()
+    assert json.loads(json.dumps(told, allow_nan=False))["kind"] == "backtest"
+    group = told["groups"][0]
+    assert (group["unknown"], group["never_known"], group["appeared"]) == (0.025, 1, 2)
+    assert (group["steps"], group["step_s"], group["records"]) == (60, 10.0, 84_000)

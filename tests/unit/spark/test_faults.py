@@ -1,0 +1,80 @@
+"""What Spark says in a page, in a line."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_assignors.errors import OptionError, PipelineError
+from kafka_assignors.spark.faults import one_line, pipeline_error
+
+STREAM = """[STREAM_FAILED] Query [id = 6] terminated with exception: {what} SQLSTATE: XXKST
+=== Streaming Query ===
+Identifier: offsets-topic [id = 6, runId = 7]
+"""
+KAFKA = "org.apache.kafka.common.errors"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Failed to find data source: kafka. Please deploy", "this Spark has no Kafka connector"),
+        (
+            "An exception was thrown from the Python worker:\nModuleNotFoundError: No module named 'kafka'",
+            "the executors' Python has no kafka: install kafka-assignors[spark] there",
+        ),
+        ("java.io.IOException: No space left on device", "the disk is full: make room"),
+        (
+            f"{KAFKA}.SaslAuthenticationException: Authentication failed: wrong user",
+            "the cluster does not let us in: Authentication failed: wrong user",
+        ),
+        (
+            f"Caused by: {KAFKA}.TopicAuthorizationException: Not authorized to access topics: [offsets]\n",
+            "the cluster does not let us read topic offsets: its rules have to allow READ and DESCRIBE",
+        ),
+        (
+            f"ExecutionException: {KAFKA}.UnknownTopicOrPartitionException: This server does not host it.",
+            "the topic is not there (any more)",
+        ),
+        (
+            "Partition t-0's offset was changed from 9 to 3, some data may be missing.",
+            "records that were to be read next are gone from the topic",
+        ),
+        (
+            f"{KAFKA}.TimeoutException: Timed out waiting for a node assignment.",
+            "no Kafka broker answers: check the address, and whether it runs",
+        ),
+        (
+            "java.lang.AssertionError: assertion failed: There are [2] sources in the checkpoint offsets and "
+            "now there are [1] sources requested by the query. Cannot continue.",
+            "the checkpoint is of something else, or damaged",
+        ),
+        ("java.lang.OutOfMemoryError: Java heap space", "Spark ran out of memory"),
+    ],
+)
+def test_what_is_known_says_what_to_do(text: str, says: str) -> None:
+    for whole in (text, STREAM.format(what=text)):
+        line = str(pipeline_error(RuntimeError(whole), "recording"))
+        assert line.startswith(f"recording: {says}")
+        assert "\n" not in line
+
+
+def test_what_is_not_known_is_its_first_line() -> None:
+    told = pipeline_error(RuntimeError("the tape is torn\n\tat a.b(C.java:1)\n"), "recording")
+    assert str(told) == "recording: RuntimeError: the tape is torn"
+    assert str(pipeline_error(RuntimeError(), "recording")) == "recording: RuntimeError: no more is known"
+
+
+def test_the_cause_of_a_cause_decides() -> None:
+    error = RuntimeError("Job aborted")
+    error.__cause__ = OSError("No space left on device")
+    assert "the disk is full" in str(pipeline_error(error, "recording"))
+
+
+def test_errors_of_ours_pass_as_they_are_and_others_keep_their_cause() -> None:
+    ours = OptionError("every", "0 is too little")
+    with pytest.raises(OptionError) as caught, one_line("recording"):
+        raise ours
+    assert caught.value is ours
+    with pytest.raises(PipelineError, match="recording: ValueError: odd") as other, one_line("recording"):
+        raise ValueError("odd")
+    assert isinstance(other.value.__cause__, ValueError)
