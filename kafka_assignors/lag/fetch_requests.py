@@ -27,7 +27,6 @@ __all__ = [
     "read_leaders",
     "read_offset_fetch",
     "read_offset_list",
-    "read_offset_times",
 ]
 
 BEGIN, END = int(OffsetSpec.EARLIEST), int(OffsetSpec.LATEST)
@@ -109,10 +108,7 @@ def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicParti
 
 
 def offset_list_request(partitions: Collection[TopicPartition], which: int, isolation: int) -> Any:
-    """Ask a leader where logs begin, or end, or (a time in ms) for their first record of then or later.
-
-    From version 1 on; 0 answers with lists of segments.
-    """
+    """Ask a leader where logs begin, or end.  From version 1 on; 0 answers with lists of segments."""
     topic = ListOffsetsRequest.ListOffsetsTopic
     one = topic.ListOffsetsPartition
     return ListOffsetsRequest(
@@ -127,16 +123,10 @@ def offset_list_request(partitions: Collection[TopicPartition], which: int, isol
 
 def read_offset_list(response: Any) -> Iterator[tuple[TopicPartition, int, int]]:
     """Partition, error and offset of each."""
-    for tp, code, offset, _ in read_offset_times(response):
-        yield tp, code, offset
-
-
-def read_offset_times(response: Any) -> Iterator[tuple[TopicPartition, int, int, int]]:
-    """Partition, error, offset and time (ms) of each; -1 and -1 where no record is as late as asked for."""
     for topic in response.topics:
         name = topic.name
         for p in topic.partitions:
-            yield TopicPartition(name, p.partition_index), p.error_code, p.offset, p.timestamp
+            yield TopicPartition(name, p.partition_index), p.error_code, p.offset
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -41,7 +41,8 @@ class Cluster:
         command = [
             *(str(_SPARK / "bin" / "spark-submit"), "--master", self.master, "--executor-memory", "512m"),
             *("--jars", ",".join(map(str, fetch_jars("spark") if jars is None else jars))),
-            *("--conf", "spark.ui.enabled=false", entry, *arguments),
+            *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"),
+            *(entry, *arguments),
         ]
         return subprocess.run(
             command,

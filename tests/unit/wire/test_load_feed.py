@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.errors import CodecError
@@ -185,6 +185,8 @@ def test_whatever_comes_is_read_or_refused(data: bytes) -> None:
             read(data)
 
 
+# Many values are large, and a busy machine is slow.
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(values, max_size=4), st.sampled_from(sorted(FIELDS)), values)
 def test_whatever_json_comes_is_read_or_refused(key: list[object], name: str, value: object) -> None:
     with suppress(CodecError):
