@@ -1,10 +1,10 @@
-"""``python -m tests.bench.pipeline_record``: rows/s of decoding ``__consumer_offsets``, on one core and on all.
+"""``python -m tests.bench.pipeline_record``: rows/s of decoding ``__consumer_offsets``, by size and cores.
 
-Records are made up as the broker writes them (versions 3 and 4, one in 50 a tombstone, one in 50 a group's state),
-and lie in Parquet as Spark's Kafka source has them.  *reading* reads them and sums up the lengths of key and
-value, *decoding* decodes them, counts problems, and sums up what was decoded; each to the end, so that nothing
-can be left out.  Medians of several runs after a first one.  The size grows tenfold twice: were the last column
-not to stay the same, cost would not be linear.
+Records are made up as the broker writes them (versions 3 and 4, one in 50 a tombstone, one in 50 a group's
+state), and lie in Parquet as Spark's Kafka source has them.  *reading* reads them and sums up the lengths of
+key and value, *decoding* decodes them, counts problems, and sums up what was decoded; each to the end, so
+that nothing can be left out.  Medians of several runs after a first one.  The size grows tenfold twice: were
+the last column not to stay the same, cost would not be linear.
 """
 
 from __future__ import annotations
