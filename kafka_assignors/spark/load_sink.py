@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafka_assignors.forecast import LoadSettings
     from kafka_assignors.spark.storage import Storage
 
-__all__ = ["CHECKPOINT", "LoadSink", "read_load"]
+__all__ = ["CHECKPOINT", "LoadSink", "has_load", "read_load"]
 
 CHECKPOINT = "checkpoints/load"
 _LEARN_AGAIN = "to learn anew from all samples, remove load/ and checkpoints/load"
@@ -37,11 +37,16 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
     Raises:
         PipelineError: there are none.
     """
-    from kafka_assignors.spark.storage import Storage
-
-    if not any(name.startswith("date=") for name in Storage(spark, root).folders("load")):
+    if not has_load(spark, root):
         raise PipelineError(f"no load in {root}: run the load model first")
     return spark.read.schema(LOAD).parquet(f"{root}/load")
+
+
+def has_load(spark: SparkSession, root: str) -> bool:
+    """Whether any row has landed; the first step needs two samples, and is told only some time after it."""
+    from kafka_assignors.spark.storage import Storage
+
+    return any(name.startswith("date=") for name in Storage(spark, root).folders("load"))
 
 
 class LoadSink:

@@ -22,6 +22,7 @@ from kafka_assignors.spark.connector import connector_options
 from kafka_assignors.spark.feed import publish_feed, write_feed
 from kafka_assignors.spark.kept import Kept
 from kafka_assignors.spark.load_job import LoadReport, run_load_model
+from kafka_assignors.spark.load_sink import has_load
 from kafka_assignors.spark.record_offsets import OffsetsReport, record_offsets, record_offsets_once
 from kafka_assignors.spark.record_samples import record_samples, record_samples_once
 from kafka_assignors.spark.sample_report import SamplesReport
@@ -245,8 +246,8 @@ class _Feed:
             self._behind = True
 
     def make_up(self) -> None:
-        """Publish the newest of all that has landed."""
-        if self._topic is None:
+        """Publish the newest of all that has landed, if anything has."""
+        if self._topic is None or not has_load(self._spark, self._root):
             return
         self._report.fed += write_feed(self._spark, self._root, self._options, self._topic)
         self._behind = False

@@ -36,6 +36,7 @@ def test_the_pipeline_runs_on_a_cluster(cluster: Cluster, bootstrap: str, tmp_pa
     assert told["samples"] == {"looks": 1, "rows": 2, "misses": {}}
     assert told["offsets_topic"]["commits"] == 2
     assert told["load"]["samples"] == 4
+    assert told["feed"] == {"sent": 0, "failed_batches": 0}, "no step is over yet"
     executors = list((tmp_path / "work").glob("app-*/*"))
     assert executors, "the work was done by the cluster's worker"
 
@@ -48,4 +49,6 @@ def test_a_submit_without_the_connector_says_so(cluster: Cluster, bootstrap: str
         jars=(),
     )
     assert done.returncode == 1
-    assert "kafka-assignors: this Spark has no Kafka connector" in done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("kafka-assignors: ")]
+    assert len(said) == 1
+    assert "this Spark has no Kafka connector" in said[0]
