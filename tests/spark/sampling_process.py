@@ -37,7 +37,11 @@ def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> Non
     """Read with both, once and as a stream, with Spark as talkative as it gets short of DEBUG."""
     events = Path(root, "events")
     events.mkdir()
-    talkative = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+    talkative = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",  # so that a test can read it
+        "spark.eventLog.dir": events.as_uri(),
+    }
     with local_session("talking", cores=2, settings=talkative) as spark:
         spark.sparkContext.setLogLevel("INFO")
         spark.dataSource.register(group_samples(settings))
