@@ -34,6 +34,8 @@ STREAMING = {
     ),
     # Spark's other way to ask for offsets reads __consumer_offsets as empty, without an error.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
+    # Spark hides what is called a password; a private key and a login have other names.
+    "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }
 
 _SILENT = {"spark.log.level": "FATAL"}

@@ -22,11 +22,13 @@ from kafka.structs import OffsetAndMetadata
 
 from kafka_assignors.broker import development_broker
 from kafka_assignors.lag.fetch_looks import look_at_groups
+from kafka_assignors.plan import TopicPartition
 from kafka_assignors.spark.sampler import NAME, group_samples
 from kafka_assignors.spark.sampling import Wanted
 from kafka_assignors.spark.session import local_session
 from tests.bench.fetching import more_heap
 from tests.bench.machine import machine
+from tests.integration.lagging import commit
 
 SIZES = ((10, 100), (100, 100), (10, 1_000), (1_000, 100))
 TIMEOUT_S = 600.0
@@ -105,6 +107,10 @@ def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[st
         names = tuple(f"{topic}-{n}" for n in range(groups))
         everywhere = {TheirPartition(topic, p): OffsetAndMetadata(0, "", -1) for p in range(partitions)}
         for name in names:
+            # The first one on a new broker has a coordinator in the making.
+            if name == names[0]:
+                commit(bootstrap, name, {TopicPartition(topic, p): 0 for p in range(partitions)})
+                continue
             while any(error.errno for error in admin.alter_group_offsets(name, everywhere).values()):
                 time.sleep(0.1)  # the coordinator is in the making
     finally:
