@@ -49,6 +49,7 @@ def test_a_submit_without_the_connector_says_so(cluster: Cluster, bootstrap: str
         jars=(),
     )
     assert done.returncode == 1
-    said = [line for line in done.stderr.splitlines() if line.startswith("kafka-assignors: ")]
+    # spark-submit puts what a program writes to stderr into its own stdout.
+    said = [line for line in done.stdout.splitlines() if line.startswith("kafka-assignors: ")]
     assert len(said) == 1
     assert "this Spark has no Kafka connector" in said[0]
