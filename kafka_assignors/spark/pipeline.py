@@ -126,7 +126,7 @@ def run_pipeline(
         OptionError: a setting that cannot be.
     """
     report = PipelineReport()
-    feed = _Feed(spark, wanted, report)
+    feed = _Feed(spark, wanted, report, stop)
     if stop is None:
         _record_once(spark, wanted, report)
         on_report(report)
@@ -224,10 +224,13 @@ def _end(streams: Mapping[str, Kept], report: PipelineReport) -> None:
 class _Feed:
     """Publishes what the model foresees, and makes up for it later when it cannot."""
 
-    def __init__(self, spark: SparkSession, wanted: Wanted, report: PipelineReport) -> None:
+    def __init__(
+        self, spark: SparkSession, wanted: Wanted, report: PipelineReport, stop: threading.Event | None
+    ) -> None:
         self._spark, self._root, self._topic = spark, wanted.root, wanted.feed_topic
         self._options = connector_options(wanted.settings)
         self._report = report
+        self._stop = stop
         self._behind = True  # what the last run landed and did not publish any more
 
     def batch(self, rows: DataFrame) -> None:
@@ -240,6 +243,8 @@ class _Feed:
             else:
                 self._report.fed += publish_feed(rows, self._options, self._topic)
         except PipelineError as error:
+            if self._stop is not None and self._stop.is_set():
+                return  # the end cut it short; the next run begins with making up for it
             if not self._report.unfed or not self._behind:
                 log.warning("%s; trying again with the next batch", error)
             self._report.unfed += 1
