@@ -29,7 +29,7 @@ class Cluster:
     environment: dict[str, str]
 
     def submit(
-        self, *arguments: str, cwd: Path, jars: tuple[Path, ...] | None = None, timeout_s: float = 300
+        self, *arguments: str, cwd: Path, jars: tuple[Path, ...] | None = None, timeout_s: float = 900
     ) -> subprocess.CompletedProcess[str]:
         """Run the command line by ``spark-submit``, with the connector's jars, as docs/clusters.md says."""
         entry = subprocess.run(

@@ -30,7 +30,7 @@ from kafka_assignors.wire import load_feed
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
 
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 PARTITIONS = 3
 LOAD = LoadSettings(step_s=1.0, horizon_s=10.0, delay_s=1.0)
 
@@ -170,7 +170,7 @@ def run_command(*arguments: object) -> str:
         [sys.executable, "-m", "kafka_assignors", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=4 * PATIENCE_S,  # a Spark starts in it
         check=False,
     )
     assert done.returncode == 0, done.stderr
