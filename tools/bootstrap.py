@@ -37,7 +37,9 @@ def main(arguments: list[str]) -> None:
     elif command == "test":
         need_browser(rest)
         environment = install(".venv-tox", ["tox>=4.20"])
-        run([environment / "bin" / "tox", "run", *discover(), *rest])
+        # Two at a time, since most of what takes long waits; what each says is shown as it comes.
+        two = ["run-parallel", "--parallel", "2", "--parallel-live"]
+        run([environment / "bin" / "tox", *two, *discover(), *rest])
     elif command == "bench":
         environment = install(".venv-tox", ["tox>=4.20"])
         run([environment / "bin" / "tox", "run", "-e", "bench", "--", *rest])
