@@ -32,6 +32,7 @@ from kafka_assignors.cli.backtest_progress import BarView, LineView
 from kafka_assignors.cli.backtest_view import backtest_lines
 from kafka_assignors.cli.given import terminated_like_interrupted
 from kafka_assignors.cli.plan_notes import say
+from kafka_assignors.cli.spark_size import spark_size_options
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError, OptionError
 from kafka_assignors.report.page import require_plotly
@@ -117,7 +118,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     show_default=True,
     help="Of what is made of samples, where no load model ran.",
 )
-@click.option("--cores", type=click.IntRange(1, 1024), help="Of this machine.  [default: all]")
+@spark_size_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -139,6 +140,7 @@ def command(
     scales: tuple[float, ...],
     step_s: float,
     cores: int | None,
+    memory: str,
     out: Path | None,
     output: str,
 ) -> None:
@@ -162,7 +164,7 @@ def command(
     with (
         terminated_like_interrupted(),
         _view() as view,
-        session("kafka-assignors backtest", cores=cores, on_progress=_told(view)) as spark,
+        session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=_told(view)) as spark,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
         view.step("reading the history")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
-from kafka_assignors.cli.given import connection_options
-from kafka_assignors.cli.record import given
-from kafka_assignors.cli.recording import View, as_json, lines, recording_options, stopping
+from kafka_assignors.cli.recording import Recording, recording_command
 from kafka_assignors.errors import OptionError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
+from kafka_assignors.spark.pipeline import run_pipeline
 
 __all__ = ["command"]
 
@@ -32,8 +30,6 @@ def entry() -> None:
 
 
 @command.command("run")
-@click.argument("groups", metavar="[GROUP]...", nargs=-1)
-@connection_options
 @click.option(
     "--step",
     "step_s",
@@ -78,12 +74,10 @@ def entry() -> None:
 )
 @click.option("--no-feed", is_flag=True, help="Send them nowhere.")
 @click.option("--no-offsets-topic", is_flag=True, help="Leave __consumer_offsets alone: the samples will do.")
-@recording_options
+@recording_command
 def run(
+    recording: Recording,
     *,
-    groups: tuple[str, ...],
-    bootstrap: str | None,
-    config: BinaryIO | None,
     step_s: float,
     horizon_s: float,
     delay_s: float,
@@ -91,13 +85,6 @@ def run(
     feed_topic: str,
     no_feed: bool,
     no_offsets_topic: bool,
-    groups_like: str | None,
-    root: str,
-    every_s: float,
-    for_s: float | None,
-    once: bool,
-    cores: int | None,
-    output: str,
 ) -> None:
     """Run it: on a Spark of its own, or on that of spark-submit.
 
@@ -108,30 +95,11 @@ def run(
         load = LoadSettings(step_s=step_s, horizon_s=horizon_s, delay_s=delay_s, reset=reset)
     except OptionError as error:
         raise click.UsageError(f"--{error.option.removesuffix('_s')}: {error.reason}") from error
-    wanted = given(
-        groups,
-        groups_like,
-        root,
-        bootstrap,
-        config,
-        every_s=every_s,
-        offsets_topic=not no_offsets_topic,
+    wanted = replace(
+        recording.wanted,
         load=load,
         feed_topic=None if no_feed else feed_topic,
+        offsets_topic=not no_offsets_topic,
     )
-    from kafka_assignors.spark.pipeline import run_pipeline
-    from kafka_assignors.spark.session import session
-
-    with (
-        stopping(for_s) as stop,
-        View() as view,
-        session("kafka-assignors pipeline", cores=cores, on_progress=view.step) as spark,
-    ):
-        try:
-            report = run_pipeline(spark, wanted, stop=None if once else stop, on_report=view.report)
-        except OptionError as error:
-            raise click.UsageError(f"{error.option}: {error.reason}") from error
-    if output == "json":
-        click.echo(json.dumps(as_json(report, root)))
-    else:
-        click.echo("\n".join([*lines(report), f"try strategies on it: kafka-assignors backtest {root}"]))
+    hint = f"try strategies on it: kafka-assignors backtest {wanted.root}"
+    recording.run("kafka-assignors pipeline", run_pipeline, wanted, hint)

@@ -2,78 +2,162 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import click
 from rich.console import Console
 from rich.status import Status
 
 from kafka_assignors.broker import Progress
+from kafka_assignors.cli.given import connection_options, given_settings
+from kafka_assignors.cli.spark_size import spark_size_options
+from kafka_assignors.errors import OptionError
 from kafka_assignors.spark.offsets_topic import PROBLEMS
-from kafka_assignors.spark.pipeline import PipelineReport
+from kafka_assignors.spark.pipeline import PipelineReport, Wanted
+from kafka_assignors.spark.session import session
 
-__all__ = ["View", "as_json", "lines", "recording_options", "stopping"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-F = TypeVar("F", bound=Callable[..., object])
+    from kafka_assignors.spark.pipeline import OnReport
+
+__all__ = ["Recording", "View", "as_json", "lines", "recording_command", "stopping"]
 
 _LINE_EVERY_S = 10.0
 
 
-def recording_options(command: F) -> F:
-    """Give a command what says which groups, where to, and for how long."""
-    for option in reversed(
-        (
-            click.option(
-                "--groups-like",
-                metavar="REGEX",
-                help="And all groups whose whole name matches, those that come to be later, too.",
-            ),
-            click.option(
-                "--out",
-                "root",
-                metavar="FOLDER",
-                default="pipeline",
-                show_default=True,
-                help="The pipeline's folder, new or one to go on with; any that Spark can write to.",
-            ),
-            click.option(
-                "--every",
-                "every_s",
-                metavar="SECONDS",
-                type=click.FloatRange(0.1, 3600),
-                default=10.0,
-                show_default=True,
-                help="From one look at the groups to the next.",
-            ),
-            click.option(
-                "--for",
-                "for_s",
-                metavar="SECONDS",
-                type=click.FloatRange(min=1),
-                help="How long to go on.  [default: until interrupted]",
-            ),
-            click.option("--once", is_flag=True, help="Do what there is to do now, and end."),
-            click.option(
-                "--cores", type=click.IntRange(1, 1024), help="Of the Spark of its own.  [default: all]"
-            ),
-            click.option(
-                "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What both commands are told.
+
+    Args:
+        wanted: whose commits and samples go where; a command replaces in it what only it is told.
+        for_s: how long; None: until interrupted.
+        once: do what there is to do, and end.
+        cores: of a Spark of its own; None: all.
+        memory: of it.
+        as_json: how to tell what was done.
+    """
+
+    wanted: Wanted
+    for_s: float | None
+    once: bool
+    cores: int | None
+    memory: str
+    as_json: bool
+
+    def run(self, name: str, work: Work, wanted: Wanted, *hints: str) -> None:
+        """Do it on a Spark, showing how far it is, and say what was done, with hints on what to do next."""
+        with (
+            View() as view,
+            session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
+        ):
+            try:
+                if self.once:
+                    report = work(spark, wanted, stop=None, on_report=view.report)
+                else:
+                    with stopping(self.for_s) as stop:
+                        report = work(spark, wanted, stop=stop, on_report=view.report)
+            except OptionError as error:
+                raise click.UsageError(f"{error.option}: {error.reason}") from error
+        if self.as_json:
+            click.echo(json.dumps(as_json(report, wanted.root)))
+        else:
+            click.echo("\n".join([*lines(report), *hints]))
+
+
+class Work(Protocol):
+    """``record`` or ``run_pipeline`` of ``spark.pipeline``."""
+
+    def __call__(
+        self, spark: SparkSession, wanted: Wanted, *, stop: threading.Event | None, on_report: OnReport
+    ) -> PipelineReport: ...
+
+
+def recording_command(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of both; it is called with a ``Recording`` in their place."""
+
+    @functools.wraps(command)
+    def called(
+        *,
+        groups: tuple[str, ...],
+        groups_like: str | None,
+        bootstrap: str | None,
+        config: BinaryIO | None,
+        root: str,
+        every_s: float,
+        for_s: float | None,
+        once: bool,
+        cores: int | None,
+        memory: str,
+        output: str,
+        **own: Any,
+    ) -> None:
+        if not groups and groups_like is None:
+            raise click.UsageError("which groups? Name some, or give --groups-like REGEX")
+        if once and for_s is not None:
+            raise click.UsageError("--once ends by itself: leave --for out")
+        settings = given_settings(bootstrap, config)
+        wanted = Wanted(root, settings, groups=groups, groups_like=groups_like, every_s=every_s)
+        command(Recording(wanted, for_s, once, cores, memory, output == "json"), **own)
+
+    with_options = called
+    for option in reversed(_OPTIONS):
+        with_options = option(with_options)
+    return click.argument("groups", metavar="[GROUP]...", nargs=-1)(connection_options(with_options))
+
+
+_OPTIONS = (
+    click.option(
+        "--groups-like",
+        metavar="REGEX",
+        help="And all groups whose whole name matches, those that come to be later, too.",
+    ),
+    click.option(
+        "--out",
+        "root",
+        metavar="FOLDER",
+        default="pipeline",
+        show_default=True,
+        help="The pipeline's folder, new or one to go on with; any that Spark can write to.",
+    ),
+    click.option(
+        "--every",
+        "every_s",
+        metavar="SECONDS",
+        type=click.FloatRange(0.1, 3600),
+        default=10.0,
+        show_default=True,
+        help="From one look at the groups to the next.",
+    ),
+    click.option(
+        "--for",
+        "for_s",
+        metavar="SECONDS",
+        type=click.FloatRange(min=1),
+        help="How long to go on.  [default: until interrupted]",
+    ),
+    click.option("--once", is_flag=True, help="Do what there is to do now, and end."),
+    spark_size_options,
+    click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True),
+)
 
 
 @contextmanager
 def stopping(for_s: float | None) -> Iterator[threading.Event]:
-    """An event that is set by Ctrl-C, by SIGTERM, or after a time; a second Ctrl-C interrupts at once."""
+    """An event that is set by Ctrl-C, by SIGTERM, or after a time; a second Ctrl-C interrupts at once.
+
+    To be entered when the Spark runs: when one starts, it makes Ctrl-C cancel all it does.
+    """
     stop = threading.Event()
 
     def end(*_: object) -> None:

@@ -100,7 +100,7 @@ _RULES = [
     ),
     (
         r"OutOfMemoryError",
-        "Spark ran out of memory: give its driver or executors more",
+        "Spark ran out of memory: give it more (--memory; under spark-submit its driver or executors)",
     ),
     (
         r"Python worker (?:exited unexpectedly|failed to connect)|ExecutorLostFailure",

@@ -24,7 +24,10 @@ from kafka_assignors.errors import MissingExtraError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STREAMING", "java_home", "local_session", "session", "submitted"]
+__all__ = ["MEMORY", "STREAMING", "java_home", "local_session", "session", "submitted"]
+
+MEMORY = "1g"
+"""Of the JVM of a session of our own; its Python workers come on top of that."""
 
 #: What the jobs need of any session, wherever it runs.
 STREAMING = {
@@ -61,7 +64,7 @@ def submitted() -> bool:
 
 @contextmanager
 def session(
-    name: str, *, cores: int | None = None, memory: str = "1g", on_progress: OnProgress = silent
+    name: str, *, cores: int | None = None, memory: str = MEMORY, on_progress: OnProgress = silent
 ) -> Iterator[SparkSession]:
     """Take the session of ``spark-submit``, whose master, size and jars are the submitter's, else make one.
 
@@ -91,7 +94,7 @@ def local_session(
     name: str,
     *,
     cores: int | None = None,
-    memory: str = "1g",
+    memory: str = MEMORY,
     settings: Mapping[str, str] | None = None,
     on_progress: OnProgress = silent,
 ) -> Iterator[SparkSession]:
