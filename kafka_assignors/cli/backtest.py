@@ -42,7 +42,7 @@ from kafka_assignors.spark.backtest.job import TrialResult, run_trials
 from kafka_assignors.spark.backtest.results import Results, RunResult
 from kafka_assignors.spark.backtest.summary import summed_up
 from kafka_assignors.spark.history import read_history
-from kafka_assignors.spark.recorded import Recorded
+from kafka_assignors.spark.recorded import Recorded, missing_times
 from kafka_assignors.spark.session import session, submitted
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ def command(
         )
         results = summed_up(recorded, trials, found, run=run, started=started)
         save(folder, results, found)
+    say(missing for one in recorded if (missing := missing_times(one, since, until)))
     say(asked.assumed(recorded, trials, recorded_members))
     _show(results, folder, output)
     if run["failed"]:

@@ -48,7 +48,7 @@ _RULES = [
         "the cluster does not let us read topic {name}: its rules have to allow READ and DESCRIBE",
     ),
     (
-        r"Not authorized to access group: (?P<name>[^\n]*)",
+        r"Not authorized to access group: (?P<name>\S*)",
         "the cluster does not let us use group {name}: its rules have to allow READ on groups spark-kafka-*",
     ),
     (
@@ -75,6 +75,11 @@ _RULES = [
         "into a new folder, or move this one's checkpoints/WRITER and samples/WRITER away",
     ),
     (
+        r"(?:ConnectException|ConnectTimeoutException|UnknownHostException|NoRouteToHostException)"
+        r"(?:: (?P<text>[^\n]*))?",
+        "what the folder lies on, or something else this Spark needs, does not answer: {text}",
+    ),
+    (
         r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"
         r"|Bootstrap broker[^\n]*disconnected|Failed to construct kafka consumer",
         "no Kafka broker answers: check the address, and whether it runs",
@@ -95,8 +100,15 @@ _RULES = [
         "{text}",
     ),
     (
-        r"FAILED_READ_FILE[^\n]*?(?P<name>(?:\w+:/)?/[^\s:]+\.parquet)",
-        "{name} cannot be read: it is damaged or incomplete",
+        r"(?:FAILED_READ_FILE|is not a Parquet file|Could not read footer)[^\n]*?"
+        r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)"
+        r"|(?P<other>(?:\w+:)?/[^\s:]+\.parquet) is not a Parquet file",
+        "{name}{other} is no whole Parquet file: remove it, or bring a whole one back",
+    ),
+    (
+        r"maxResultSize",
+        "the results are more than this Spark hands to its driver: raise spark.driver.maxResultSize, or ask "
+        "for less at once",
     ),
     (
         r"OutOfMemoryError",
@@ -108,8 +120,10 @@ _RULES = [
         "more memory",
     ),
     (
+        # Without Java's stack trace: a refused connection that has one is of somebody else.
         r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
-        r"|Connection refused|SparkContext was shut down|stopped SparkContext|Connection reset by peer",
+        r"|SparkContext was shut down|stopped SparkContext"
+        r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b",
         "Spark itself has ended: start again; what was finished is kept",
     ),
 ]

@@ -6,21 +6,20 @@ driver as Arrow, 72 bytes a row.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.errors import HistoryError
+from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.landing import read_samples
 from kafka_assignors.spark.load_model import model_load
-from kafka_assignors.spark.recorded import LoadColumns, Recorded, assemble
+from kafka_assignors.spark.recorded import LoadColumns, Recorded, assemble, check_size
 from kafka_assignors.spark.schemas import LOAD
 from kafka_assignors.spark.storage import Storage
 
@@ -28,12 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_NOT_WHOLE = ("is not a Parquet file", "Could not read footer", "FAILED_READ_FILE")
-_PATH = re.compile(r"(?:[a-z0-9]+:)?/[^\s'\"]*\.parquet")
-
 _HORIZON_S = 3600.0
 
-__all__ = ["checked_load", "load_columns", "read_history", "within"]
+__all__ = ["checked_load", "group_sizes", "load_columns", "read_history", "within"]
 
 
 def read_history(
@@ -67,12 +63,39 @@ def read_history(
     with _reading(folder):
         load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, since, until))
         wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": of a topic alone
-        found = load_columns(load.where(wanted))
-    if missing := sorted(set(groups) - set(found)):
-        raise HistoryError(f"{folder}: nothing of a group {missing[0]!r} in the time asked for")
-    if not found:
-        raise HistoryError(f"{folder}: nothing was recorded in the time asked for")
-    return [assemble(group, rows, recorded_members=recorded_members) for group, rows in sorted(found.items())]
+        # Each group is fetched by itself, which must not make the model learn all of them each time.
+        rows = load.where(wanted).persist()
+        try:
+            sizes = group_sizes(rows)
+            if missing := sorted(set(groups) - sizes.keys()):
+                raise HistoryError(f"{folder}: nothing of a group {missing[0]!r} in the time asked for")
+            if not sizes:
+                raise HistoryError(f"{folder}: nothing was recorded in the time asked for")
+            return [
+                assemble(group, load_columns(rows, group), recorded_members=recorded_members)
+                for group in sizes
+            ]
+        finally:
+            rows.unpersist()
+
+
+def group_sizes(load: DataFrame) -> dict[str, int]:
+    """How many steps times partitions the history of each group has, by name; before it is fetched.
+
+    Raises:
+        HistoryError: a group's are more than can be had at once.
+    """
+    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+
+    step = F.min("step_s")
+    steps = (F.unix_micros(F.max("time")) - F.unix_micros(F.min("time"))) / 1e6 / step + 1
+    partitions = F.count_distinct("topic", "partition")
+    found = load.groupBy("group").agg(steps.cast("bigint").alias("steps"), partitions.alias("partitions"))
+    sizes = {}
+    for row in found.orderBy("group").collect():
+        check_size(row.group, row.steps or 0, row.partitions)
+        sizes[row.group] = (row.steps or 0) * row.partitions
+    return sizes
 
 
 def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
@@ -97,8 +120,11 @@ def checked_load(spark: SparkSession, folder: str) -> DataFrame:
     path = f"{folder.rstrip('/')}/load"
     with _reading(folder):
         rows = spark.read.parquet(path)
-        for empty in _empty_files(path):
-            raise HistoryError(f"{folder}: {_half_written(empty)}")
+        # Spark passes over empty ones without a word.
+        for empty in Storage(spark, folder).empty_files("load/date=*/*.parquet"):
+            raise HistoryError(
+                f"{folder}/{empty} is no whole Parquet file: remove it, or run the pipeline again"
+            )
         wanted: Any = StructType.fromDDL(LOAD)
         there = {field.name: field.dataType for field in rows.schema}
         for field in wanted:
@@ -114,45 +140,41 @@ def checked_load(spark: SparkSession, folder: str) -> DataFrame:
         return rows.select(*wanted.names)
 
 
-def _empty_files(path: str) -> list[str]:
-    """Which Parquet files of a folder on this machine are empty: Spark passes over them without a word."""
-    return sorted(str(file) for file in Path(path).glob("date=*/*.parquet") if not file.stat().st_size)
-
-
 def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
     """Keep the steps that lie wholly in a time; whole days are skipped without being read."""
-    from pyspark.sql import functions as f
+    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
-    began = f.col("time") - f.make_dt_interval(secs=f.col("step_s"))
+    began = F.col("time") - F.make_dt_interval(secs=F.col("step_s"))
     if since is not None:
-        rows = rows.where((f.col("date") >= f.lit(_utc(since).date())) & (began >= f.lit(_utc(since))))
+        rows = rows.where((F.col("date") >= F.lit(_utc(since).date())) & (began >= F.lit(_utc(since))))
     if until is not None:
         rows = rows.where(
-            (f.col("date") <= f.lit(_utc(until).date())) & (f.col("time") <= f.lit(_utc(until)))
+            (F.col("date") <= F.lit(_utc(until).date())) & (F.col("time") <= F.lit(_utc(until)))
         )
     return rows
 
 
-def load_columns(load: DataFrame) -> dict[str, LoadColumns]:
-    """Fetch the rows: group -> its columns."""
-    from pyspark.sql import functions as f
+def load_columns(load: DataFrame, group: str) -> LoadColumns:
+    """Fetch the rows of a group."""
+    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
     numbers = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
-    table = load.select(
-        f.unix_micros("time").alias("time"),
-        "group",
-        "topic",
-        f.col("partition").cast("bigint").alias("partition"),
-        *(f.col(name).cast("double").alias(name) for name in numbers),
-    ).toArrow()
-    whose = _names(table["group"])
-    everything = LoadColumns(
+    table = (
+        load.where(load["group"] == group)
+        .select(
+            F.unix_micros("time").alias("time"),
+            "topic",
+            F.col("partition").cast("bigint").alias("partition"),
+            *(F.col(name).cast("double").alias(name) for name in numbers),
+        )
+        .toArrow()
+    )
+    return LoadColumns(
         time=table["time"].to_numpy(),
         topic=_names(table["topic"]),
         partition=table["partition"].to_numpy(),
         **{name: _numbers(table[name]) for name in numbers},
     )
-    return {str(group): everything.where(whose == group) for group in set(whose)}
 
 
 def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
@@ -176,22 +198,8 @@ def _utc(moment: datetime) -> datetime:
 @contextmanager
 def _reading(folder: str) -> Iterator[None]:
     """Say in one line what Spark says in a page."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        raise HistoryError(f"{folder}: {_in_a_line(error)}") from error
-
-
-def _in_a_line(error: Exception) -> str:
-    text = str(error)
-    if any(sign in text for sign in _NOT_WHOLE):
-        found = _PATH.search(text)
-        return _half_written(found[0] if found else "a file")
-    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
-
-
-def _half_written(path: str) -> str:
-    return f"{path} is no whole Parquet file: remove it, or run the pipeline again"
+        with one_line(folder):
+            yield
+    except PipelineError as error:
+        raise HistoryError(str(error)) from error

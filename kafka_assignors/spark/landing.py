@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, timezone
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.spark.damage import Damage, find_damage, schema_trouble
@@ -175,7 +176,8 @@ def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
             f"{samples} in {storage.root} has lost its checkpoint, so going on would drop what comes: bring "
             f"{checkpoint} back, or move {samples} away"
         )
-    if storage.has(f"{checkpoint}/commits/0") and not finished:
+    # Spark keeps the last hundred only, so it need not be the first.
+    if storage.files(f"{checkpoint}/commits/*") and not finished:
         raise PipelineError(
             f"{checkpoint} in {storage.root} has lost its samples, so going on would miss them: bring "
             f"{samples} back, or move {checkpoint} away"
@@ -221,7 +223,8 @@ def _read_writer(
     on_damage: Callable[[Damage], None] | None,
 ) -> DataFrame:
     whole = spark.read.schema(_NULLABLE).parquet(folder)
-    files = [file for file in whole.inputFiles() if _of(file, first, last)]
+    # Spark tells names as URIs have them, and takes them as they are.
+    files = [unquote(file) for file in whole.inputFiles() if _of(file, first, last)]
     damaged = find_damage(spark, folder, files, whole.schema, thorough=on_damage is not None)
     if damaged and on_damage is None:
         more = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""

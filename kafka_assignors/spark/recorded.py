@@ -6,6 +6,7 @@ What is not known is never passed over in silence: ``Recorded`` says how much it
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,23 @@ import numpy.typing as npt
 from kafka_assignors.backtest import History
 from kafka_assignors.errors import HistoryError
 
-__all__ = ["MICROSECONDS", "LoadColumns", "Recorded", "assemble", "service_rate"]
+__all__ = [
+    "MICROSECONDS",
+    "LoadColumns",
+    "Recorded",
+    "assemble",
+    "check_size",
+    "missing_times",
+    "service_rate",
+]
 
 Floats = npt.NDArray[np.float64]
 
 MICROSECONDS = 1_000_000  # in a second
 _MOST_CELLS = 200_000_000
 """Steps x partitions of a group: an array of them has 1.6 GB."""
+
+_MOMENT = "%Y-%m-%d %H:%M"
 
 _BUSY_S = 30.0
 """A rate counts that was kept up for so long: commits come in bursts, every 5 s by default."""
@@ -100,11 +111,7 @@ def assemble(group: str, rows: LoadColumns, *, recorded_members: int | None = No
     steps = (last - first) // step_us + 1
     topics, column = _columns(group, rows)
     size = sum(topics.values())
-    if steps * size > _MOST_CELLS:
-        raise HistoryError(
-            f"group {group!r}: {steps:,} steps of {size:,} partitions are too many at once: "
-            f"choose a part with --since and --until"
-        )
+    check_size(group, steps, size)
     cell = (rows.time - first) // step_us * size + column
     _refuse_doubles(group, rows, cell)
 
@@ -144,6 +151,33 @@ def assemble(group: str, rows: LoadColumns, *, recorded_members: int | None = No
         never_known=int((~known.any(axis=0)).sum()),
         appeared=int(late.sum()),
     )
+
+
+def check_size(group: str, steps: int, partitions: int) -> None:
+    """Refuse a history that is too much for this machine's memory.
+
+    Raises:
+        HistoryError: it has more steps times partitions than fit.
+    """
+    if steps * partitions > _MOST_CELLS:
+        raise HistoryError(
+            f"group {group!r}: {steps:,} steps of {partitions:,} partitions are too many at once: "
+            f"choose a part with --since and --until"
+        )
+
+
+def missing_times(recorded: Recorded, since: datetime | None, until: datetime | None) -> str | None:
+    """What was asked for and is not in a group's history, in words; None: it is all there."""
+    history = recorded.history
+    first = datetime.fromtimestamp(history.starts_at, timezone.utc)
+    last = first + timedelta(seconds=len(history.arrivals) * history.step_s)
+    step = timedelta(seconds=history.step_s)
+    parts = []
+    if since is not None and first - since >= step:
+        parts.append(f"nothing from {since:{_MOMENT}} to {first:{_MOMENT}}")
+    if until is not None and until - last >= step:
+        parts.append(f"nothing from {last:{_MOMENT}} to {until:{_MOMENT}}")
+    return f"group {history.group!r}: {' and '.join(parts)} UTC was recorded" if parts else None
 
 
 def service_rate(

@@ -129,6 +129,7 @@ def local_session(
         ours = {
             "spark.jars": ",".join(map(str, jars)),
             "spark.driver.memory": memory,
+            "spark.driver.maxResultSize": "0",  # the memory is bound enough
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(Path(scratch, "local")),

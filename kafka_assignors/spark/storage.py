@@ -65,6 +65,12 @@ class Storage:
         names = [str(status.getPath().toUri().getPath()) for status in found if status.isFile()]
         return sorted(name.removeprefix(root) for name in names)
 
+    def empty_files(self, pattern: str) -> list[str]:
+        """Those of ``files`` that have no bytes."""
+        return [
+            name for name in self.files(pattern) if not self._files.getFileStatus(self._under(name)).getLen()
+        ]
+
     def move(self, name: str, to: str) -> None:
         """Give a file another name, in a folder that is made if need be; what has that name is replaced."""
         target = self._under(to)

@@ -87,6 +87,17 @@ def test_writers_are_read_as_one_and_as_a_stream(spark: SparkSession, root: str,
     assert committed(spark.read.parquet(str(tmp_path / "out"))) == [1, 2, 3]
 
 
+def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    root = str(tmp_path / "50 % of it")
+    write_samples(samples(spark, [row(0, 1)]), root, "one")
+    assert committed(read_samples(spark, root)) == [1]
+    (damaged,) = files(root, "one")
+    cut(damaged)
+    seen: list[Damage] = []
+    assert committed(read_samples(spark, root, on_damage=seen.append)) == []
+    assert [one.file.endswith(damaged.name) for one in seen] == [True]
+
+
 def test_nothing_recorded_says_so(spark: SparkSession, root: str) -> None:
     with pytest.raises(PipelineError, match="record some first"):
         read_samples(spark, root)

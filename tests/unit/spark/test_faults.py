@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kafka_assignors.errors import OptionError, PipelineError
+from kafka_assignors.spark import faults
 from kafka_assignors.spark.faults import one_line, pipeline_error
 
 STREAM = """[STREAM_FAILED] Query [id = 6] terminated with exception: {what} SQLSTATE: XXKST
@@ -48,7 +51,57 @@ KAFKA = "org.apache.kafka.common.errors"
             "now there are [1] sources requested by the query. Cannot continue.",
             "the checkpoint is of something else, or damaged",
         ),
-        ("java.lang.OutOfMemoryError: Java heap space", "Spark ran out of memory"),
+        ("java.lang.OutOfMemoryError: Java heap space", "Spark ran out of memory: give it more (--memory"),
+        (
+            "Failed to find data source: kafka.\njava.lang.ClassNotFoundException: kafka.DefaultSource",
+            "this Spark has no Kafka connector",
+        ),
+        (
+            "java.lang.NoClassDefFoundError: org/apache/kafka/common/serialization/ByteArraySerializer",
+            "a jar of Spark's Kafka connector is missing (no class org/apache/kafka/common",
+        ),
+        ("kafka_assignors.errors.LagError: no group coordinator\n", "no group coordinator"),
+        (
+            f"{KAFKA}.GroupAuthorizationException: Not authorized to access group: spark-kafka-source-1",
+            "the cluster does not let us use group spark-kafka-source-1: its rules have to allow READ",
+        ),
+        (
+            f"{KAFKA}.SslAuthenticationException: SSL handshake failed",
+            "the cluster does not let us in: TLS: SSL handshake failed",
+        ),
+        (
+            "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in bootstrap",
+            "none of the addresses of the brokers can be looked up",
+        ),
+        (
+            "[CONCURRENT_QUERY] Another instance of this query was just started by a session",
+            "another run writes to this folder",
+        ),
+        (
+            "[USER_RAISED_EXCEPTION] there is no 'group' in a row of file:/a/b.parquet SQLSTATE: P0001",
+            "there is no 'group' in a row of file:/a/b.parquet",
+        ),
+        (
+            "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a/b-1.parquet. SQLSTATE",
+            "file:/a/b-1.parquet is no whole Parquet file: remove it",
+        ),
+        (
+            "java.lang.RuntimeException: file:/a/b-1.parquet is not a Parquet file. Expected magic number",
+            "file:/a/b-1.parquet is no whole Parquet file: remove it",
+        ),
+        (
+            "Python worker exited unexpectedly (crashed)",
+            "a worker process of Spark died: start again",
+        ),
+        (
+            "Total size of results of 3 tasks is bigger than spark.driver.maxResultSize (1024 MiB)",
+            "the results are more than this Spark hands to its driver",
+        ),
+        (
+            "java.net.ConnectException: Call From a/127.0.1.1 to namenode:8020 failed: Connection refused",
+            "what the folder lies on, or something else this Spark needs, does not answer: Call From a",
+        ),
+        ("Answer from Java side is empty", "Spark itself has ended"),
     ],
 )
 def test_what_is_known_says_what_to_do(text: str, says: str) -> None:
@@ -56,6 +109,21 @@ def test_what_is_known_says_what_to_do(text: str, says: str) -> None:
         line = str(pipeline_error(RuntimeError(whole), "recording"))
         assert line.startswith(f"recording: {says}")
         assert "\n" not in line
+
+
+def test_each_rule_is_tested() -> None:
+    texts = [mark.args[1] for mark in test_what_is_known_says_what_to_do.pytestmark]  # type: ignore[attr-defined]  # pytest adds it
+    hit = {_rule_of(text) for cases in texts for text, _ in cases}
+    assert hit == set(range(len(faults._RULES)))
+
+
+def _rule_of(text: str) -> int:
+    return next(at for at, (pattern, _) in enumerate(faults._RULES) if re.search(pattern, text))
+
+
+def test_a_java_that_has_gone_is_told_from_a_service_that_has() -> None:
+    gone = str(pipeline_error(ConnectionRefusedError(111, "Connection refused"), "recording"))
+    assert gone == "recording: Spark itself has ended: start again; what was finished is kept"
 
 
 def test_what_is_not_known_is_its_first_line() -> None:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.spark.recorded import MICROSECONDS, LoadColumns, assemble, service_rate
+from kafka_assignors.spark.recorded import (
+    MICROSECONDS,
+    LoadColumns,
+    assemble,
+    check_size,
+    missing_times,
+    service_rate,
+)
 
 Cell = tuple[int, str, int, float | None, float | None, float | None]
 """Step, topic, partition, arrived, served, lag at the end."""
@@ -130,3 +138,26 @@ def test_without_half_a_minute_of_work_there_is_no_service_rate() -> None:
     assert service_rate(served, np.zeros((6, 1)), 10.0) is None
     served[2::3] = np.nan  # never three known steps in a row
     assert service_rate(served, lag, 10.0) is None
+
+
+def test_a_history_that_does_not_fit_is_refused_before_it_is_made() -> None:
+    check_size("g", 1_000_000, 200)
+    with pytest.raises(
+        HistoryError, match=r"1,000,001 steps of 200 partitions are too many at once: .*--since"
+    ):
+        check_size("g", 1_000_001, 200)
+
+
+def test_a_time_that_is_only_partly_there_is_said() -> None:
+    one = assemble("g", rows([(step, "t", 0, 1, 1, 0) for step in range(12)]))
+    first = datetime.fromtimestamp(START / MICROSECONDS, timezone.utc)
+    last = first + timedelta(seconds=120)
+    assert missing_times(one, None, None) is None
+    assert missing_times(one, first - timedelta(seconds=9), last + timedelta(seconds=9)) is None
+    before = missing_times(one, first - timedelta(hours=2), last)
+    assert before == "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 UTC was recorded"
+    both = missing_times(one, first - timedelta(hours=2), last + timedelta(hours=1))
+    assert both == (
+        "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 and nothing from 2001-09-09 01:48 to "
+        "2001-09-09 02:48 UTC was recorded"
+    )
