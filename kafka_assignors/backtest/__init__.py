@@ -9,6 +9,7 @@ file              purpose                                             key names
 ``simulate.py``   from event to event                                 ``simulate``
 ``crew.py``       the group's rounds, through the planners            ``Crew``
 ``told.py``       what the leader is told of lag                      ``Told``
+``watch.py``      whether the leader asks for a rebalance by itself   ``Watch``
 ``work.py``       what has come, what was read, and how that goes on  ``Work``
 ``serving.py``    how a member shares its time among its partitions   ``shared``
 ``interval.py``   a stretch of time in which lag changes evenly       ``Interval``

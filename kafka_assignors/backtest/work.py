@@ -64,7 +64,9 @@ class Work:
         interval = self.interval(0.0, reader)
         if interval.lag.sum() <= NOTHING:
             return np.inf
-        return self.now + float(when_empty(interval.lag, interval.arriving, interval.rate).max())
+        found = self.now + float(when_empty(interval.lag, interval.arriving, interval.rate).max())
+        # So little may be left that adding its time changes nothing, and time would stand still.
+        return max(found, float(np.nextafter(self.now, np.inf)))
 
     def go_on(self, until: float, reader: Slots) -> None:
         """These read until then, within the step."""

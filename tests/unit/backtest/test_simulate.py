@@ -10,6 +10,7 @@ import pytest
 
 from kafka_assignors.backtest import History, Pauses, Scenario, Strategy, parse, simulate
 from kafka_assignors.backtest.churn import Step
+from kafka_assignors.backtest.work import Work
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.skew import RebalanceOnSkew
@@ -215,6 +216,32 @@ def test_a_leader_asks_for_a_rebalance_when_lag_is_uneven_and_it_pays() -> None:
     assert asked.largest_lag < left.largest_lag / 4
     by_count = simulate(loaded, replace(uneven, strategy=COOPERATIVE, skew=watch))
     assert by_count.moved == 0  # to ask would change nothing
+
+
+def test_a_dead_leader_asks_for_nothing() -> None:
+    """Its partitions pile up, which looks uneven; the others read on until the group takes it for dead."""
+    watch = RebalanceOnSkew(threshold=1, at_least=1, for_s=1, check_s=0.5, cool_down_s=0, jitter=0)
+    dies = Scenario(
+        "h",
+        replace(COOPERATIVE_BY_LAG, pays_from=0.0),
+        2,
+        churn=(Step("kill", 10),),
+        pauses=SETTLED,
+        owners=("m1", "m1", "m2", "m2"),
+        skew=watch,
+    )
+    done = simulate(history(*[[2, 2, 2, 2]] * 40), dies)
+    assert (done.moved, done.rebalances) == (2, 1)
+    assert done.pause_s == near(0.5 + 0.25)
+
+
+def test_time_goes_on_when_what_is_left_takes_less_than_a_float_can_tell() -> None:
+    """After a week, at 50,000 records/s: 2 in a million records."""
+    work = Work(history([0], start=[1]), np.array([50_000.0, 0.0]))
+    work.now = 604_800.0
+    work.read = np.array([1 - 2e-6])
+    assert work.now + work.lag()[0] / 50_000 == work.now
+    assert work.empty_at(np.array([0])) > work.now
 
 
 def test_a_strategy_told_what_is_to_come_plans_for_it() -> None:
