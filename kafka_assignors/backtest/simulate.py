@@ -158,10 +158,13 @@ class _Simulation:
 
     def _pass(self, until: float) -> None:
         """Let time pass; nobody starts or stops meanwhile."""
-        length = until - self._now
-        if length <= 0:
-            return
-        reader, present = self._reader(), self._crew.present
+        reader = self._reader()
+        while self._now < until:
+            self._pass_evenly(min(until, self._work.next_empty(reader)), reader)
+
+    def _pass_evenly(self, until: float, reader: Slots) -> None:
+        """No partition runs empty meanwhile, either."""
+        length, present = until - self._now, self._crew.present
         # A member's lag is largest at an end of the time in which it owns the same, whatever comes between.
         self._books.owned(self._work.owned(self._crew.owner)[:-1])
         self._books.passed(self._work.interval(length, reader), settled=self._settled())
@@ -171,6 +174,7 @@ class _Simulation:
         if self._told is not None:
             self._told.passed(until, self._work.lag())
         self._books.owned(self._work.owned(self._crew.owner)[:-1])
+        self._books.moment(until, self._work.arrived, self._work.read)
 
     def _sample(self) -> None:
         work, crew = self._work, self._crew
@@ -276,10 +280,10 @@ class _Simulation:
             self._told.assigned(self._now, self._crew.owner)
         self._in_round = False
         self._stopped[:] = False
-        self._books.rebalances += 1
         for partition, giver, taker in zip(found.moved, found.givers, found.takers, strict=True):
             move = Move(self._now, int(partition), self._names[giver], self._names[taker])
-            self._books.hand_over(move, float(self._work.arriving[partition]))
+            self._books.hand_over(move, self._work.capacity(int(taker)))
+        self._books.round_over(again=found.again)
         eager = not self._scenario.strategy.cooperative
         for member in self._crew.present:
             gained = int(found.gained[member])

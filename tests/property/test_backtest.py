@@ -106,14 +106,16 @@ def test_without_moves_there_is_no_r_score_and_with_them_it_is_their_rates(
 ) -> None:
     done = simulate(load, tried)
     assert done.moved == len(done.moves)
+    ends = np.arange(load.steps + 1) * load.step_s
+    came = np.vstack([np.zeros(load.partitions), np.cumsum(load.arrivals, axis=0)])
     expected = 0.0
     for move in done.moves:
-        step = int(move.at / load.step_s)
         assert move.giver != move.taker
-        if abs(move.at / load.step_s - round(move.at / load.step_s)) < 1e-6:
-            return  # between two steps either rate is right
-        expected += load.arrivals[step, move.partition] / load.step_s if step < load.steps else 0.0
+        since = max(move.at - 30, 0)
+        now, then = np.interp([move.at, since], ends, came[:, move.partition])
+        expected += (now - then) / (move.at - since)
     assert done.r_score == pytest.approx(expected / done.service_rate)
+    assert done.r_score_mean * done.rebalances >= done.r_score - 1e-9
 
 
 @given(histories(), scenarios((BY_RANGE, STICKY, COOPERATIVE)), st.sampled_from([1.1, 2.0, 10.0]))
@@ -147,6 +149,9 @@ def test_how_finely_time_is_cut_has_no_say(load: History, tried: Scenario) -> No
     ]
     for figure in ("served", "largest_lag", "mean_lag", "largest_member_lag", "pause_s", "unserved_s"):
         assert getattr(one, figure) == pytest.approx(getattr(other, figure), rel=1e-6, abs=1e-5), figure
+    # Partitions that run empty half a second apart may count as one.
+    for figure in ("time_lag_p50", "time_lag_p99", "time_lag_max"):
+        assert getattr(one, figure) == pytest.approx(getattr(other, figure), abs=0.5), figure
     if load.arrivals[-1].any():  # else the last arrival's step ends earlier
         assert one.drain_s == pytest.approx(other.drain_s, abs=1e-5)
 

@@ -31,8 +31,8 @@ __all__ = ["FIGURES", "MOST_LINES", "scenario_row", "summed_up"]
 
 FIGURES = (
     *("arrived", "served", "left", "drain_s", "recovery_s", "largest_lag", "mean_lag", "largest_member_lag"),
-    *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "rebalances", "pause_s"),
-    *("unserved_s", "simulated_s"),
+    *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "r_score_mean", "rebalances"),
+    *("pause_s", "unserved_s", "simulated_s"),
 )
 """Of an `Outcome`, in the order of the columns."""
 

@@ -32,6 +32,7 @@ def outcome(strategy: str, history: str = "h", **figures: Any) -> Outcome:
         "time_lag_max": 40.0,
         "moved": 10,
         "r_score": 1.0,
+        "r_score_mean": 1.0,
         "rebalances": 2,
         "pause_s": 5.0,
         "unserved_s": 6.0,

@@ -73,9 +73,7 @@ def test_a_plan_has_to_make_it_smaller(min_improvement: float, after: int, expec
     looks.settled(0.0)
     assert looks.worth(60, *UNEVEN, lambda: after) == expected
     # When it does not, there is a time to cool down before the next plan.
-    planned: list[bool] = []
-    looks.worth(61, *UNEVEN, lambda: bool(planned.append(True)) or after)
-    assert bool(planned) is (expected is not None)
+    assert looks.lasting(61, *UNEVEN) is (expected is not None)
 
 
 def test_nothing_is_planned_before_it_is_time() -> None:
