@@ -124,7 +124,8 @@ def test_faster_members_are_never_behind_slower_ones(load: History, tried: Scena
     """With plans that do not depend on lag."""
     slow = simulate(load, tried)
     fast = simulate(load, replace(tried, service_rate=(load.service_rate or 0) * times))
-    assert fast.moves == slow.moves or fast.simulated_s != slow.simulated_s
+    during = [[move for move in one.moves if move.at < LENGTH_S] for one in (slow, fast)]
+    assert during[0] == during[1]  # after that the faster ones are done earlier
     assert slow.series is not None
     assert fast.series is not None
     both = min(len(slow.series.lag), len(fast.series.lag), load.steps + 1)
@@ -192,7 +193,7 @@ WATCHED = (COOPERATIVE, LAG_AWARE, COOPERATIVE_BY_LAG, replace(COOPERATIVE_BY_LA
         threshold=st.sampled_from([1.0, 1.2, 2.0]),
         at_least=st.sampled_from([0, 1, 20]),
         for_s=st.sampled_from([0.0, 5.0]),
-        check_s=st.sampled_from([0.5, 3.0]),
+        check_s=st.sampled_from([2.0, 5.0]),
         cool_down_s=st.sampled_from([0.0, 10.0]),
     ),
     st.integers(0, 2**32 - 1),
@@ -204,7 +205,7 @@ def test_a_look_that_is_cut_short_sees_the_same(
     rng = np.random.default_rng(seed)
     expected = np.where(rng.random(load.arrivals.shape) < 0.7, rng.random(load.arrivals.shape) * 99, np.nan)
     load = replace(load, expected=expected, horizon_s=60.0)
-    tried = replace(tried, skew=skew)
+    tried = replace(tried, skew=skew, drain_limit_s=30.0)
     quick = simulate(load, tried)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Crew, "imbalance", exact_imbalance)
@@ -230,9 +231,9 @@ def test_left_alone_it_is_the_queue_that_every_textbook_has(load: History, membe
     for step in range(load.steps):
         lag = max(lag + load.arrivals[step].sum() - (load.service_rate or 0) * load.step_s, 0.0)
         assert alone.series.lag[step + 1] == pytest.approx(lag, abs=1e-6)
-    assert alone.drain_s == pytest.approx(
-        lag / (load.service_rate or 1) if load.arrivals[-1].any() else alone.drain_s, abs=1e-5
-    )
+    assert alone.simulated_s == pytest.approx(load.length_s + lag / (load.service_rate or 1), abs=1e-5)
+    if load.arrivals[-1].any():  # else it counts from an earlier step's end
+        assert alone.drain_s == pytest.approx(lag / (load.service_rate or 1), abs=1e-5)
     assert done.mean_lag <= alone.mean_lag + 1e-6
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,9 @@ def test_it_agrees_with_counting_records_one_by_one(seed: int) -> None:
         assert found == pytest.approx(step - here[0] if here else 0.0, abs=1e-5)
 
 
-def over_time(at: list[float], arrived: list[float], read: list[float], *parts: float) -> list[float]:
+def over_time(
+    at: Sequence[float], arrived: Sequence[float], read: Sequence[float], *parts: float
+) -> list[float]:
     come, gone = np.array(arrived)[:, None], np.array(read)[:, None]
     return [quantile(stretches(np.array(at), come, gone, at[-1]), part) for part in parts]
 
