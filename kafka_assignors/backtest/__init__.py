@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from kafka_assignors.backtest.churn import Step, parse
 from kafka_assignors.backtest.history import History
-from kafka_assignors.backtest.outcome import Move, Outcome, Series
+from kafka_assignors.backtest.outcome import Move, Outcome, Series, Situation
 from kafka_assignors.backtest.recommend import Ranked, Recommendation, recommend
 from kafka_assignors.backtest.scenario import Pauses, Plan, Scenario, Strategy
 from kafka_assignors.backtest.simulate import simulate
@@ -39,6 +39,7 @@ __all__ = [
     "Recommendation",
     "Scenario",
     "Series",
+    "Situation",
     "Step",
     "Strategy",
     "parse",

@@ -147,7 +147,7 @@ class Books:
             strategy=scenario.strategy.name,
             parameters=dict(scenario.strategy.parameters),
             members=scenario.members,
-            churn=",".join(map(str, scenario.churn)),
+            churn=scenario.script,
             service_rate=self._rate,
             arrived=history.records,
             served=float(read[-1].sum()),

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_assignors.backtest.history import Counts, Levels
 from kafka_assignors.backtest.scenario import Parameter
 
-__all__ = ["Move", "Outcome", "Series"]
+__all__ = ["Move", "Outcome", "Series", "Situation"]
+
+
+class Situation(NamedTuple):
+    """What strategies are compared in; what else differs (pauses, rates, owners) is in the history's name."""
+
+    group: str
+    history: str
+    members: int
+    churn: str
+    service_rate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,11 @@ class Outcome:
     simulated_s: float
     moves: tuple[Move, ...] = ()
     series: Series | None = None
+
+    @property
+    def situation(self) -> Situation:
+        """Where it meets the outcomes of other strategies."""
+        return Situation(self.group, self.history, self.members, self.churn, self.service_rate)
 
     def figures(self) -> dict[str, Any]:
         """All but ``moves`` and ``series``, as a row of a table."""

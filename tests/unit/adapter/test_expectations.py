@@ -325,6 +325,7 @@ def test_what_a_function_says_late_counts_from_then_on(made: Make) -> None:
     world.rebalance()
     assert world.loads == [0] * 4
     go_on.set()
+    assert world.assignor._expectations is not None
     source = world.assignor._expectations.source
     _wait_until(lambda: source.look(ALL).arrivals)
     world.rebalance()
