@@ -100,6 +100,13 @@ def _each(ints: Iterator[int]) -> range:
     return range(count)
 
 
+def _yes(number: int) -> bool:
+    """Raises ValueError for what is neither."""
+    if number not in (0, 1):
+        raise ValueError(f"{number} is neither yes nor no")
+    return number == 1
+
+
 def _frame(settings: LoadSettings) -> tuple[int, int, int, int]:
     return settings.step, settings.horizon, settings.max_gap, settings.delay
 
@@ -144,8 +151,8 @@ def _read_counters(partition: Partition, ints: Iterator[int]) -> None:
     points = len(_each(ints))
     growth.times, growth.ends = _take(ints, points), _take(ints, points)
     at, end, epoch, far, through = _take(ints, 5)
-    steps.last_end = EndMark(at, end, epoch, bool(far), bool(through))
-    steps.last_group = GroupMark(*_take(ints, 5)) if _take(ints, 1)[0] else None
+    steps.last_end = EndMark(at, end, epoch, _yes(far), _yes(through))
+    steps.last_group = GroupMark(*_take(ints, 5)) if _yes(*_take(ints, 1)) else None
 
 
 def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[float], small: bytes) -> None:

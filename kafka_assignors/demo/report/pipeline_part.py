@@ -145,9 +145,10 @@ first, and most traffic is no timetable.</p>
 weeks, each planned twice by cooperative-lag-aware, from the same lag and owners: from lag alone, and from lag
 and forecasts. {plan["members"]} members read {plan["rate"]:,.0f} records an hour each, so that the busiest
 hours need {100 * plan["busy"]:.0f} % of them. {escape(plans(plan))}</p>
-{_table(("largest lag of a member, mean of the hours", "of all hours", "moves an hour"), planned)}</section>"""
+{_table(_PLANNED, planned)}</section>"""
 
 
+_PLANNED = ("largest lag of a member, mean of the hours", "of all hours", "moves an hour")
 _ERRORS = (
     "records that come, mean",
     "forecast wrong by",

@@ -124,7 +124,7 @@ def test_every_place_but_the_first_has_a_reason(seed: int) -> None:
 
 def test_two_outcomes_of_one_scenario_are_refused() -> None:
     """As of two sets of pauses: the later one would count for both."""
-    with pytest.raises(ProblemError, match="outcomes: two of a for history 'h'.*in the history's name"):
+    with pytest.raises(ProblemError, match=r"outcomes: two of a for history 'h'.*in the history's name"):
         recommend([outcome("a"), outcome("b"), outcome("a", moved=99)])
 
 

@@ -79,6 +79,24 @@ def test_too_few_and_too_many_of_any_kind_are_refused_though_the_header_says_so(
             decode(data, SETTINGS)
 
 
+@pytest.mark.parametrize("strange", [-1, 2])
+def test_what_is_read_is_written_the_same_or_it_is_refused(strange: int) -> None:
+    """A count below none, and a yes that is no 1, would not be."""
+    ints, floats, small = parts(encode(known()))
+    for place, was in enumerate(ints):
+        if was in (0, 1):
+            data = joined([*ints[:place], strange, *ints[place + 1 :]], floats, small)
+            assert is_refused(data) or encode(decode(data, SETTINGS)) == data
+
+
+def is_refused(data: bytes) -> bool:
+    try:
+        decode(data, SETTINGS)
+    except CodecError:
+        return True
+    return False
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_is_damaged_there_is_one_kind_of_error(seed: int) -> None:
     rng = Random(seed)
@@ -93,10 +111,7 @@ def test_whatever_is_damaged_there_is_one_kind_of_error(seed: int) -> None:
         other = list(ints)
         other[rng.randrange(len(ints))] = rng.choice(strange)
         for data in (bytes(damaged), joined(other, floats, small), rng.randbytes(rng.randrange(60))):
-            try:
-                decode(data, SETTINGS)
-            except CodecError:
-                refused += 1
+            refused += is_refused(data)
     assert refused > 400  # what is random is no state, at least
 
 
