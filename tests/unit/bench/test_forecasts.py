@@ -117,9 +117,10 @@ def test_what_plans_cost_is_told_of_both_ways() -> None:
     """Moves an hour, from the same owners."""
     traffic = daily()
     first = 3 * WEEK - 50
-    plans = plans_of(traffic, traffic.hours, 2, first)
+    foreseen = np.random.default_rng(1).random(traffic.hours.shape) * traffic.hours.max()
+    plans = plans_of(traffic, foreseen, 2, first)
     case = Case(2, rate_for(traffic, 2, BUSY), 1, first)
-    found = from_one_state(case, traffic, {"forecast": traffic.hours})
+    found = from_one_state(case, traffic, {"forecast": foreseen})
     moves = {kind: sum(one.moved for one in hours) / 50 for kind, hours in found.items()}
     assert (plans["moved_lag"], plans["moved_forecast"]) == (moves["lag"], moves["forecast"])
     assert moves["lag"] != moves["forecast"]

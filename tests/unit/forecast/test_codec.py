@@ -82,11 +82,12 @@ def test_too_few_and_too_many_of_any_kind_are_refused_though_the_header_says_so(
 @pytest.mark.parametrize("strange", [-1, 2])
 def test_what_is_read_is_written_the_same_or_it_is_refused(strange: int) -> None:
     """A count below none, and a yes that is no 1, would not be."""
-    ints, floats, small = parts(encode(known()))
-    for place, was in enumerate(ints):
-        if was in (0, 1):
-            data = joined([*ints[:place], strange, *ints[place + 1 :]], floats, small)
-            assert is_refused(data) or encode(decode(data, SETTINGS)) == data
+    for state in (known(), Partition(SETTINGS)):
+        ints, floats, small = parts(encode(state))
+        for place, was in enumerate(ints):
+            if was in (0, 1):
+                data = joined([*ints[:place], strange, *ints[place + 1 :]], floats, small)
+                assert is_refused(data) or encode(decode(data, SETTINGS)) == data
 
 
 def is_refused(data: bytes) -> bool:
