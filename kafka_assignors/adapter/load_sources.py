@@ -135,7 +135,7 @@ class ToldLoad:
             return  # others are wanted, and asked for
         self._asked_at = self._now()
         try:
-            answer = self._source.lags(partitions, self._refresh_s)
+            answer = self._source.lags(sorted(partitions), self._refresh_s)
         except Exception as error:  # what was said before counts until it is too old
             self._problem = one_line(error)
             log.debug("load_source: %s", self._problem)

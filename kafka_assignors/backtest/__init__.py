@@ -13,7 +13,7 @@ file              purpose                                             key names
 ``work.py``       what has come, what was read, and how that goes on  ``Work``
 ``serving.py``    how a member shares its time among its partitions   ``shared``
 ``interval.py``   a stretch of time in which lag changes evenly       ``Interval``
-``time_lag.py``   the age of the oldest record not read yet           ``ages``
+``time_lag.py``   the age of the oldest record not read yet           ``ages``, ``quantile``
 ``books.py``      what is written down on the way, and the figures    ``Books``
 ``outcome.py``    the figures                                         ``Outcome``
 ``recommend.py``  which strategy to pick, and why                     ``recommend``
