@@ -238,6 +238,7 @@ def test_rows_that_do_not_land_are_an_error_and_are_kept(
 ) -> None:
     storage = Storage(spark, str(tmp_path))
     sink = LoadSink(storage, SETTINGS, ("import",))
+    sink.bind()
     rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
     files = storage._files
     storage._files = Stuck(files, says)
