@@ -225,6 +225,7 @@ def in_a_line(report: PipelineReport) -> str:
         parts.append(f"steps {report.load.steps:,}")
     if report.fed:
         parts.append(f"forecasts sent {report.fed:,}")
+    parts += [f"{name} down, trying again" for name in sorted(report.down)]
     return ", ".join(parts) or "waiting for the first batch"
 
 
@@ -259,6 +260,7 @@ def lines(report: PipelineReport) -> Iterator[str]:
         yield f"feed: {report.fed:,} forecasts sent"
     if report.unfed:
         yield f"feed: could not be written after {report.unfed:,} batches"
+    yield from (f"down at the end: {name}: {why}" for name, why in sorted(report.down.items()))
 
 
 def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
