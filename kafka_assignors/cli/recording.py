@@ -290,4 +290,5 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
             "unread": list(load.unread),
         },
         "feed": {"sent": report.fed, "failed_batches": report.unfed},
+        "down": dict(report.down),
     }
