@@ -116,9 +116,10 @@ class ByteColumn:
             return np.zeros(len(place), np.int64)
         # A number begins at each byte: numpy reads where they are not aligned, too.
         numbers = np.ndarray((self._data.size - width + 1,), kind, self._data, 0, (1,))
+        found: Ints = np.zeros(len(place), np.int64)
         if known.all():
-            return numbers[place].astype(np.int64)
-        found = np.zeros(len(place), np.int64)
+            found[:] = numbers[place]
+            return found
         found[known] = numbers[place[known]]
         return found
 
