@@ -31,13 +31,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors.spark.byte_column import ByteColumn, is_text
+from kafka_assignors.spark.offsets_counts import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafka_assignors.spark.byte_column import Ints, Mask
 
-__all__ = ["COLUMNS", "KINDS", "PROBLEMS", "Groups", "decode_batch", "decode_batches"]
+__all__ = ["COLUMNS", "FOR_GROUPS", "KINDS", "PROBLEMS", "Groups", "decode_batch", "decode_batches"]
 
 KINDS = {
     "commit": "a commit",
@@ -72,6 +73,9 @@ COLUMNS = """
     committed_offset bigint, record_partition int, record_offset bigint, record_time timestamp
 """
 """What ``decode_batch`` gives, as Spark's DDL."""
+
+FOR_GROUPS = "landed boolean, counted string"
+"""And with groups."""
 
 _CODES = {name: code for code, name in enumerate(PROBLEMS, start=1)}
 _KIND_NAMES = (None, *KINDS)  # by code
@@ -128,8 +132,9 @@ def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
         groups: those asked for.
 
     Returns:
-        A batch with a row a record, and ``COLUMNS``; with ``groups`` also ``landed``: whether it is a commit
-        or tombstone of theirs, without a problem.
+        A batch with a row a record, and ``COLUMNS``; with ``groups`` also ``landed``, whether it is a commit
+        or tombstone of theirs without a problem, and ``counted``, in the first row: of all of them, by
+        ``offsets_counts``.
     """
     key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
     met = _Met(len(batch))
@@ -155,8 +160,13 @@ def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
         "record_offset": batch.column("offset"),
         "record_time": record_time,
     }
-    if groups is not None:
-        columns["landed"] = pa.array(groups.among(group))
+    if groups is None:
+        return pa.RecordBatch.from_pydict(columns)
+    columns["landed"] = pa.array(groups.among(group))
+    told = [counted(pa.RecordBatch.from_pydict(columns))] if len(batch) else []
+    columns["counted"] = pa.concat_arrays(
+        [pa.array(told, pa.string()), pa.nulls(max(len(batch) - 1, 0), pa.string())]
+    )
     return pa.RecordBatch.from_pydict(columns)
 
 

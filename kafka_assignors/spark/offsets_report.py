@@ -1,16 +1,18 @@
-"""What a recording of the offsets topic brought and left out: counted in Spark, added up on the driver."""
+"""What a recording of the offsets topic brought and left out, added up on the driver."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kafka_assignors.spark.offsets_decoder import KINDS, PROBLEMS
+from kafka_assignors.spark.offsets_counts import added_up
 
 __all__ = ["OffsetsReport", "OffsetsTally", "observed"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,38 +59,21 @@ class OffsetsTally:
 
     def add(self, seen: Mapping[str, Any]) -> None:
         """One more batch, as ``observed`` has it."""
+        counts = added_up(seen["counted"])
+        times = [_EPOCH + timedelta(microseconds=time) for time in counts["times"]]
         self.report += OffsetsReport(
-            seen["records"],
-            {kind: seen[f"kind-{kind}"] for kind in KINDS if seen[f"kind-{kind}"]},
-            {problem: seen[f"problem-{problem}"] for problem in PROBLEMS if seen[f"problem-{problem}"]},
-            {problem: _place(at) for problem in PROBLEMS if (at := seen[f"first-{problem}"]) is not None},
-            seen["landed"],
-            _time(seen["since"]),
-            _time(seen["until"]),
+            counts["records"],
+            counts["kinds"],
+            counts["problems"],
+            {problem: (partition, at) for problem, (_, partition, at) in counts["first"].items()},
+            counts["landed"],
+            min(times, default=None),
+            max(times, default=None),
         )
 
 
 def observed() -> list[Any]:
-    """What ``OffsetsTally.add`` takes, as aggregates over what ``offsets_topic.decode`` gives."""
+    """What ``OffsetsTally.add`` takes, as an aggregate over what ``offsets_topic.decode`` gives."""
     from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
-    fine = F.col("problem").isNull()
-    landed_ms = F.when(F.col("landed"), F.unix_millis("time"))
-    at = F.struct("record_time", "record_partition", "record_offset")
-    return [
-        F.count(F.lit(1)).alias("records"),
-        F.count_if(F.col("landed")).alias("landed"),
-        F.min(landed_ms).alias("since"),
-        F.max(landed_ms).alias("until"),
-        *(F.count_if(fine & (F.col("kind") == kind)).alias(f"kind-{kind}") for kind in KINDS),
-        *(F.count_if(F.col("problem") == problem).alias(f"problem-{problem}") for problem in PROBLEMS),
-        *(F.min(F.when(F.col("problem") == problem, at)).alias(f"first-{problem}") for problem in PROBLEMS),
-    ]
-
-
-def _place(at: Any) -> tuple[int, int]:
-    return at["record_partition"], at["record_offset"]
-
-
-def _time(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return [F.collect_list("counted").alias("counted")]

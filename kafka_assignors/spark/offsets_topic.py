@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
 
-from kafka_assignors.spark.offsets_decoder import COLUMNS, KINDS, PROBLEMS, Groups, decode_batches
+from kafka_assignors.spark.offsets_decoder import COLUMNS, FOR_GROUPS, KINDS, PROBLEMS, Groups, decode_batches
 from kafka_assignors.spark.time import utc_date
 
 if TYPE_CHECKING:
@@ -30,10 +30,11 @@ def decode(records: DataFrame, groups: Groups | None = None) -> DataFrame:
         A row a record: ``kind`` (of ``KINDS``; null where not even that is known), ``problem`` (of
         ``PROBLEMS``; null: it is as it should be), and of commits and tombstones without a problem ``time``,
         ``group``, ``topic``, ``partition``, ``committed_offset`` (-1: no commit any more); where the record
-        is: ``record_partition``, ``record_offset``, ``record_time``.  With ``groups`` also ``landed``:
-        whether it is a commit or tombstone of theirs, without a problem.
+        is: ``record_partition``, ``record_offset``, ``record_time``.  With ``groups`` also ``landed``,
+        whether it is a commit or tombstone of theirs without a problem, and ``counted``: in some rows a text
+        for ``offsets_counts.added_up``, together of all rows.
     """
-    columns = COLUMNS if groups is None else f"{COLUMNS}, landed boolean"
+    columns = COLUMNS if groups is None else f"{COLUMNS}, {FOR_GROUPS}"
     return records.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
         partial(decode_batches, groups=groups), columns
     )

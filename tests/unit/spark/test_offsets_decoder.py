@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.spark.offsets_decoder import KINDS, PROBLEMS, Groups, decode_batch, decode_batches
+from kafka_assignors.spark.offsets_report import OffsetsTally
 from tests import offsets_oracle as oracle
 from tests.offsets_cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
 from tests.offsets_records import NOW_MS, commit_key, commit_value, text, varint
@@ -147,6 +150,7 @@ def test_each_column_has_its_type() -> None:
             **dict.fromkeys(("partition", "record_partition"), "int32"),
             **dict.fromkeys(("committed_offset", "record_offset"), "int64"),
             "landed": "bool",
+            "counted": "string",
         }
 
 
@@ -247,6 +251,35 @@ def test_groups_are_found_by_name_and_by_their_whole_name() -> None:
     assert sum(landed(Groups(frozenset(), re.compile(".*", re.DOTALL)))) == 15
     # Python's regular expressions, as in the sampler; Java's have no such groups.
     assert sum(landed(Groups(frozenset(), re.compile(r"(?P<x>x)-1(?P=x)?")))) == 3
+
+
+def test_all_is_counted_with_the_place_of_the_first_of_each_problem() -> None:
+    """Also what is counted in two batches, of which the second has the earlier records."""
+    rows: list[Record] = [*RECORDS, (b"\0\2", b""), (b"\0\3", None)]
+    one, other = batch(rows), batch([*rows[::-1], (commit_key("x", "t", 0), VALUE)])
+    time = pa.array([SEEN_US - 1_000_000] * len(other), pa.timestamp("us", "UTC"))
+    other = other.set_column(4, "timestamp", time)
+    groups = Groups(frozenset(["billing"]))
+    tally = OffsetsTally()
+    told = [found.column("counted").to_pylist() for found in decode_batches([one, batch([]), other], groups)]
+    assert [len(texts) for texts in told] == [len(one), 0, len(other)]
+    tally.add({"counted": [text for texts in told for text in texts if text is not None]})
+    report, bad = tally.report, Counter(problem for _, problem in BAD.values())
+    assert report.records == len(one) + len(other)
+    assert report.problems == {problem: 2 * count for problem, count in bad.items()}
+    backwards = [problem for _, problem in reversed(BAD.values())]
+    assert report.first == {problem: (3, 2 + backwards.index(problem)) for problem in bad}
+    tombstones = sum(value is None for (_, value), _ in GOOD.values())
+    commits = len(GOOD) - tombstones
+    assert report.kinds == {"commit": 2 * commits + 1, "tombstone": 2 * tombstones, "group": 2, "other": 2}
+    assert report.landed == 2 * sum(key == KEY for (key, _), _ in GOOD.values())
+    assert report.since == datetime(1970, 1, 1, tzinfo=timezone.utc)
+    assert report.until == datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=timezone.utc)
+    tally.add({"counted": []})
+    assert tally.report == report
+    tally.add({"counted": told[0][:1]})
+    assert tally.report.first == report.first, "what was met before stays the first"
+    assert tally.report.records == report.records + len(one)
 
 
 def test_each_problem_and_each_kind_is_tested() -> None:
