@@ -241,7 +241,9 @@ def lines(report: PipelineReport) -> Iterator[str]:
         kinds = {kind: count for kind, count in offsets.kinds.items() if kind not in {"commit", "tombstone"}}
         yield from (f"  passed over: {count:,} of kind {kind!r}" for kind, count in sorted(kinds.items()))
         for problem, count in sorted(offsets.problems.items()):
-            yield f"  left out: {count:,} records, {PROBLEMS[problem]}"
+            partition, offset = offsets.first[problem]
+            where = f"the first is at offset {offset} of partition {partition}"
+            yield f"  left out: {count:,} records, {PROBLEMS[problem]} ({where})"
     load = report.load
     if load.batches:
         yield f"load model: {load.samples:,} samples to {load.steps:,} steps"
@@ -276,6 +278,10 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
             "commits": offsets.landed,
             "kinds": dict(offsets.kinds),
             "problems": dict(offsets.problems),
+            "first_problems": {
+                problem: {"partition": partition, "offset": offset}
+                for problem, (partition, offset) in offsets.first.items()
+            },
             "since": offsets.since and offsets.since.isoformat(),
             "until": offsets.until and offsets.until.isoformat(),
         },
