@@ -7,7 +7,7 @@ ARGS ?=
 demo:   ## the main job: real data, a real broker, real consumers, one strategy beside another; a back-test
 	@$(PYTHON) tools/bootstrap.py demo $(ARGS)
 
-test:   ## all checks: lint, types, layers, unit, property, integration
+test:   ## all checks: lint, types, layers, unit, property, integration, Spark
 	@$(PYTHON) tools/bootstrap.py test $(ARGS)
 
 bench:  ## how fast plans are, beside kafka-python and (with a JDK) Java; about 35 minutes

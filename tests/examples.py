@@ -21,18 +21,18 @@ class Example(NamedTuple):
     def needs_a_broker(self) -> bool:
         return BROKER in self.code or "development_broker(" in self.code
 
-    def run(self, bootstrap: str = BROKER) -> None:
-        """Execute it as a program of its own, against that broker."""
+    def run(self, bootstrap: str = BROKER, **names: object) -> None:
+        """Execute it as a program of its own, against that broker, with names that are there before."""
         code = compile(self.code.replace(BROKER, bootstrap), self.where, "exec", dont_inherit=True)
-        exec(code, {"__name__": "__example__"})  # noqa: S102  # our own documentation
+        exec(code, {"__name__": "__example__", **names})  # noqa: S102  # our own documentation
 
 
-def examples() -> list[Example]:
-    """Every ``python`` block there is."""
+def examples(kind: str = "python") -> list[Example]:
+    """Every block of a kind there is; ``python spark``: those that need a session."""
     found = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        for block in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        for block in re.finditer(rf"^```{kind}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             line = text[: block.start()].count("\n") + 1
             found.append(Example(f"{page.relative_to(ROOT)}:{line}", block[1]))
     return found
