@@ -124,7 +124,7 @@ def test_a_stream_that_ran_for_a_while_before_it_failed_is_not_blamed_for_earlie
     ("fault", "says"),
     [
         (OptionError("ssl_certfile", "cannot read it"), "cannot read it"),
-        (ConnectionResetError("by peer"), "by peer"),
+        (OSError("by peer"), "by peer"),
     ],
 )
 def test_whatever_keeps_it_from_starting_again_is_told_and_tried_again(
