@@ -123,7 +123,7 @@ def _started(
     spark: SparkSession, settings: Mapping[str, Any], root: str, wanted: Wanted, writer: str, **how: Any
 ) -> Recording[SamplesReport]:
     """The stream, landing; what groups and topics it looks at may be others than the last time."""
-    about = {"cluster": _reach(settings, wanted)}
+    about = {"cluster": _reach(settings)}
     with watching(spark, Tally()) as watch, one_line(_DOING):
         looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
         query = land_stream(samples_of(looks), root, writer, about=about, **how)
@@ -158,9 +158,9 @@ def _wanted(
     )
 
 
-def _reach(settings: Mapping[str, Any], wanted: Wanted) -> str:
-    """The cluster's id."""
+def _reach(settings: Mapping[str, Any]) -> str:
+    """The cluster's id.  The first way in is given more time than a look: a busy machine is no dead cluster."""
     try:
-        return reach(settings, wanted.timeout_s * 1000)
+        return reach(settings, _LONGEST_TIMEOUT_S * 1000)
     except LagError as error:
         raise PipelineError(str(error)) from error
