@@ -159,7 +159,7 @@ def _wanted(
 
 
 def _reach(settings: Mapping[str, Any]) -> str:
-    """The cluster's id.  The first way in is given more time than a look: a busy machine is no dead cluster."""
+    """The cluster's id.  It is given more time than a look: a busy machine is no dead cluster."""
     try:
         return reach(settings, _LONGEST_TIMEOUT_S * 1000)
     except LagError as error:
