@@ -35,6 +35,7 @@ from tests.integration.lagging import commit, write
 
 PATIENCE_S = 600.0
 PARTITIONS = 3
+EVERY = 3.0  # three streams at a time: more often, and they would only keep each other waiting
 LOAD = LoadSettings(step_s=1.0, horizon_s=10.0, delay_s=1.0)
 
 
@@ -106,7 +107,7 @@ def test_what_a_group_does_comes_out_as_forecasts_and_a_second_run_goes_on(
     group, topic, feed = names.group(), names.topic(PARTITIONS), names.group("feed")
     root = str(tmp_path / "pipeline")
     wanted = Wanted(
-        root, {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=1.0, load=LOAD, feed_topic=feed
+        root, {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD, feed_topic=feed
     )
     write(bootstrap, {TopicPartition(topic, 0): 1})
     commit(bootstrap, group, {TopicPartition(topic, 0): 0})
@@ -151,7 +152,9 @@ def test_commits_that_are_there_land_before_anybody_looks(
     for committed in range(3):
         write(bootstrap, {at: 1})
         commit(bootstrap, group, {at: committed})
-    wanted = Wanted(str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=1.0, load=LOAD)
+    wanted = Wanted(
+        str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
+    )
     before: list[int] = []  # commits there are as the first look is reported
 
     def met(report: PipelineReport) -> bool:
@@ -181,7 +184,7 @@ def test_a_model_that_cannot_write_is_tried_again_and_what_is_recorded_meanwhile
         str(tmp_path),
         {"bootstrap_servers": [bootstrap]},
         groups=[group],
-        every_s=1.0,
+        every_s=EVERY,
         load=LOAD,
         offsets_topic=False,
     )
@@ -229,7 +232,7 @@ def test_a_model_of_other_settings_is_an_error_at_once(
         str(tmp_path),
         {"bootstrap_servers": [bootstrap]},
         groups=[group],
-        every_s=1.0,
+        every_s=EVERY,
         load=LOAD,
         offsets_topic=False,
     )
@@ -246,7 +249,9 @@ def test_what_the_caller_raises_ends_all_of_it(
 ) -> None:
     group = names.group()
     commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
-    wanted = Wanted(str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=1.0, load=LOAD)
+    wanted = Wanted(
+        str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
+    )
 
     def fail(report: PipelineReport) -> None:
         if report.samples is not None:
@@ -278,7 +283,12 @@ def test_a_broker_that_is_started_again_loses_nothing(
         work(3)
         root = str(tmp_path / "root")
         wanted = Wanted(
-            root, {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=1.0, load=LOAD, feed_topic=feed
+            root,
+            {"bootstrap_servers": [bootstrap]},
+            groups=[group],
+            every_s=EVERY,
+            load=LOAD,
+            feed_topic=feed,
         )
         missed: list[int] = []  # looks, before it went away
         back: list[float] = []  # when, ms
@@ -368,10 +378,10 @@ def test_what_makes_no_sense_is_a_usage_error(arguments: list[str], says: str) -
 def test_a_cluster_that_does_not_answer_is_an_error_at_once(spark: SparkSession, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     settings: dict[str, Any] = {"bootstrap_servers": [f"127.0.0.1:{port}"]}
-    wanted = Wanted(str(tmp_path), settings, groups=["g"], every_s=1.0, load=LOAD)
-    with pytest.raises(PipelineError, match="no broker answers"):
+    wanted = Wanted(str(tmp_path), settings, groups=["g"], every_s=EVERY, load=LOAD)
+    with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):
         run_pipeline(spark, wanted, stop=threading.Event(), on_report=lambda _: None)
-    with pytest.raises(PipelineError, match="no broker answers"):
+    with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):
         run_pipeline(spark, wanted, stop=None, on_report=lambda _: None)
 
 
