@@ -94,7 +94,9 @@ def _positions(told: Any) -> Checkpoint:
     for entry in told.get("positions"):
         match entry:
             case [str(topic), int(partition), int(offset), str() | None as topic_id] if (
-                0 <= partition <= _MOST and 0 <= offset <= _MOST
+                0 <= partition <= _MOST
+                and 0 <= offset <= _MOST
+                and bool not in {type(partition), type(offset)}
             ):
                 found[TopicPartition(topic, partition)] = Position(offset, topic_id)
             case _:

@@ -166,8 +166,9 @@ class Store:
 
         It makes a file, or a few: not to be done after each commit.
         """
+        database = self._opened()
         try:
-            self._opened().flush()
+            database.flush()
         except Exception as error:  # the library has no class for it
             raise self._fault(error) from error
         return self._position
@@ -202,8 +203,9 @@ class Store:
         Raises:
             StateDamagedError: less far than a checkpoint says, or of a format that we do not know.
         """
+        database = self._opened()
         try:
-            stored: bytes | None = self._opened().get(_POSITION_KEY)
+            stored: bytes | None = database.get(_POSITION_KEY)
         except Exception as error:  # the library has no class for it
             raise self._fault(error) from error
         if stored is not None:
@@ -267,15 +269,14 @@ class Store:
                 yield key, value
 
     def _stored(self, start: bytes, options: Any) -> Iterator[tuple[bytes, bytes | None]]:
+        database = self._opened()
         try:
-            iterator = self._opened().iter(options)
+            iterator = database.iter(options)
             iterator.seek(start)
             while iterator.valid():
                 yield iterator.key(), iterator.value()
                 iterator.next()
             iterator.status()  # an end that is none: a block that cannot be read
-        except StateError:
-            raise
         except Exception as error:  # the library has no class for it
             raise self._fault(error) from error
 
