@@ -5,7 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-EXTRAS = {"click", "rich", "jgo", "psutil", "plotly", "pandas", "pyspark", "requests"}
+EXTRAS = {
+    "click",
+    "rich",
+    "jgo",
+    "psutil",
+    "plotly",
+    "pandas",
+    "pyspark",
+    "requests",
+    "rocksdict",
+    "filelock",
+}
 
 
 def test_the_package_pulls_in_kafka_python_and_numpy_only() -> None:
