@@ -33,6 +33,7 @@ class Standbys:
 
     def __init__(self, history: History, standing: Vector, actives: Vector) -> None:
         self._history = history
+        self._active_of = actives
         self._actives: list[int] = actives.tolist()
         members = len(history.process)
         stateful = np.isin(history.sub, history.stateful)
@@ -105,12 +106,12 @@ class Standbys:
 
     def best_of(self, tasks: Vector, member: int) -> int:
         """Which of some tasks to give to a member: its subtopology spread, then pairs even."""
-        actives = np.array([self._actives[t] for t in tasks.tolist()], np.int64)
         cells = self._cells[self._history.sub[tasks], member]
-        return int(tasks[(cells * _MOST + self._pairs[actives, member]).argmin()])
+        pairs = self._pairs[self._active_of[tasks], member]
+        return int(tasks[(cells * _MOST + pairs).argmin()])
 
     def place(self, high: Vector) -> None:
-        """Give each task the standbys it lacks: its subtopology spread, then loads even, then pairs.
+        """Give each task the standbys it lacks: its subtopology spread, then pairs even, then in turn.
 
         Pairs of an active member and a standby's: when a member leaves, its tasks then go to many.
 
@@ -118,13 +119,17 @@ class Standbys:
             high: by member, where its load should end.
         """
         history, loads = self._history, self.loads
+        around = np.arange(len(loads))
+        turn = [0] * len(loads)
         for task in self._tasks:
             chosen, active, sub = self.of[task], self._actives[task], history.sub[task]
             for _ in range(len(chosen), history.copies[sub] - 1):
                 fits = history.fits([active, *chosen])
                 if not fits.any():
                     break
-                key = ((loads >= high) * _MOST + self._cells[sub]) * _MOST + loads
-                at = int(np.where(fits, key * _MOST + self._pairs[active], _NOT).argmin())
+                turn[active] += 1
+                key = ((loads >= high) * _MOST + self._cells[sub]) * _MOST + self._pairs[active]
+                key = key * _MOST + (around - active - turn[active]) % len(loads)
+                at = int(np.where(fits, key, _NOT).argmin())
                 chosen.append(at)
                 self._count(task, at, 1)

@@ -76,6 +76,8 @@ class _Moves:
     def __init__(self, history: History, standbys: Standbys) -> None:
         self._history = history
         self._standbys = standbys
+        self._offers: dict[int, tuple[Vector, Mask]] = {}
+        self._flexible: dict[int, set[int]] | None = None
 
     def along_copies(self, sources: Mask, sinks: Mask) -> bool:
         """Move one unit without a new copy, through as few members as can be; False: there is no such way."""
@@ -89,23 +91,36 @@ class _Moves:
         """Move one standby from a member with most to one with least that may have it."""
         if not sources.any() or not sinks.any():
             return False
-        history, standbys = self._history, self._standbys
         givers = np.flatnonzero(sources)
         for giver in givers[np.argsort(-surplus[givers], kind="stable")].tolist():
-            tasks = self._tasks_of(giver)
-            if not tasks:
-                continue
-            fits = np.array([history.fits(standbys.others(t, giver)) for t in tasks])
+            tasks, fits = self._offers_of(giver)
             takers = np.flatnonzero(sinks & fits.any(axis=0))
             if len(takers):
                 taker = int(takers[np.argmax(need[takers])])
-                which = np.array(tasks)[fits[:, taker]]
-                standbys.move(standbys.best_of(which, taker), giver, taker)
+                task = self._standbys.best_of(tasks[fits[:, taker]], taker)
+                self._move(task, giver, taker)
+                self._forget(task, giver, taker)
                 return True
         return False
 
-    def _tasks_of(self, member: int) -> list[int]:
-        return [t for t, of in enumerate(self._standbys.of) if member in of]
+    def _offers_of(self, member: int) -> tuple[Vector, Mask]:
+        """The standbys of a member, and who may have which, shape (standbys, members)."""
+        if member not in self._offers:
+            standbys = self._standbys
+            tasks = [t for t, of in enumerate(standbys.of) if member in of]
+            fits = np.zeros((len(tasks), len(self._history.process)), np.bool_)
+            for row, task in zip(fits, tasks, strict=True):
+                row[:] = self._history.fits(standbys.others(task, member))
+            self._offers[member] = np.array(tasks, np.int64), fits
+        return self._offers[member]
+
+    def _forget(self, task: int, giver: int, taker: int) -> None:
+        """Bring offers up to date after a move; others with a copy may now give it to other members."""
+        tasks, fits = self._offers[giver]
+        left = tasks != task
+        self._offers[giver] = tasks[left], fits[left]
+        for other in (taker, *self._standbys.of[task]):
+            self._offers.pop(other, None)
 
     def _search(self, sources: Mask, sinks: Mask, *, anything: bool) -> bool:
         if not sources.any() or not sinks.any():
@@ -113,11 +128,11 @@ class _Moves:
         open_members = ~sources
         path: dict[int, tuple[int, int]] = {}
         waiting = np.flatnonzero(sources).tolist()
-        held = self._flexible(anything=anything)
+        held = self._held(anything=anything)
         while waiting:
             following = []
             for member in waiting:
-                for task in held.get(member, ()):
+                for task in sorted(held.get(member, ())):
                     for there in self._ways(task, member, open_members, anything=anything):
                         if self._uses(path, member, task):
                             break
@@ -130,15 +145,30 @@ class _Moves:
             waiting = following
         return False
 
-    def _flexible(self, *, anything: bool) -> dict[int, list[int]]:
-        """By member: its standbys that can go."""
-        standbys = self._standbys
-        held: dict[int, list[int]] = {}
-        for task, of in enumerate(standbys.of):
+    def _may_go(self, task: int, member: int) -> bool:
+        """Whether a standby can go elsewhere without a new copy more."""
+        return bool(self._standbys.spare[task]) or self._standbys.is_new(task, member)
+
+    def _held(self, *, anything: bool) -> dict[int, set[int]]:
+        """By member: its standbys that can go; kept up to date by ``_move`` where not just ``anything`` can."""
+        if not anything and self._flexible is not None:
+            return self._flexible
+        held: dict[int, set[int]] = {}
+        for task, of in enumerate(self._standbys.of):
             for member in of:
-                if anything or standbys.spare[task] or standbys.is_new(task, member):
-                    held.setdefault(member, []).append(task)
+                if anything or self._may_go(task, member):
+                    held.setdefault(member, set()).add(task)
+        if not anything:
+            self._flexible = held
         return held
+
+    def _move(self, task: int, giver: int, taker: int) -> None:
+        self._standbys.move(task, giver, taker)
+        if self._flexible is not None:
+            self._flexible.get(giver, set()).discard(task)
+            for member in self._standbys.of[task]:
+                if self._may_go(task, member):
+                    self._flexible.setdefault(member, set()).add(task)
 
     def _ways(self, task: int, member: int, among: Mask, *, anything: bool) -> Iterator[int]:
         standbys = self._standbys
@@ -162,5 +192,5 @@ class _Moves:
     def _apply(self, path: dict[int, tuple[int, int]], there: int) -> None:
         while there in path:
             here, task = path[there]
-            self._standbys.move(task, here, there)
+            self._move(task, here, there)
             there = here

@@ -55,6 +55,16 @@ def this_round(history: History, standing: list[int], active: list[int], standby
     settled = True
     sub = history.sub.tolist()
     for task, (target, others) in enumerate(zip(active, standbys, strict=True)):
+        ranks = history.ranks[task]
+        if (
+            history.owner[task] == target == standing[task]
+            and len(ranks) == history.copies[sub[task]]
+            and not any(ranks.values())
+            and sorted(history.standbys[task]) == sorted(others)
+        ):  # as it was, which is most of them
+            now.active.append(target)
+            now.standbys.append(others)
+            continue
         best = history.best_rank(task)
         runs = target
         if target != NOBODY and history.rank(task, process[target]) != best:
