@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "ChangelogError",
     "BrokerError",
     "CodecError",
     "GroupError",
@@ -128,3 +129,7 @@ class StateDamagedError(StateError):
 
 class StateClosedError(StateError):
     """The store, or its directory, was closed before or while it was used."""
+
+
+class ChangelogError(KafkaAssignorsError):
+    """A changelog cannot be written, read or made; what was not acknowledged is not committed either."""

@@ -9,6 +9,8 @@ three.  It calls the assignor, so it is found in the call stack, once.  What is 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,7 +25,16 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.future import Future
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "replicas", "runs_cooperative"]
+__all__ = [
+    "ConsumerSide",
+    "commit",
+    "generation_of",
+    "is_closing",
+    "replicas",
+    "request_rejoin",
+    "runs_cooperative",
+    "wait_for",
+]
 
 _PRIVATE = (
     *("_assignors", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
@@ -74,6 +85,21 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
         KafkaError: it cannot be committed, or not within 5 s.
     """
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
+
+
+async def wait_for(consumer: KafkaConsumer, event: threading.Event, timeout_s: float) -> bool:
+    """Wait on the I/O thread for another one's event, without holding up heartbeats; whether it was set."""
+    deadline = time.monotonic() + timeout_s
+    while not event.is_set():
+        if time.monotonic() > deadline:
+            return False
+        await consumer._coordinator._net.sleep(0.01)
+    return True
+
+
+def request_rejoin(consumer: KafkaConsumer) -> None:
+    """Ask for a rebalance at the consumer's next poll."""
+    consumer._coordinator.request_rejoin()
 
 
 class ConsumerSide:

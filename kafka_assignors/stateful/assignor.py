@@ -91,7 +91,8 @@ class StatefulOptions(Options):
         topology: which topics are processed together, and which of that has state.
         acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
         num_standby_replicas: copies of each task's state beside the active one.
-        max_warmup_replicas: further copies, in the whole group, that are built at a time so that tasks can move.
+        max_warmup_replicas: further copies, in the whole group, that are built at a time so that tasks can
+            move.
         balance_factor: by how many tasks two members may differ.
         probing_rebalance_interval_ms: how long a better plan waits before it is looked at again.
         process_id: of the process; None: a new one, so that nothing is known of its disk.
@@ -169,6 +170,7 @@ class StatefulAssignor(Assignor):
     # --- as a member
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        """Tell what it runs and what it has copies of, and how far those are."""
         holdings = Holdings()
         with self._aside("looking at what is on disk"):
             holdings = self.options.holdings()
@@ -226,9 +228,11 @@ class StatefulAssignor(Assignor):
     # --- as the leader
 
     def told(self, user_data: bytes) -> Told:
+        """Read another member's; what a newer release wrote is no error."""
         return Told(more=stateful_subscription.decode(user_data))
 
     def with_lags(self, group: Group, said: Sequence[tuple[Member, Told]], complaints: Complaints) -> Group:
+        """Keep what they said of their copies, for the plan."""
         self._joined = {
             member.member_id: told.more
             for member, told in said
@@ -302,7 +306,7 @@ class StatefulAssignor(Assignor):
         owners = affordable(self._owners(actives), len(given)) if version >= 2 else NO_OWNERS
         for member_id, part in given.items():
             here = actives[member_id]
-            # What another one still has in its hands comes in the next round: until then it is kept up to date.
+            # What another one still has in its hands comes in the next round: until then, keep it warm.
             waits = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())} - here
             part.user_data = stateful_assignment.encode(
                 stateful_assignment.Assignment(
