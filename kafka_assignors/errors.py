@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 __all__ = [
-    "ChangelogError",
     "BrokerError",
+    "ChangelogError",
     "CodecError",
     "GroupError",
     "HistoryError",

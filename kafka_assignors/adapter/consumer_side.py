@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -28,12 +27,12 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 __all__ = [
     "ConsumerSide",
     "commit",
+    "ended",
     "generation_of",
     "is_closing",
     "replicas",
     "request_rejoin",
     "runs_cooperative",
-    "wait_for",
 ]
 
 _PRIVATE = (
@@ -87,14 +86,10 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
 
 
-async def wait_for(consumer: KafkaConsumer, event: threading.Event, timeout_s: float) -> bool:
-    """Wait on the I/O thread for another one's event, without holding up heartbeats; whether it was set."""
-    deadline = time.monotonic() + timeout_s
-    while not event.is_set():
-        if time.monotonic() > deadline:
-            return False
+async def ended(consumer: KafkaConsumer, thread: threading.Thread) -> None:
+    """Wait on the I/O thread for the end of another one, without holding up heartbeats."""
+    while thread.is_alive():
         await consumer._coordinator._net.sleep(0.01)
-    return True
 
 
 def request_rejoin(consumer: KafkaConsumer) -> None:

@@ -42,8 +42,7 @@ __all__ = ["StatefulConsumer"]
 
 log = logging.getLogger("kafka_assignors")
 
-_POLL_MS = 100  # a rebalance waits for us, and we may be in a poll
-_PATIENCE_S = 60.0
+_POLL_MS = 100
 _CLEAN_EVERY_S = 60.0
 _FIRST_LOOK_S = 5.0  # for how far behind the copies on disk are, before we join
 _AGAIN_S = 5.0  # until state that could not be used is tried again
@@ -119,7 +118,7 @@ class StatefulConsumer:
         except BaseException:
             self._state_dir.close()
             raise
-        self._listener = TaskListener(self._consumer, self._events, _PATIENCE_S)
+        self._listener = TaskListener(self._consumer, self._events, self._heed_events)
 
     # --- for the application
 
@@ -172,6 +171,8 @@ class StatefulConsumer:
 
     def _turn(self) -> None:
         records = self._consumer.poll(_POLL_MS)
+        if (error := self._listener.error) is not None:
+            raise error
         self._heed_events()
         for at, batch in records.items():
             self._take(at, batch)
@@ -245,12 +246,11 @@ class StatefulConsumer:
             match event:
                 case Duties():
                     self._duties = event
-                case Revoked(partitions, done):
+                case Revoked(partitions):
                     try:
                         self._commit()
-                        self._let_go(partitions)
                     finally:
-                        done.set()
+                        self._let_go(partitions)
                 case Lost(partitions):
                     self._let_go(partitions)
                 case Assigned(partitions):

@@ -1,28 +1,25 @@
-"""What happens to a member's tasks, told by the consumer's I/O thread, heeded by the one that processes.
+"""What happens to a member's tasks, told by the consumer's I/O thread, heeded by whoever may use them.
 
 Stores, producer and commits belong to the thread that calls ``poll``.  A rebalance ends on the I/O thread,
-often while that one is inside ``poll``: there it is only noted down.  Who gives tasks back has to be done
-with them first, so the rebalance waits, without holding up heartbeats, until they are committed; ``poll``
-comes back in the meantime, since its time is short.
+while that one is inside ``poll`` and waits for it.  Who gives tasks back has to be done with them first: that
+takes as long as the changelog takes, which would hold up heartbeats.  So it is done by a third thread, for
+whose end the rebalance waits without holding up anything, while the first one is still in ``poll``.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import TopicPartition
 
-from kafka_assignors.adapter.consumer_side import is_closing, wait_for
+from kafka_assignors.adapter.consumer_side import ended, is_closing
 from kafka_assignors.stateful.assignor import Duties
 
 __all__ = ["Assigned", "Events", "Lost", "Revoked", "TaskListener"]
-
-log = logging.getLogger("kafka_assignors")
 
 Partitions = frozenset[TopicPartition]
 
@@ -36,10 +33,9 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """These go to others as soon as ``done`` is set."""
+    """These go to others as soon as this is heeded."""
 
     partitions: Partitions
-    done: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +72,43 @@ class TaskListener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # it 
     Args:
         consumer: whose.
         events: to where.
-        patience_s: how long what is given back is waited for; what is not committed then is done again by
-            the next owner.
+        heed: heeds what is there; called on a thread of its own, when the one that polls waits in ``poll``.
+
+    Attributes:
+        error: what ``heed`` raised, for the thread that polls.
     """
 
-    def __init__(self, consumer: KafkaConsumer, events: Events, patience_s: float) -> None:
+    def __init__(self, consumer: KafkaConsumer, events: Events, heed: Callable[[], None]) -> None:
+        self.error: BaseException | None = None
         self._consumer = consumer
         self._events = events
-        self._patience_s = patience_s
+        self._heed = heed
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         """Nothing of them is processed before their state is here."""
-        if not assigned:
-            return
-        self._consumer.pause(*assigned)
-        self._events.put(Assigned(frozenset(assigned)))
+        if assigned:
+            self._consumer.pause(*assigned)
+            self._events.put(Assigned(frozenset(assigned)))
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Wait until they are committed, and in no store that is open for processing."""
-        if not revoked or is_closing(self._consumer):  # who closes has seen to it
-            return
-        event = Revoked(frozenset(revoked))
-        self._events.put(event)
-        if not await wait_for(self._consumer, event.done, self._patience_s):
-            log.warning(
-                "%d partitions were given back before they were committed: a record took longer than %.0f s",
-                *(len(revoked), self._patience_s),
-            )
+        if revoked and not is_closing(self._consumer):  # who closes has seen to it
+            self._events.put(Revoked(frozenset(revoked)))
+            await self._heeded()
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         """Too late to commit."""
         if lost:
             self._events.put(Lost(frozenset(lost)))
+            await self._heeded()
+
+    async def _heeded(self) -> None:
+        worker = threading.Thread(target=self._guarded, name="kafka-assignors-gives-back", daemon=True)
+        worker.start()
+        await ended(self._consumer, worker)
+
+    def _guarded(self) -> None:
+        try:
+            self._heed()
+        except BaseException as error:  # it is raised again by the thread that polls
+            self.error = error

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from kafka_assignors.plan.deal import turns
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.even import even_shares
-from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.stateful.factor import give_back
+from kafka_assignors.plan.stateful.history import History
 
 __all__ = ["balanced_owners", "standing_owners"]
 
