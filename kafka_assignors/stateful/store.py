@@ -160,7 +160,7 @@ class Store:
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
         """Write records of the changelog (a value of None deletes) and the new position in one step.
 
-        Other threads of the process stand still meanwhile (10 ms a megabyte): a few hundred kilobytes at a time.
+        Other threads stand still meanwhile (10 ms a megabyte): a few hundred kilobytes at a time.
         """
         self._write(changes, position)
 
