@@ -77,7 +77,7 @@ def test_tasks_on_disk_are_known_without_their_stores(tmp_path: Path) -> None:
         with state.claim(("count", 3)) as mine:
             mine.write_checkpoint(AT)
         (tmp_path / "app" / "bad_2" / "checkpoint").write_bytes(b"junk")
-        for name in ("no-task", "count_03", "count_x", "_3", "count_٣"):
+        for name in ("no-task", "other_03", "count_x", "_3", "count_٣"):
             (tmp_path / "app" / name).mkdir()
         (tmp_path / "app" / "file_7").touch()
         found = state.tasks()
@@ -194,9 +194,18 @@ def test_state_that_nobody_used_for_long_is_deleted(tmp_path: Path) -> None:
         assert state.clean(1_000, keep=[("count", 3)]) == [("count", 0)]
         assert [*state.tasks()] == [("count", 1), ("count", 2), ("count", 3)]
         clock.now += 10_000
+        assert state.clean(1_000, keep=[("count", 1), ("count", 3)]) == []
         used.release()
         assert state.clean(1_000) == [("count", 1), ("count", 3)]  # 2 was in use until now
         assert [*state.tasks()] == [("count", 2)]
+
+
+def test_a_task_that_is_claimed_is_in_use_from_then_on(tmp_path: Path) -> None:
+    """So that the state of a process that is killed is not taken for older than that."""
+    clock = Clock()
+    with StateDir(tmp_path, "app", clock=clock) as state:
+        clock.now += 777
+        assert state.claim(("count", 0)).path.stat().st_mtime == clock.now
 
 
 def test_a_clock_that_was_set_back_deletes_nothing(tmp_path: Path) -> None:

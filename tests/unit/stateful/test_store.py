@@ -90,6 +90,24 @@ def test_a_prefix_is_where_keys_begin(store: Store) -> None:
     assert len([*store.prefix(b"")]) == 7
 
 
+def test_each_range_has_what_was_put_until_then(store: Store) -> None:
+    """Also without a commit in between."""
+    found = []
+    for key in (b"m", b"a", b"z", b"b"):
+        store.put(key, b"")
+        found.append([each for each, _ in store.range()])
+    assert found == [[b"m"], [b"a", b"m"], [b"a", b"m", b"z"], [b"a", b"b", b"m", b"z"]]
+
+
+def test_nothing_is_written_twice(store: Store, tmp_path: Path) -> None:
+    """The changelog is the log: RocksDB's own stays empty."""
+    store.put(b"a", bytes(10_000))
+    store.commit(1)
+    logs = [path.stat().st_size for path in (tmp_path / "store").glob("*.log")]
+    assert logs
+    assert not any(logs)
+
+
 def test_what_changes_while_one_looks_is_not_seen(store: Store) -> None:
     store.apply([(b"a", b"1"), (b"c", b"1")], 1)
     store.put(b"d", b"1")
