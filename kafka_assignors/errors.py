@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "BrokerError",
     "ChangelogError",
+    "ChangelogUnreachableError",
     "CodecError",
     "GroupError",
     "HistoryError",
@@ -133,3 +134,7 @@ class StateClosedError(StateError):
 
 class ChangelogError(KafkaAssignorsError):
     """A changelog cannot be written, read or made; what was not acknowledged is not committed either."""
+
+
+class ChangelogUnreachableError(ChangelogError):
+    """A changelog cannot be written now: nobody answers, or not enough replicas.  It is tried again."""

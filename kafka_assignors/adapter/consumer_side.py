@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,12 +28,14 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 __all__ = [
     "ConsumerSide",
     "commit",
+    "confirmed_s_ago",
     "ended",
     "generation_of",
     "is_closing",
     "replicas",
     "request_rejoin",
     "runs_cooperative",
+    "session_timeout_s",
 ]
 
 _PRIVATE = (
@@ -84,6 +87,23 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
         KafkaError: it cannot be committed, or not within 5 s.
     """
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
+
+
+def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
+    """Seconds since the broker last answered a heartbeat; None: the consumer is joining, or in no group.
+
+    A process that was stopped for a while finds out here that it was: what the coordinator believes is from
+    before.
+    """
+    coordinator = consumer._coordinator
+    if coordinator.generation_if_stable() is None:
+        return None
+    return float(time.monotonic() - coordinator.heartbeat.last_receive)
+
+
+def session_timeout_s(consumer: KafkaConsumer) -> float:
+    """How long after the last heartbeat the broker gives a member's partitions to others."""
+    return float(consumer._coordinator.config["session_timeout_ms"] / 1000)
 
 
 async def ended(consumer: KafkaConsumer, thread: threading.Thread) -> None:

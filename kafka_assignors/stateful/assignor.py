@@ -8,11 +8,10 @@ a task is given to its new owner when the old one has let go of its partitions, 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import numpy as np
 from kafka.cluster import ClusterMetadata
@@ -22,10 +21,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors.adapter.base import Assignor
 from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.joined import Joined, Told
-from kafka_assignors.adapter.options import PLANS, ConfigurationError, Options
-from kafka_assignors.errors import CodecError, OptionError
+from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
-    NO_GENERATION,
     NOBODY,
     Assignment,
     Claims,
@@ -35,113 +32,16 @@ from kafka_assignors.plan import (
     TopicPartition,
 )
 from kafka_assignors.plan import stateful as planner
-from kafka_assignors.stateful.topology import Task, Topology
+from kafka_assignors.stateful.assignor_options import StatefulOptions
+from kafka_assignors.stateful.duties import Duties, Holdings
+from kafka_assignors.stateful.topology import Task
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
-from kafka_assignors.wire.owners_section import LONGEST_ENDPOINT, NO_OWNERS, affordable, pack_owners
+from kafka_assignors.wire.owners_section import NO_OWNERS, affordable, pack_owners
 from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, common_version
 
-__all__ = ["Duties", "Holdings", "StatefulAssignor", "StatefulOptions"]
+__all__ = ["StatefulAssignor"]
 
 log = logging.getLogger("kafka_assignors")
-
-
-@dataclass(frozen=True, slots=True)
-class Holdings:
-    """What a member has on its disk when it joins; its active tasks the consumer knows itself.
-
-    Attributes:
-        lags: task -> records its copy lacks, of all copies there are.
-        copies: tasks of which it keeps a copy up to date.
-    """
-
-    lags: Mapping[Task, int] = field(default_factory=dict)
-    copies: tuple[Task, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Duties:
-    """What a member is told to do.
-
-    Attributes:
-        actives: tasks to process.
-        standbys: tasks to keep a copy of.
-        warmups: tasks to build a copy of: they shall move here.
-        probe_at: when to ask for the next rebalance, seconds since 1970; None: not of one's own accord.
-        owners: endpoint -> the tasks that are active there.
-        generation: in which this was decided.
-    """
-
-    actives: tuple[Task, ...] = ()
-    standbys: tuple[Task, ...] = ()
-    warmups: tuple[Task, ...] = ()
-    probe_at: float | None = None
-    owners: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
-    generation: int = NO_GENERATION
-
-
-def _nothing() -> Holdings:
-    return Holdings()
-
-
-@dataclass(frozen=True, slots=True)
-class StatefulOptions(Options):
-    """Options of ``stateful``; all members should have the same, for any of them may come to lead.
-
-    Attributes:
-        topology: which topics are processed together, and which of that has state.
-        acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
-        num_standby_replicas: copies of each task's state beside the active one.
-        max_warmup_replicas: further copies, in the whole group, that are built at a time so that tasks can
-            move.
-        balance_factor: by how many tasks two members may differ.
-        probing_rebalance_interval_ms: how long a better plan waits before it is looked at again.
-        process_id: of the process; None: a new one, so that nothing is known of its disk.
-        endpoint: ``host:port`` where others can ask this member for its state.
-        holdings: called when this member joins, on the consumer's I/O thread; must not wait.
-        on_duties: called with what this member is told, on the same thread; must not wait.
-        time: seconds since 1970.
-    """
-
-    topology: Topology | None = field(default=None, metadata=PLANS)
-    acceptable_recovery_lag: int = field(default=10_000, metadata=PLANS)
-    num_standby_replicas: int = field(default=0, metadata=PLANS)
-    max_warmup_replicas: int = field(default=2, metadata=PLANS)
-    balance_factor: int = field(default=1, metadata=PLANS)
-    probing_rebalance_interval_ms: int = 600_000
-    process_id: UUID | None = None
-    endpoint: str = ""
-    holdings: Callable[[], Holdings] = _nothing
-    on_duties: Callable[[Duties], object] | None = None
-    time: Callable[[], float] = time.time
-
-    def check(self) -> None:
-        """Refuse values that make no sense.
-
-        Raises:
-            ConfigurationError: naming the option.
-        """
-        Options.check(self)  # slots make a new class, which super() without arguments does not know
-        if not isinstance(self.topology, Topology):
-            raise ConfigurationError("topology", f"expected a Topology, got {self.topology!r}")
-        interval: Any = self.probing_rebalance_interval_ms
-        if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
-            raise ConfigurationError("probing_rebalance_interval_ms", f"{interval!r} is no time")
-        endpoint: Any = self.endpoint
-        if not isinstance(endpoint, str) or len(endpoint.encode()) > LONGEST_ENDPOINT:
-            raise ConfigurationError("endpoint", f"expected host:port, got {endpoint!r}")
-        try:
-            self.for_planning()
-        except OptionError as error:
-            raise ConfigurationError(error.option, error.reason) from error
-
-    def for_planning(self) -> planner.StatefulOptions:
-        """Those that decide what a plan looks like."""
-        return planner.StatefulOptions(
-            acceptable_recovery_lag=self.acceptable_recovery_lag,
-            num_standby_replicas=self.num_standby_replicas,
-            max_warmup_replicas=self.max_warmup_replicas,
-            balance_factor=self.balance_factor,
-        )
 
 
 class StatefulAssignor(Assignor):
@@ -164,20 +64,32 @@ class StatefulAssignor(Assignor):
         self._process_id = self.options.process_id or uuid4()
         self._version = LATEST_VERSION
         self._probes = 0
+        self._said: tuple[object, bytes] | None = None
+        self._told = stateful_assignment.Assignment()  # the last one that could be read
         self._joined: dict[str, stateful_subscription.Subscription | Newer] = {}
         self._plan: planner.StatefulPlan | None = None
 
     # --- as a member
 
+    def say_anew(self) -> None:
+        """What is on disk has changed: say so in the next join, in bytes that differ from the last ones.
+
+        Else a join repeats what was said: a broker takes other bytes for news, and begins another rebalance,
+        where a join is only tried again.
+        """
+        self._probes += 1
+
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         """Tell what it runs and what it has copies of, and how far those are."""
+        owned, _ = self._last()
+        actives = self._topology.tasks_of(_each(owned))
+        about = (generation, self._probes, self._version, frozenset(actives))
+        if self._said is not None and self._said[0] == about:
+            return self._said[1]
         holdings = Holdings()
         with self._aside("looking at what is on disk"):
             holdings = self.options.holdings()
-        self._probes += 1  # a broker takes a follower that joins with the same bytes for nothing new
-        owned, _ = self._last()
-        actives = self._topology.tasks_of(_each(owned))
-        return stateful_subscription.encode(
+        data = stateful_subscription.encode(
             stateful_subscription.Subscription(
                 process_id=self._process_id,
                 actives=tuple(sorted(actives)),
@@ -190,6 +102,8 @@ class StatefulAssignor(Assignor):
             ),
             self._version,
         )
+        self._said = about, data
+        return data
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given, and pass on what it is told to do."""
@@ -202,19 +116,8 @@ class StatefulAssignor(Assignor):
     def _duties(self, assignment: ConsumerProtocolAssignment, generation: int) -> Duties:
         # The partitions decide what is processed, whatever the rest says.
         actives = tuple(sorted(self._topology.tasks_of(_named(assignment))))
-        data = bytes(assignment.user_data or b"")
-        try:
-            told = stateful_assignment.decode(data) if data else stateful_assignment.Assignment()
-        except CodecError as error:
-            log.warning("%s: what to keep copies of cannot be read (%s)", self.name, error)
-            return Duties(actives, generation=generation)
-        if isinstance(told, Newer):
-            log.info("%s: the leader is of a newer release and will come down to ours", self.name)
-            self._version = min(LATEST_VERSION, told.latest_supported)
-            return Duties(actives, generation=generation)
-        if (version := min(LATEST_VERSION, told.common_version)) != self._version:
-            self._version = version
-            self._side.request_rejoin_after(0.0)
+        self._hear(bytes(assignment.user_data or b""))
+        told = self._told
         known = {subtopology.id for subtopology in self._topology.subtopologies}
         return Duties(
             actives=actives,
@@ -224,6 +127,24 @@ class StatefulAssignor(Assignor):
             owners=told.owners,
             generation=generation,
         )
+
+    def _hear(self, data: bytes) -> None:
+        """Understand what the leader told; where that cannot be, copies stay what they were."""
+        told: stateful_assignment.Assignment | Newer | None = None
+        try:
+            told = stateful_assignment.decode(data) if data else None
+        except CodecError as error:
+            log.warning("%s: what to keep copies of cannot be read (%s)", self.name, error)
+        if isinstance(told, Newer):
+            log.info("%s: the leader is of a newer release and will come down to ours", self.name)
+            self._version = min(LATEST_VERSION, told.latest_supported)
+        if not isinstance(told, stateful_assignment.Assignment):
+            self._told = replace(self._told, next_probe_ms=0)
+            return
+        self._told = told
+        if (version := min(LATEST_VERSION, told.common_version)) != self._version:
+            self._version = version
+            self._side.request_rejoin_after(0.0)
 
     # --- as the leader
 
@@ -263,6 +184,24 @@ class StatefulAssignor(Assignor):
                     if partition < group.topics.get(topic, 0):
                         owners[group.first[topic] + partition] = group.index[member_id]
         self._plan = plan
+        return Assignment(group, owners)
+
+    def _planned(self, group: Group, complaints: Complaints, started: float) -> Assignment:
+        """A task is one owner's: while a partition of it is held back, so are the others.
+
+        Two members with a partition each would both write its changelog.
+        """
+        given = super()._planned(group, complaints, started)
+        owners = given.owners.copy()
+        for subtopology in self._topology.subtopologies:
+            for partition in range(max((group.topics.get(t, 0) for t in subtopology.topics), default=0)):
+                places = [
+                    group.first[topic] + partition
+                    for topic in subtopology.topics
+                    if partition < group.topics.get(topic, 0)
+                ]
+                if len({int(owners[place]) for place in places}) > 1:
+                    owners[places] = NOBODY
         return Assignment(group, owners)
 
     def _as_planned(self, member: Member) -> planner.StatefulMember:

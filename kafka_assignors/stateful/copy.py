@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafka_assignors.errors import StateDamagedError
+from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.checkpoint import Damaged, Position
 from kafka_assignors.stateful.state_dir import StateDir, TaskDir
@@ -52,11 +52,16 @@ class Copy:
         self.changelog = changelog
         self._stores = stores
         self._dir: TaskDir = state_dir.claim(task)
-        self._saved = -1  # offset in the checkpoint
+        self.saved = -1  # offset in the checkpoint
         try:
             self.store: Store = self._open()
         except BaseException:
             self._dir.release()
+            raise
+        try:
+            self._first_checkpoint()
+        except BaseException:
+            self.drop()
             raise
 
     def __str__(self) -> str:
@@ -76,19 +81,26 @@ class Copy:
         if self.changelog is None:
             self.store.flush()
             return
-        if self.store.position is None or self.store.position == self._saved:
+        if self.store.position is None or self.store.position == self.saved:
             return
         position = self.store.flush()
         if position is not None:
             self._dir.write_checkpoint({self.changelog.at: Position(position, self.changelog.topic_id)})
-            self._saved = position
+            self.saved = position
 
     def begin_anew(self) -> None:
-        """Forget everything: what is there is damaged, or of another log."""
-        self.store.close()
+        """Forget everything: what is there is damaged, or of another log.
+
+        Raises:
+            StateError: that cannot be done; it is closed then.
+        """
+        try:
+            self.store.close()
+        except StateError as error:  # it is wiped anyway
+            log.debug("state of task %s: %s", self, error)
         self._dir.wipe()
-        self._saved = -1
-        self.store = self._stores.open(self._dir.store_path)
+        self.store = self._new()
+        self._first_checkpoint()
 
     def close(self) -> None:
         """Save it, if that can be, and let go of it."""
@@ -114,25 +126,43 @@ class Copy:
         at_least, wrong = self._checked()
         if wrong is None:
             try:
-                return self._stores.open(self._dir.store_path, at_least)
+                return self._stores.open(self._dir.store_path, at_least, logged=self.changelog is not None)
             except StateDamagedError as error:
                 wrong = str(error)
         log.warning("state of task %s is restored from the beginning: %s", self, wrong)
         self._dir.wipe()
-        return self._stores.open(self._dir.store_path)
+        return self._new()
+
+    def _new(self) -> Store:
+        self.saved = -1
+        return self._stores.open(self._dir.store_path, logged=self.changelog is not None)
+
+    def _first_checkpoint(self) -> None:
+        """Say whose log it is of before there is anything: a store that nobody knows that of is wiped."""
+        if self.changelog is not None and self.saved < 0:
+            self._dir.write_checkpoint({self.changelog.at: Position(0, self.changelog.topic_id)})
+            self.saved = 0
 
     def _checked(self) -> tuple[int | None, str | None]:
         """The offset the store has to be at, or what is wrong."""
         known = self._dir.read_checkpoint()
         if isinstance(known, Damaged):
             return None, known.reason
-        if known is None or self.changelog is None:
+        if self.changelog is None:
             return None, None
+        if known is None:
+            return (
+                None,
+                "there is no checkpoint, so that nobody knows what it is of" if self._is_there() else None,
+            )
         position = known.get(self.changelog.at)
         if position is None:
             return None, f"its checkpoint is of another changelog than {self.changelog.at.topic}"
         ids = {position.topic_id, self.changelog.topic_id} - {None}
         if len(ids) > 1:
             return None, f"topic {self.changelog.at.topic} was deleted and made again"
-        self._saved = position.offset
+        self.saved = position.offset
         return position.offset, None
+
+    def _is_there(self) -> bool:
+        return self._dir.store_path.exists()

@@ -17,7 +17,7 @@ from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import TopicPartition
 
 from kafka_assignors.adapter.consumer_side import ended, is_closing
-from kafka_assignors.stateful.assignor import Duties
+from kafka_assignors.stateful.duties import Duties
 
 __all__ = ["Assigned", "Events", "Lost", "Revoked", "TaskListener"]
 
@@ -72,7 +72,7 @@ class TaskListener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # it 
     Args:
         consumer: whose.
         events: to where.
-        heed: heeds what is there; called on a thread of its own, when the one that polls waits in ``poll``.
+        heed: heeds what is there; called on a thread of its own, while the one that polls waits in ``poll``.
 
     Attributes:
         error: what ``heed`` raised, for the thread that polls.
@@ -98,7 +98,7 @@ class TaskListener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # it 
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         """Too late to commit."""
-        if lost:
+        if lost and not is_closing(self._consumer):
             self._events.put(Lost(frozenset(lost)))
             await self._heeded()
 

@@ -4,9 +4,9 @@ What a task's callback changes is held in memory until `commit`, which writes al
 changelog it belongs to in one atomic step; `rollback` drops it.  So a store never holds half of what a record
 did, and always knows how far it is.
 
-RocksDB's own log is off: the changelog is the log.  What was committed is on disk once `flush` returns, and
-that is when a checkpoint may be written.  After a crash the store is as it was after some commit, at the
-checkpoint or beyond it, and `position` says after which.
+RocksDB's own log is off where there is a changelog: that is the log.  What was committed is on disk once
+`flush` returns, and that is when a checkpoint may be written.  After a crash the store is as it was after
+some commit, at the checkpoint or beyond it, and `position` says after which.
 
 Memory: `StoreOptions` bounds what all stores of one `Stores` take together, but for changes that are not
 committed yet (`Store.uncommitted_bytes`), and for indexes of open files (`max_open_files` of each store).
@@ -53,7 +53,7 @@ class Store:
         StateError: (all methods) the disk is full or broken, the store damaged or closed.
     """
 
-    def __init__(self, database: Rdict, path: Path) -> None:
+    def __init__(self, database: Rdict, path: Path, *, logged: bool = True) -> None:
         from rocksdict import ReadOptions, WriteBatch, WriteOptions
 
         self._database: Rdict | None = database
@@ -62,7 +62,7 @@ class Store:
         self._read_options = ReadOptions
         self._write_options = WriteOptions()
         # A method in the library's types, an attribute in what it does.
-        self._write_options.disable_wal = True
+        self._write_options.disable_wal = logged
         self._changes: dict[bytes, bytes | None] = {}
         self._changed_keys: list[bytes] | None = None  # in order, from the first `range` after a commit on
         self._changed_bytes = 0

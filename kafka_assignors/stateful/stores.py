@@ -58,12 +58,14 @@ class Stores:
         self._cache = rocksdict.Cache(self._options.block_cache_bytes)
         self._buffers = rocksdict.WriteBufferManager(self._options.write_buffer_bytes, False)
 
-    def open(self, path: Path, at_least: int | None = None) -> Store:
+    def open(self, path: Path, at_least: int | None = None, *, logged: bool = True) -> Store:
         """Open the store in that directory, or make one.
 
         Args:
             path: its directory; what is above it has to exist.
             at_least: the offset a checkpoint says it has; None: there is no checkpoint.
+            logged: whether there is a changelog to restore from.  Where there is none, the store keeps a log
+                of its own, so that what was committed outlives the process.
 
         Raises:
             StateError: it cannot be opened.  `StateDamagedError`: it is not what was written, or behind the
@@ -73,7 +75,7 @@ class Stores:
             database = self._library.Rdict(str(path), self._settings())
         except Exception as error:  # the library has no class for it
             raise store_error(error, path) from error
-        store = Store(database, path)
+        store = Store(database, path, logged=logged)
         try:
             store.load_position(at_least)
         except StateError:

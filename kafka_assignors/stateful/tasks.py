@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,18 +13,19 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.changelog_writer import ChangelogWriter
 from kafka_assignors.stateful.copy import Copy
+from kafka_assignors.stateful.duties import Duties
 from kafka_assignors.stateful.topology import Task
 
-__all__ = ["ActiveTask", "Process", "StoreFailedError", "commit_tasks"]
+__all__ = ["ActiveTask", "Process", "StoreFailedError", "Work", "commit_tasks"]
 
 log = logging.getLogger("kafka_assignors")
 
 Process = Callable[[ConsumerRecord, Any], object]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ActiveTask:
-    """One task that is ours to process.
+    """One task that is ours to process, from when it is assigned until it is given back.
 
     Attributes:
         task: which.
@@ -32,6 +33,7 @@ class ActiveTask:
         partitions: its source partitions.
         copy: its state; None: it has none, or it is being restored.
         ready: whether it may be processed.
+        flowing: whether its records come: its partitions are not paused.
         began: source partition -> offset of the first record processed since the last commit.
         done: source partition -> what is to be committed.
     """
@@ -41,11 +43,13 @@ class ActiveTask:
     partitions: frozenset[TopicPartition] = frozenset()
     copy: Copy | None = None
     ready: bool = False
+    flowing: bool = False
     began: dict[TopicPartition, int] = field(default_factory=dict)
     done: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
 
-    def take(self, at: TopicPartition, record: ConsumerRecord) -> None:
+    def take(self, record: ConsumerRecord) -> None:
         """Process one record."""
+        at = TopicPartition(record.topic, record.partition)
         self.began.setdefault(at, record.offset)
         self.process(record, None if self.copy is None else self.copy.store)
         self.done[at] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
@@ -65,18 +69,41 @@ class ActiveTask:
         return began
 
 
+@dataclass(slots=True)
+class Work:
+    """What a member has to do.
+
+    Attributes:
+        duties: what the leader told last.
+        actives: the tasks whose partitions are ours.
+    """
+
+    duties: Duties = field(default_factory=Duties)
+    actives: dict[Task, ActiveTask] = field(default_factory=dict)
+
+    @property
+    def copies(self) -> set[Task]:
+        """Tasks of which a copy is to be kept here, beside what is processed."""
+        return {*self.duties.standbys, *self.duties.warmups} - self.actives.keys()
+
+
 def commit_tasks(
-    tasks: Iterable[ActiveTask], writer: ChangelogWriter
+    tasks: Iterable[ActiveTask], writer: ChangelogWriter, allowed: Callable[[], bool] = lambda: True
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """Make safe what was processed: changelogs, then stores; offsets are the caller's to commit, after that.
+
+    Args:
+        tasks: whose.
+        writer: of changelogs.
+        allowed: see ``ChangelogWriter.write``.
 
     Returns:
         The offsets to commit.
 
     Raises:
-        ChangelogError: not all is in the changelogs; nothing changed, and it can be tried again.
-        StoreFailedError: a store could not be written.  All is in the changelogs, so its offsets may be
-            committed: they are in the error.
+        ChangelogError: not all is in the changelogs; nothing changed here, and it can be tried again.
+        StoreFailedError: a store could not be written.  What has a changelog is safe there, so its offsets
+            may be committed: they are in the error.
     """
     some = [one for one in tasks if one.done]
     changes = {
@@ -84,26 +111,39 @@ def commit_tasks(
         for one in some
         if one.copy is not None and one.copy.changelog is not None and one.copy.store.uncommitted
     }
-    ends = writer.write(changes) if changes else {}
+    ends = writer.write(changes, allowed) if changes else {}
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
     failed: StateError | None = None
     for one in some:
-        offsets |= one.done
-        if one.copy is not None:
-            try:
-                at = None if one.copy.changelog is None else one.copy.changelog.at
-                one.copy.store.commit(None if at is None else ends.get(at))
-            except StateError as error:
-                failed = failed or error
-        one.began.clear()
-        one.done.clear()
+        error = None if one.copy is None else _stored(one.copy, ends)
+        failed = failed or error
+        if error is None or (one.copy is not None and one.copy.changelog is not None):
+            offsets |= one.done
+            one.began.clear()
+            one.done.clear()
     if failed is not None:
         raise StoreFailedError(failed, offsets)
     return offsets
 
 
+def _stored(copy: Copy, ends: Mapping[TopicPartition, int]) -> StateError | None:
+    """Commit a store whose changes are in its changelog; returns what went wrong."""
+    position = None if copy.changelog is None else ends.get(copy.changelog.at)
+    if position is not None and position <= copy.position:
+        log.error(
+            "task %s wrote offset %d of its changelog after %d: the topic was made again while in use, and "
+            "has nothing of what was before: stop the group and restore it, or let the state begin anew",
+            *(copy, position - 1, copy.position - 1),
+        )
+    try:
+        copy.store.commit(position)
+    except StateError as error:
+        return error
+    return None
+
+
 class StoreFailedError(Exception):
-    """A store could not be written, after its changes were safe in the changelog.
+    """A store could not be written.
 
     Attributes:
         reason: what happened.
