@@ -55,8 +55,8 @@ class Processing:
         """Process what came in one poll; of tasks that are not ours any more, nothing.
 
         Returns:
-            The tasks whose store turned out to be damaged.  What they did since the last commit is undone, and
-            its records come again.
+            The tasks whose store turned out to be damaged.  What they did since the last commit is
+            undone, and its records come again.
 
         Raises:
             Exception: whatever the callback raised; what that task did since the last commit is undone.
