@@ -90,15 +90,17 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
 
 
 def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
-    """Seconds since the broker last answered a heartbeat; None: the consumer is joining, or in no group.
+    """Seconds since a heartbeat was sent that the broker answered; None: it is joining, or in no group.
 
     A process that was stopped for a while finds out here that it was: what the coordinator believes is from
-    before.
+    before, and so may be an answer that it reads now.  While an answer is waited for: infinitely long.
     """
     coordinator = consumer._coordinator
     if coordinator.generation_if_stable() is None:
         return None
-    return float(time.monotonic() - coordinator.heartbeat.last_receive)
+    beat = coordinator.heartbeat
+    sent, received = beat.last_send, beat.last_receive
+    return float(time.monotonic() - sent) if received >= sent else float("inf")
 
 
 def session_timeout_s(consumer: KafkaConsumer) -> float:

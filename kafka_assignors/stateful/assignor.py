@@ -246,7 +246,8 @@ class StatefulAssignor(Assignor):
         for member_id, part in given.items():
             here = actives[member_id]
             # What another one still has in its hands comes in the next round: until then, keep it warm.
-            waits = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())} - here
+            comes = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())} - here
+            waits = {task for task in comes if self._topology[task[0]].has_changelog}
             part.user_data = stateful_assignment.encode(
                 stateful_assignment.Assignment(
                     actives=tuple(sorted(here)),

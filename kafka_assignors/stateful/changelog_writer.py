@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from kafka import KafkaProducer
@@ -25,7 +26,7 @@ from kafka.errors import (
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan.model import TopicPartition
 
-__all__ = ["ChangelogWriter"]
+__all__ = ["ChangelogWriter", "Written"]
 
 Changes = Mapping[bytes, bytes | None]
 Record = tuple[TopicPartition, bytes, bytes | None]
@@ -41,6 +42,25 @@ _FOR_GOOD = (
     RecordListTooLargeError,
 )
 """What no second attempt mends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where in a partition records are now.
+
+    Attributes:
+        first: offset of the first.
+        records: how many it is.
+        end: offset after the last.
+    """
+
+    first: int
+    records: int
+    end: int
+
+    def follows(self, position: int) -> bool:
+        """Whether they, and nobody else's, are what comes after that offset."""
+        return self.first == position and self.end - self.first == self.records
 
 
 class ChangelogWriter:
@@ -74,7 +94,7 @@ class ChangelogWriter:
 
     def write(
         self, changes: Mapping[TopicPartition, Changes], allowed: Callable[[], bool] = lambda: True
-    ) -> dict[TopicPartition, int]:
+    ) -> dict[TopicPartition, Written]:
         """Write changes, the last of each key, and wait until they are safe.
 
         To write them again after an error does no harm: the last value of a key counts.
@@ -84,19 +104,22 @@ class ChangelogWriter:
             allowed: asked before each few megabytes.
 
         Returns:
-            The offset after the last record of each partition that got any.
+            Where the records are, of each partition that got any.
 
         Raises:
             ChangelogUnreachableError: not all of it is safe; try again.
             ChangelogError: not all of it is safe, and it will not be.
         """
-        ends: dict[TopicPartition, int] = {}
+        found: dict[TopicPartition, Written] = {}
         for some in _portions(changes):
             if not allowed():
                 raise ChangelogUnreachableError("the group may have gone on without this member")
-            for at, end in self._written(some).items():
-                ends[at] = max(ends.get(at, 0), end)
-        return ends
+            for at, offset in self._offsets(some):
+                before = found.get(at, Written(offset, 0, offset))
+                found[at] = Written(
+                    min(before.first, offset), before.records + 1, max(before.end, offset + 1)
+                )
+        return found
 
     def close(self) -> None:
         """Let go of the cluster; what was not flushed is dropped."""
@@ -104,7 +127,7 @@ class ChangelogWriter:
             producer, self._producer = self._producer, None
             producer.close(timeout=0)
 
-    def _written(self, records: list[Record]) -> dict[TopicPartition, int]:
+    def _offsets(self, records: list[Record]) -> list[tuple[TopicPartition, int]]:
         topics = ", ".join(sorted({at.topic for at, _, _ in records}))
         try:
             if self._producer is None:
@@ -114,16 +137,13 @@ class ChangelogWriter:
                 for at, key, value in records
             ]
             self._producer.flush()
-            ends: dict[TopicPartition, int] = {}
-            for at, future in sent:
-                ends[at] = max(ends.get(at, 0), future.get(timeout=0).offset + 1)
+            return [(at, future.get(timeout=0).offset) for at, future in sent]
         except _FOR_GOOD as error:
             raise ChangelogError(f"changelog {topics} cannot be written: {error}") from error
         except (KafkaError, AssertionError) as error:  # it asserts that a partition exists
             if not getattr(error, "retriable", False):
                 self._give_up()
             raise ChangelogUnreachableError(f"changelog {topics} cannot be written now: {error}") from error
-        return ends
 
     def _give_up(self) -> None:
         """A producer whose sequence of records is broken does not mend by itself."""

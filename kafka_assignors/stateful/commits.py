@@ -90,7 +90,7 @@ class Commits:
                 return False
             time.sleep(_LOOK_S)
 
-    def _commit_offsets(self, actives: Iterable[ActiveTask]) -> bool:
+    def _commit_offsets(self, actives: Collection[ActiveTask]) -> bool:
         ours = {at for active in actives for at in active.partitions}
         self._offsets = {at: offset for at, offset in self._offsets.items() if at in ours}
         if not self._offsets:
@@ -106,4 +106,6 @@ class Commits:
             return False
         self._member_at = asked_at
         self._offsets.clear()
+        for active in actives:
+            active.prove()
         return True

@@ -49,6 +49,7 @@ log = logging.getLogger("kafka_assignors")
 _POLL_MS = 100
 _CLEAN_EVERY_S = 60.0
 _FIRST_LOOK_S = 5.0  # for how far behind the copies on disk are, before we join
+_LOOK_S = 0.1  # for the answer to a heartbeat, before a commit
 _AGAIN_S = 0.5  # after an error of the cluster
 _CLOSE_MS = 5_000
 
@@ -211,7 +212,7 @@ class StatefulConsumer:
             now = time.monotonic()
             if now >= self._next_commit:
                 self._next_commit = now + self._options.commit_interval_ms / 1000
-                self._processing.commit()
+                self._processing.commit(_LOOK_S)
             self._copies.save()
             self._holdings = self._copies.holdings()
             self._probe()

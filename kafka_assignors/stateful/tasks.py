@@ -11,7 +11,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.errors import StateError
-from kafka_assignors.stateful.changelog_writer import ChangelogWriter
+from kafka_assignors.stateful.changelog_writer import ChangelogWriter, Written
 from kafka_assignors.stateful.copy import Copy
 from kafka_assignors.stateful.duties import Duties
 from kafka_assignors.stateful.topology import Task
@@ -34,6 +34,7 @@ class ActiveTask:
         copy: its state; None: it has none, or it is being restored.
         ready: whether it may be processed.
         flowing: whether its records come: its partitions are not paused.
+        unproven: offset of the changelog up to where its store is, if the task is still ours.
         began: source partition -> offset of the first record processed since the last commit.
         done: source partition -> what is to be committed.
     """
@@ -44,6 +45,7 @@ class ActiveTask:
     copy: Copy | None = None
     ready: bool = False
     flowing: bool = False
+    unproven: int | None = None
     began: dict[TopicPartition, int] = field(default_factory=dict)
     done: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
 
@@ -53,6 +55,12 @@ class ActiveTask:
         self.began.setdefault(at, record.offset)
         self.process(record, None if self.copy is None else self.copy.store)
         self.done[at] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+
+    def prove(self) -> None:
+        """The group has taken our offsets, so what is in the changelog is ours to pass over."""
+        if self.unproven is not None and self.copy is not None:
+            self.copy.apply((), self.unproven)
+        self.unproven = None
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -111,11 +119,11 @@ def commit_tasks(
         for one in some
         if one.copy is not None and one.copy.changelog is not None and one.copy.store.uncommitted
     }
-    ends = writer.write(changes, allowed) if changes else {}
+    written = writer.write(changes, allowed) if changes else {}
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
     failed: StateError | None = None
     for one in some:
-        error = None if one.copy is None else _stored(one.copy, ends)
+        error = None if one.copy is None else _stored(one, one.copy, _of(one.copy, written))
         failed = failed or error
         if error is None or (one.copy is not None and one.copy.changelog is not None):
             offsets |= one.done
@@ -126,14 +134,22 @@ def commit_tasks(
     return offsets
 
 
-def _stored(copy: Copy, ends: Mapping[TopicPartition, int]) -> StateError | None:
+def _of(copy: Copy, written: Mapping[TopicPartition, Written]) -> Written | None:
+    return None if copy.changelog is None else written.get(copy.changelog.at)
+
+
+def _stored(one: ActiveTask, copy: Copy, written: Written | None) -> StateError | None:
     """Commit a store whose changes are in its changelog; returns what went wrong."""
-    position = None if copy.changelog is None else ends.get(copy.changelog.at)
-    if position is not None and position <= copy.position:
+    position = None if written is None else written.end
+    if written is not None and written.first > copy.position and not written.follows(copy.position):
+        # Somebody wrote before us.  It was an attempt of ours that failed halfway, unless the task is
+        # another's by now: then the store must not pass over what that one wrote.  The commit of offsets tells.
+        one.unproven, position = written.end, None
+    elif written is not None and written.end <= copy.position:
         log.error(
             "task %s wrote offset %d of its changelog after %d: the topic was made again while in use, and "
             "has nothing of what was before: stop the group and restore it, or let the state begin anew",
-            *(copy, position - 1, copy.position - 1),
+            *(copy, written.end - 1, copy.position - 1),
         )
     try:
         copy.store.commit(position)

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.structs import TopicPartition
 
 from kafka_assignors.stateful import StateDir, Stores
@@ -33,6 +34,8 @@ MEMBER = "tests.integration.stateful_member"
 ROOT = Path(__file__).parent.parent.parent
 
 Event = dict[str, Any]
+
+_NOTHING: Event = {"ready": [], "warmups": [], "lags": [], "probing": False, "generation": -1, "restored": 0}
 
 
 class Member:
@@ -55,7 +58,7 @@ class Member:
     @property
     def state(self) -> Event:
         """What it said last about itself."""
-        return next((e for e in reversed(self.events) if e["kind"] == "state"), {"ready": [], "lags": []})
+        return next((e for e in reversed(self.events) if e["kind"] == "state"), _NOTHING)
 
     @property
     def ready(self) -> set[int]:
@@ -179,6 +182,12 @@ class App:
         self._producer.flush()
         for future in sent:
             future.get(timeout=10)
+
+    def policy(self, cleanup: str) -> None:
+        """What the broker may do with the changelog's old records."""
+        self.admin.alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, self.changelog, configs={"cleanup.policy": cleanup})]
+        )
 
     # --- who is there
 

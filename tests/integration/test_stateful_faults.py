@@ -45,7 +45,7 @@ def test_kill_in_the_middle_of_restoring(fresh: FreshNames, tmp_path: Path) -> N
         app.wait_until_done()
         a.close()
         b = app.join("b", options=SLOWLY)
-        app.wait_until(lambda: b.state.get("restored", 0) > 50, "it to begin restoring")
+        app.wait_until(lambda: b.state["restored"] > 50, "it to begin restoring")
         assert not b.ready, "it was restored before it was killed"
         b.kill()
         app.produce(500)
@@ -132,7 +132,9 @@ def test_deleted_records_of_a_changelog(fresh: FreshNames, tmp_path: Path) -> No
         a = app.join("a")
         app.wait_until_done()
         a.close()
+        app.policy("delete")  # no records of a compacted topic can be deleted
         app.admin.delete_records({TopicPartition(app.changelog, 0): 500})
+        app.policy("compact")
         app.produce(100)
         a = app.join("a")
         app.wait_until_done()
@@ -146,8 +148,9 @@ def test_deleted_records_of_a_changelog(fresh: FreshNames, tmp_path: Path) -> No
         assert "lost records 0 to 499" in said
         b.close()
         (state,) = app.state()
-        assert sum(int(v) for k, v in state.items() if k.startswith(b"n:")) < 1_200
-        assert {b"r:%d" % offset for offset in range(1_000, 1_200)} <= state.keys()
+        lost = {offset for offset in range(1_200) if b"r:%d" % offset not in state}
+        assert lost
+        assert max(lost) < 500
 
 
 def _fill(app: App, member: Member, partition: int | None = None) -> None:
@@ -157,7 +160,7 @@ def _fill(app: App, member: Member, partition: int | None = None) -> None:
     app.produce(6_000, partition=partition)
 
 
-SMALL_BUFFERS = {"store": {"write_buffer_bytes": 1024 * 1024}}
+SMALL_BUFFERS: dict[str, Any] = {"store": {"write_buffer_bytes": 1024 * 1024}}
 
 
 def test_no_room_for_an_active_store(fresh: FreshNames, tmp_path: Path) -> None:
@@ -192,8 +195,8 @@ def test_no_room_for_a_standby(fresh: FreshNames, tmp_path: Path) -> None:
         app.wait_until_done()
         app.produce(10)
         app.wait_until_done()
-        assert b.ended() is None
-        app.close()
+        b.close()  # it would have no room for the other task
+        a.close()
         app.assert_exact()
 
 
