@@ -90,9 +90,11 @@ def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """The consumer's configuration, without anything that would take from it what it has to do itself.
 
     Raises:
-        OptionError: a setting that a stateful consumer makes itself.
+        OptionError: a setting that a stateful consumer makes itself, or no group.
     """
     for name, why in _OURS.items():
         if name in config:
             raise OptionError(name, f"leave it out: {why}")
+    if not config.get("group_id"):
+        raise OptionError("group_id", "missing: the group is the application")
     return {"auto_offset_reset": "earliest", **config, "enable_auto_commit": False}

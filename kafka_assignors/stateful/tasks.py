@@ -141,16 +141,17 @@ def _of(copy: Copy, written: Mapping[TopicPartition, Written]) -> Written | None
 def _stored(one: ActiveTask, copy: Copy, written: Written | None) -> StateError | None:
     """Commit a store whose changes are in its changelog; returns what went wrong."""
     position = None if written is None else written.end
-    if written is not None and written.first > copy.position and not written.follows(copy.position):
-        # Somebody wrote before us.  It was an attempt of ours that failed halfway, unless the task is
-        # another's by now: then the store must not pass over what that one wrote.  The commit of offsets tells.
-        one.unproven, position = written.end, None
-    elif written is not None and written.end <= copy.position:
+    if written is not None and written.end <= copy.position:
         log.error(
             "task %s wrote offset %d of its changelog after %d: the topic was made again while in use, and "
             "has nothing of what was before: stop the group and restore it, or let the state begin anew",
             *(copy, written.end - 1, copy.position - 1),
         )
+    elif written is not None and not written.follows(copy.position):
+        # Somebody wrote before us.  It was an attempt of ours that failed halfway, unless the task is
+        # another's by now: then the store must not pass over what that one wrote.  The commit of offsets
+        # tells which.
+        one.unproven, position = written.end, None
     try:
         copy.store.commit(position)
     except StateError as error:

@@ -296,7 +296,7 @@ def test_whatever_fails_everything_is_given_out(
 
 
 def _of_version(version: int, latest: int, name: str = "x") -> Any:
-    """A member that writes and reads up to ``latest``; newer ones with something in it that we do not know."""
+    """A member that writes and reads up to ``latest``; newer ones with something that we do not know."""
     said = stateful_subscription.Subscription(UUID(int=9), lags={("s", 0): 0}, latest_supported=latest)
     if version <= 2:
         return logged(stateful_subscription.encode(said, version), name)
