@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -19,6 +20,9 @@ from kafka_assignors.stateful.topology import Task, Topology
 __all__ = ["changelogs_of"]
 
 log = logging.getLogger("kafka_assignors")
+
+_HEARD_S = 5.0  # a machine may be busy
+_LOOK_S = 0.1
 
 
 def changelogs_of(
@@ -39,27 +43,40 @@ def changelogs_of(
     """
     try:
         with closing(KafkaAdminClient(**client)) as admin:
-            tasks = topology.tasks(_partitions(admin, topology.topics))
+            tasks = _tasks(admin, topology)
             logs = topology.changelogs(application)
-            if missing := [s.id for s in topology.subtopologies if not tasks[s.id]]:
-                topics = ", ".join(topology[missing[0]].topics)
-                raise TopologyError(f"subtopology {missing[0]}: no topic {topics} in the cluster")
             _make(admin, {topic: tasks[id] for id, topic in logs.items()}, replication_factor)
             return _checked(admin, logs, tasks)
     except KafkaError as error:
         raise ChangelogError(f"the changelogs of {application!r} cannot be set up: {error}") from error
 
 
+def _tasks(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
+    """How many tasks each subtopology has."""
+    there = _partitions(admin, topology.topics)
+    if missing := [topic for topic in topology.topics if topic not in there]:
+        raise TopologyError(f"no topic {', '.join(missing)} in the cluster")
+    return topology.tasks(there)
+
+
+def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Topics that exist; a broker hears a little later of one that was made just now."""
+    until = time.monotonic() + _HEARD_S
+    while True:
+        found = {one["name"]: one for one in admin.describe_topics(list(topics)) if one["partitions"]}
+        if len(found) == len(set(topics)) or time.monotonic() >= until:
+            return found
+        time.sleep(_LOOK_S)
+
+
 def _partitions(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, int]:
-    return {
-        one["name"]: len(one["partitions"])
-        for one in admin.describe_topics(list(topics))
-        if one["partitions"]
-    }
+    return {topic: len(one["partitions"]) for topic, one in _described(admin, topics).items()}
 
 
 def _make(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor: int) -> None:
-    there = _partitions(admin, list(wanted)) if wanted else {}
+    there = (
+        {one["name"] for one in admin.describe_topics(list(wanted)) if one["partitions"]} if wanted else ()
+    )
     for topic, count in wanted.items():
         if topic in there:
             continue
@@ -80,7 +97,7 @@ def _checked(
 ) -> dict[Task, Changelog]:
     if not logs:
         return {}
-    described = {one["name"]: one for one in admin.describe_topics(list(logs.values()))}
+    described = _described(admin, list(logs.values()))
     _refuse_retention(admin, list(logs.values()))
     found: dict[Task, Changelog] = {}
     for id, topic in logs.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,10 @@ def test_a_topic_that_grew_is_processed_where_there_is_a_changelog(fresh: FreshN
         app.wait_until_done()
         app.admin.create_partitions({app.changelog: 3})
         app.wait_until(lambda: a.ready == {0, 1, 2}, "the new task to be processed")
+        app.partitions = 3
+        app.given.append(Counter())
+        app.produce(90)
+        app.wait_until_done()
         app.close()
         app.assert_exact()
 
