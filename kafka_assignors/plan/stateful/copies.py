@@ -50,10 +50,10 @@ class Standbys:
         for task in self._tasks:
             self._keep(task, int(standing[task]))
 
-    # --- what is there ---------------------------------------------------------------------------------------
+    # --- what is there --------------------------------------------------------------------------------
 
     def _keep(self, task: int, standing: int) -> None:
-        """Start from the copies there are: those that are caught up, those that are kept, the last owner's."""
+        """Start from the copies there are: the caught-up, the kept, the last owner's."""
         history, active = self._history, self._actives[task]
         wanted = history.copies[history.sub[task]] - 1
         ranks, process = history.ranks[task], history.process

@@ -19,8 +19,8 @@ Mask = npt.NDArray[np.bool_]
 def limits(history: History, loads: Vector, tasks: int) -> tuple[Vector, Vector]:
     """The least and the most tasks of each member in balance.
 
-    A process has one copy of a task at most: one with few members may not get as much as others.  What is left
-    over is for the others.
+    A process has one copy of a task at most: one with few members may not get as much as others.  What is
+    left over is for the others.
 
     Args:
         history: members and processes.
@@ -147,10 +147,14 @@ class _Moves:
 
     def _may_go(self, task: int, member: int) -> bool:
         """Whether a standby can go elsewhere without a new copy more."""
-        return bool(self._standbys.spare[task]) or self._standbys.is_new(task, member)
+        return (
+            bool(self._standbys.spare[task])
+            or len(self._history.crews[self._history.process[member]]) > 1
+            or self._standbys.is_new(task, member)
+        )
 
     def _held(self, *, anything: bool) -> dict[int, set[int]]:
-        """By member: its standbys that can go; kept up to date by ``_move`` where not just ``anything`` can."""
+        """By member: its standbys that can go; ``_move`` keeps it up to date, but for ``anything``."""
         if not anything and self._flexible is not None:
             return self._flexible
         held: dict[int, set[int]] = {}
@@ -178,7 +182,8 @@ class _Moves:
         if anything or standbys.is_new(task, member):
             yield from np.flatnonzero(fits).tolist()
         else:
-            yield from [there for there in sorted(standbys.spare[task]) if fits[there]]
+            crew = self._history.crews[self._history.process[member]]
+            yield from [there for there in sorted({*standbys.spare[task], *crew}) if fits[there]]
 
     @staticmethod
     def _uses(path: dict[int, tuple[int, int]], member: int, task: int) -> bool:
