@@ -123,13 +123,12 @@ class SimulatedGroup:
         for member in self.members:
             self.active[member] = set(plan.active[member])
             self.standby[member] = {*plan.standby[member], *plan.warmup[member]}
-        for name, process in self.processes.items():
-            kept = self.copies_of(name)
-            for task in set(process.lags) - kept:
+        for name, place in self.processes.items():
+            for task in set(place.lags) - self.copies_of(name):
                 if self.keeps:
-                    process.lags[task] = min(process.lags[task] + 1_000, END)
+                    place.lags[task] = min(place.lags[task] + 1_000, END)
                 else:
-                    del process.lags[task]
+                    del place.lags[task]
         self.plans += 1
 
     def copies_of(self, process: str) -> set[Task]:
@@ -140,7 +139,7 @@ class SimulatedGroup:
     def catch_up(self, how: Callable[[int], int] = all_of_it) -> None:
         """Copies read on: ``how`` makes the new lag of the old one; who runs a task has restored it all."""
         for name, process in self.processes.items():
-            for task in self.copies_of(name) & set(process.lags):
+            for task in sorted(self.copies_of(name) & set(process.lags)):
                 process.lags[task] = how(process.lags[task])
         for member, tasks in self.active.items():
             lags = self.processes[self.members[member][0]].lags

@@ -44,7 +44,7 @@ def least(group: StatefulGroup, standbys: int) -> Least:
     count = min(standbys, len(processes) - 1)
     kinds = [s for s in group.subtopologies if s.stateful]
     tasks = [(Task(s.id, p), s.logged) for s in kinds for p in range(s.partitions)]
-    held = {(t, process[m.member_id]) for m in group.members for t in (*m.active, *m.standby, *m.lags)}
+    there = held(group)
     size = 0
     at: dict[tuple[object, ...], int] = {}
 
@@ -77,11 +77,11 @@ def least(group: StatefulGroup, standbys: int) -> Least:
         rows.append((line, 0, 0))
     copies = {
         at[kind, t, m]: 1.0
-        for t, logged in tasks if logged for m in names if (t, process[m]) not in held for kind in "xy"
+        for t, logged in tasks if logged for m in names if (t, process[m]) not in there for kind in "xy"
     }  # fmt: skip
     moves = {
         at["x", t, m]: 1.0
-        for t, _ in tasks if (stay := _who_could_stay(group, t, process)) for m in names if m not in stay
+        for t, _ in tasks if (stay := who_could_stay(group, t)) for m in names if m not in stay
     }  # fmt: skip
     found: list[int] = []
     for goal in (squares, copies, moves):
@@ -90,7 +90,14 @@ def least(group: StatefulGroup, standbys: int) -> Least:
     return Least(*found)
 
 
-def _who_could_stay(group: StatefulGroup, task: Task, process: dict[str, str]) -> set[str]:
+def held(group: StatefulGroup) -> set[tuple[Task, str]]:
+    """Copies that are there, or were begun: task and process."""
+    return {(t, m.process or m.member_id) for m in group.members for t in (*m.active, *m.standby, *m.lags)}
+
+
+def who_could_stay(group: StatefulGroup, task: Task) -> set[str]:
+    """The owner; without one, the members whose copy lacks least; nobody if there is none."""
+    process = {m.member_id: m.process or m.member_id for m in group.members}
     for member in group.members:
         if task in member.active:
             return {member.member_id}
@@ -116,4 +123,4 @@ def _solve(size: int, rows: Iterable[Row], goal: dict[int, float]) -> int:
     )
     if result.status != 0:
         raise AssertionError(result.message)
-    return round(result.fun)
+    return int(round(result.fun))

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.even import even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
-from kafka_assignors.plan.stateful.factor import give_back
 from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.stateful.naming import name
 
@@ -61,7 +60,8 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
 
     Goals in order: balance in all (with ``base``, what each member runs beside these) and in each
     subtopology; as few tasks as can be leave ``standing``; of those that do, as few as can be go where no
-    copy of their state is.  The first two are exact for a balance factor of 1.
+    copy of their state is.  The first two are exact.  With a balance factor above 1 nothing moves while what
+    stands is within it; what is not goes on to where it is with a factor of 1, and stops on the way.
     """
     target = np.full(len(history.tasks), NOBODY, np.int64)
     if not kinds:
@@ -73,11 +73,10 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     factor = history.options.balance_factor
     if bool((target[mine] != NOBODY).all()) and _is_within(owned, base, factor):
         return target
-    shares = even_shares(supply, owned, base)
+    liking = _liking(history, target, list(kinds), owned, base)
+    shares = even_shares(supply, owned, base, liking)
     name(history, target, list(kinds), shares - owned)
     exchange(history, target, standing, list(kinds), base)
-    if factor > 1:
-        give_back(history, target, standing, list(kinds), base)
     return target
 
 
@@ -89,6 +88,36 @@ def _cells(history: History, owners: Vector) -> Matrix:
         history.sub[known] * members + owners[known], minlength=rows * members
     ).reshape(rows, members)
     return cells
+
+
+def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
+    """Where one task more than others have is liked, as copies are there, or begun, that would be used.
+
+    Of who has too little, cells with enough copies of tasks of others; of others, cells without a task of
+    which who has too little has a copy.  Copies beyond those that there shall be count twice: they were begun
+    for a move, which so goes on.
+    """
+    floor = owned.sum(axis=1) // owned.shape[1]
+    loads = base + owned.sum(axis=0)
+    short = (loads < int(loads.sum()) // len(loads)) | (owned < floor[:, None])
+    ready = np.zeros((2, *owned.shape), np.int64)  # all copies; those begun for a move
+    leaves = np.zeros(owned.shape, np.int64)
+    for row, kind in enumerate(kinds):
+        if not short[row].any():
+            continue
+        crews = {p: [m for m in crew if short[row, m]] for p, crew in enumerate(history.crews)}
+        for task in range(history.firsts[kind], history.firsts[kind + 1]):
+            owner, ranks = int(owners[task]), history.ranks[task]
+            weight = 1 + (len(ranks) > history.copies[kind])
+            for process in ranks:
+                for member in crews[process]:
+                    if member != owner:
+                        ready[:weight, row, member] += 1
+                        if owner != NOBODY:
+                            leaves[row, owner] = max(int(leaves[row, owner]), weight)
+    wanted = np.maximum(floor[:, None] - owned, 0) + 1
+    liking: Matrix = np.where(short, (ready >= wanted).sum(axis=0), -leaves)
+    return liking
 
 
 def _is_within(cells: Matrix, base: Vector, factor: int) -> bool:

@@ -127,6 +127,12 @@ class Standbys:
                 fits = history.fits([active, *chosen])
                 if not fits.any():
                     break
+                if held := [m for m in self.spare[task] if fits[m]]:
+                    # It was in a rack with another copy, and now all are.
+                    self.spare[task].remove(held[0])
+                    chosen.append(held[0])
+                    self._count(task, held[0], 1)
+                    continue
                 turn[active] += 1
                 key = ((loads >= high) * _MOST + self._cells[sub]) * _MOST + self._pairs[active]
                 key = key * _MOST + (around - active - turn[active]) % len(loads)

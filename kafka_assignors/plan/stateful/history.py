@@ -40,6 +40,7 @@ class History:
         owner: who runs a task, or ``NOBODY``.
         standbys: who says that it keeps a copy of a task up to date, one a process and none in that of the
             owner.
+        held: by member, of how many tasks it is the owner or a standby.
         ranks: by task: process -> how far its copy is from caught up, 0 for one that is (KIP-441, "Computing
             the most-caught-up instances").  A process is in there if it has state or was told to build it.
         absent: by task, the rank of all other processes.
@@ -67,6 +68,11 @@ class History:
         self._fits: dict[tuple[int, ...], npt.NDArray[np.bool_]] = {}
         self._read_owners()
         self._read_ranks()
+        self.held = [0] * len(self.process)
+        for roles in ([m] if m != NOBODY else [] for m in self.owner), self.standbys:
+            for members in roles:
+                for member in members:
+                    self.held[member] += 1
 
     def _read_owners(self) -> None:
         self.owner = [NOBODY] * len(self.tasks)

@@ -46,18 +46,29 @@ def name(history: History, target: Vector, kinds: list[int], change: Matrix) -> 
 def _follow_state(
     history: History, target: Vector, may_go: list[int], give: dict[int, int], need: dict[int, int]
 ) -> None:
-    """Move what can go to where its state is; first what has an owner, and so moves for the first time."""
+    """Move what can go to where its state is; first what has an owner, and so moves for the first time,
+    and of that what has a copy more than it shall have: it was begun for this.  Of
+    members with a copy the one with fewest tasks, which is the one that it was begun on.
+    """
     processes: dict[int, list[int]] = {}
     for member in need:
         processes.setdefault(history.process[member], []).append(member)
+    copies = history.copies_of
     ways = [
-        (history.owner[task] == NOBODY, rank, task, member)
+        (
+            history.owner[task] == NOBODY,
+            len(history.ranks[task]) <= copies[task],
+            rank,
+            history.held[member],
+            task,
+            member,
+        )
         for task in may_go
         for process, rank in history.ranks[task].items()
         for member in processes.get(process, ())
     ]
     gone = set()
-    for _, _, task, member in sorted(ways):
+    for *_, task, member in sorted(ways):
         owner = int(target[task])
         if task not in gone and need[member] and give[owner]:
             gone.add(task)

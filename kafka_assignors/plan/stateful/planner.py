@@ -57,7 +57,7 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     loads = np.bincount(active[stateful], minlength=members)
 
     standbys = Standbys(history, standing, active)
-    low, high = limits(history, standbys.loads, int(history.copies_of[stateful].sum()))
+    low, high = limits(history, int(history.copies_of[stateful].sum()))
     standbys.place(high)
     level(history, standbys, low, high)
 
