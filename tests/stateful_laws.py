@@ -74,7 +74,7 @@ def check(group: StatefulGroup, options: StatefulOptions, plan: StatefulPlan) ->
     """Every law that needs no more than one plan."""
     facts = Facts(group, options)
     if not group.members:
-        assert not (plan.active or plan.standby or plan.warmup or plan.probing)
+        assert plan == StatefulPlan({}, {}, {}, probing=False)
         return
     every_task_runs_once(facts, plan)
     active_tasks_are_where_nobody_is_more_caught_up(facts, plan)
@@ -92,14 +92,14 @@ def every_task_runs_once(facts: Facts, plan: StatefulPlan) -> None:
 
 
 def active_tasks_are_where_nobody_is_more_caught_up(facts: Facts, plan: StatefulPlan) -> None:
-    """ "The assignment algorithm is required to assign active stateful tasks to the most-caught-up-instances"."""
+    """KIP-441: "required to assign active stateful tasks to the most-caught-up-instances"."""
     for task, (member,) in facts.roles(plan.active).items():
         ranks = {p: facts.rank(task, p) for p in facts.processes}
         assert ranks[facts.process[member]] == min(ranks.values())
 
 
 def standbys_are_enough_elsewhere_and_next_most_caught_up(facts: Facts, plan: StatefulPlan) -> None:
-    """ "... must assign standby tasks to the next-most-caught-up instances ... at least num.standby.replicas"."""
+    """KIP-441: "standby tasks to the next-most-caught-up instances", "at least num.standby.replicas"."""
     count = min(facts.options.num_standby_replicas, len(facts.processes) - 1)
     for active, standby in ((plan.active, plan.standby), (plan.target_active, plan.target_standby)):
         runs, standbys = facts.roles(active), facts.roles(standby)

@@ -123,4 +123,5 @@ def _solve(size: int, rows: Iterable[Row], goal: dict[int, float]) -> int:
     )
     if result.status != 0:
         raise AssertionError(result.message)
-    return int(round(result.fun))
+    found: float = result.fun
+    return round(found)

@@ -73,8 +73,8 @@ def copies_to_catch_up(sim: SimulatedGroup, plan: StatefulPlan) -> int:
 def test_what_is_disturbed_settles(batch: range) -> None:
     """In no more rounds than the warm-ups take and one, and nobody hands a task on twice.
 
-    A few rounds more where copies are left over, which fall behind meanwhile, or with a balance factor above 1,
-    where the target is not the nearest one.
+    A few rounds more where copies are left over, which fall behind meanwhile, or with a balance factor above
+    1, where the target is not the nearest one.
 
     On the way every plan keeps the laws: no task is without a member, none with one that is behind while
     another is caught up.

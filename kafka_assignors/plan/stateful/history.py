@@ -144,15 +144,15 @@ class History:
         return found
 
     def _fitting(self, others: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        fits = np.ones(len(self.process), np.bool_)
+        fits: npt.NDArray[np.bool_] = np.ones(len(self.process), np.bool_)
         for other in others:
             fits[self.crews[self.process[other]]] = False
         if self._by_rack:
             used = {rack for other in others if (rack := self.racks[other]) is not None}
-            elsewhere = fits.copy()
+            elsewhere: npt.NDArray[np.bool_] = fits.copy()
             for rack in used:
                 elsewhere[self._by_rack[rack]] = False
-            if elsewhere.any():
+            if bool(elsewhere.any()):
                 return elsewhere
         return fits
 

@@ -46,9 +46,10 @@ def name(history: History, target: Vector, kinds: list[int], change: Matrix) -> 
 def _follow_state(
     history: History, target: Vector, may_go: list[int], give: dict[int, int], need: dict[int, int]
 ) -> None:
-    """Move what can go to where its state is; first what has an owner, and so moves for the first time,
-    and of that what has a copy more than it shall have: it was begun for this.  Of
-    members with a copy the one with fewest tasks, which is the one that it was begun on.
+    """Move what can go to where its state is.
+
+    First what has an owner, and so moves for the first time; of that what has a copy more than it shall have,
+    which was begun for this; of members with a copy the one with fewest tasks, on which it was begun.
     """
     processes: dict[int, list[int]] = {}
     for member in need:
