@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from kafka_assignors.cli.plan import command
+from tests.examples import ROOT
 
 PROBLEM: dict[str, Any] = {
     "version": 1,
@@ -133,3 +135,11 @@ def test_claims_need_not_make_sense() -> None:
     problem = changed("members.1.active", ["0_0", "gone_7"])
     problem["members"][1]["lags"] = {"0_0": -4, "gone_1": 3}
     assert call(problem, "--output", "json").exit_code == 0
+
+
+def test_the_page_is_true() -> None:
+    """docs/stateful-plan.md: its example, and what it says comes of it."""
+    page = (ROOT / "docs" / "stateful-plan.md").read_text(encoding="utf-8")
+    problem, shown = map(json.loads, re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
+    answer = json.loads(call(problem, "--output", "json").stdout)
+    assert answer | {"target": {}} == shown
