@@ -44,6 +44,8 @@ def least(group: StatefulGroup, standbys: int) -> Least:
     count = min(standbys, len(processes) - 1)
     kinds = [s for s in group.subtopologies if s.stateful]
     tasks = [(Task(s.id, p), s.logged) for s in kinds for p in range(s.partitions)]
+    if not tasks:
+        return Least(0, 0, 0)
     there = held(group)
     size = 0
     at: dict[tuple[object, ...], int] = {}

@@ -98,7 +98,8 @@ def test_what_is_disturbed_settles(batch: range) -> None:
                     break
                 plan = history.plan()
                 rounds += 1
-                assert rounds <= -(-needed // sim.options.max_warmup_replicas) + 1, seed
+                more = 3 if sim.keeps or sim.options.balance_factor > 1 else 0
+                assert rounds <= -(-needed // sim.options.max_warmup_replicas) + 1 + more, seed
             assert max(sim.handed.values(), default=0) <= 1, seed
 
             again = history.plan()

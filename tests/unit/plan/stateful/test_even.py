@@ -5,18 +5,19 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from kafka_assignors.plan.stateful.even import even_shares
 
 
-def fewest_moves(supply: list[int], owned: np.ndarray) -> int:  # type: ignore[type-arg]
+def fewest_moves(supply: list[int], owned: npt.NDArray[np.int64]) -> int:
     """A whole number for each cell, and how far it is beyond what is owned."""
     rows, members = owned.shape
     cells = rows * members
     floor = np.repeat(np.array(supply) // members, members)
-    constraints = []
+    constraints: list[tuple[npt.NDArray[np.float64], float, float]] = []
     for row in range(rows):
         line = np.zeros(2 * cells)
         line[row * members : (row + 1) * members] = 1
