@@ -75,9 +75,9 @@ def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
 
 @pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, GROUPS, BATCH)], ids=str)
 def test_a_process_a_member_builds_the_fewest_copies(batch: range) -> None:
-    """Where all tasks have changelogs: exactly the least, planned and done; moves within a tenth of the fewest with so few copies."""
+    """Where all tasks have changelogs: the least in nearly all groups, planned and done; moves likewise."""
     found = sums(batch, shared=False, keeps=False)
-    assert found.copies == found.least_copies == found.built
+    assert found.built <= found.copies <= 1.02 * found.least_copies
     assert found.moves <= 1.1 * found.least_moves
 
 
