@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.deal import turns
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.even import even_shares
-from kafka_assignors.plan.stateful.factor import give_back
+from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.naming import name
 
 __all__ = ["balanced_owners", "standing_owners"]
 
@@ -26,20 +26,23 @@ Matrix = npt.NDArray[np.int64]
 def standing_owners(history: History) -> Vector:
     """By task: the member that could go on with it at once, or soonest.
 
-    The owner; without one, of the most caught-up members (KIP-441) with state the one that runs least.
-    ``NOBODY`` where nobody has state; stateless tasks have it with their owner only.
+    The owner, if nobody is more caught up; else, of the most caught-up members with state, the one that runs
+    least (KIP-441, "Computing the most-caught-up instances").  ``NOBODY`` where nobody has state; stateless
+    tasks, and those without a changelog, stand with their owner only.
     """
     owners = np.array(history.owner, np.int64)
+    for task, owner in enumerate(history.owner):
+        if owner != NOBODY and history.rank(task, history.process[owner]) != history.best_rank(task):
+            owners[task] = NOBODY
     members = len(history.process)
     known = owners != NOBODY
     loads = np.bincount(owners[known], minlength=members).tolist()
     cells = _cells(history, owners)
     for task in np.flatnonzero(~known).tolist():
-        ranks = history.ranks[task]
         best = history.best_rank(task)
         row = cells[history.sub[task]]
         choice: list[tuple[int, int, int]] = []
-        for process, rank in ranks.items():
+        for process, rank in history.ranks[task].items():
             if rank == best:
                 # In a process the one that tails the copy, else any.
                 mine = [m for m in history.standbys[task] if history.process[m] == process]
@@ -57,7 +60,8 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
 
     Goals in order: balance in all (with ``base``, what each member runs beside these) and in each
     subtopology; as few tasks as can be leave ``standing``; of those that do, as few as can be go where no
-    copy of their state is.  The first two are exact for a balance factor of 1.
+    copy of their state is.  The first two are exact.  With a balance factor above 1 nothing moves while what
+    stands is within it; what is not goes on to where it is with a factor of 1, and stops on the way.
     """
     target = np.full(len(history.tasks), NOBODY, np.int64)
     if not kinds:
@@ -69,10 +73,10 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     factor = history.options.balance_factor
     if bool((target[mine] != NOBODY).all()) and _is_within(owned, base, factor):
         return target
-    shares = even_shares(supply, owned, base)
-    _name(history, target, list(kinds), shares - owned)
-    if factor > 1:
-        give_back(history, target, standing, list(kinds), base)
+    liking = _liking(history, target, list(kinds), owned, base)
+    shares = even_shares(supply, owned, base, liking)
+    name(history, target, list(kinds), shares - owned)
+    exchange(history, target, standing, list(kinds), base)
     return target
 
 
@@ -86,78 +90,36 @@ def _cells(history: History, owners: Vector) -> Matrix:
     return cells
 
 
+def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
+    """Where one task more than others have is liked, as copies are there, or begun, that would be used.
+
+    Of who has too little, cells with enough copies of tasks of others; of others, cells without a task of
+    which who has too little has a copy.  Copies beyond those that there shall be count twice: they were begun
+    for a move, which so goes on.
+    """
+    floor = owned.sum(axis=1) // owned.shape[1]
+    loads = base + owned.sum(axis=0)
+    short = (loads < int(loads.sum()) // len(loads)) | (owned < floor[:, None])
+    ready = np.zeros((2, *owned.shape), np.int64)  # all copies; those begun for a move
+    leaves = np.zeros(owned.shape, np.int64)
+    for row, kind in enumerate(kinds):
+        if not short[row].any():
+            continue
+        crews = {p: [m for m in crew if short[row, m]] for p, crew in enumerate(history.crews)}
+        for task in range(history.firsts[kind], history.firsts[kind + 1]):
+            owner, ranks = int(owners[task]), history.ranks[task]
+            weight = 1 + (len(ranks) > history.copies[kind])
+            for process in ranks:
+                for member in crews[process]:
+                    if member != owner:
+                        ready[:weight, row, member] += 1
+                        if owner != NOBODY:
+                            leaves[row, owner] = max(int(leaves[row, owner]), weight)
+    wanted = np.maximum(floor[:, None] - owned, 0) + 1
+    liking: Matrix = np.where(short, (ready >= wanted).sum(axis=0), -leaves)
+    return liking
+
+
 def _is_within(cells: Matrix, base: Vector, factor: int) -> bool:
     loads = base + cells.sum(axis=0)
     return int(np.ptp(loads)) <= factor and int(np.ptp(cells, axis=1).max(initial=0)) <= factor
-
-
-def _name(history: History, target: Vector, kinds: list[int], change: Matrix) -> None:
-    """Give tasks to members that shall have more of a subtopology, from nobody and those that shall have less.
-
-    First those whose state is there already, then those that lack a copy anyway, then others.
-    """
-    free: list[int] = []
-    cells: list[int] = []
-    members = change.shape[1]
-    for row, kind in enumerate(kinds):
-        need = {m: int(change[row, m]) for m in np.flatnonzero(change[row] > 0).tolist()}
-        if not need:
-            continue
-        first, end = history.firsts[kind], history.firsts[kind + 1]
-        give = {m: -int(change[row, m]) for m in np.flatnonzero(change[row] < 0).tolist()}
-        may_go = [t for t in range(first, end) if int(target[t]) in give]
-        _follow_state(history, target, may_go, give, need)
-        leaving = _leaving(history, target, may_go, give)
-        leaving += [t for t in range(first, end) if target[t] == NOBODY]
-        free += sorted(leaving)
-        cells += [row * members + m for m in sorted(need) if need[m]]
-        change[row] = 0
-        for m, units in need.items():
-            change[row, m] = units
-    if free:
-        where = np.array(cells, np.int64)
-        target[free] = turns(where, change.reshape(-1)[where], members)
-
-
-def _follow_state(
-    history: History, target: Vector, may_go: list[int], give: dict[int, int], need: dict[int, int]
-) -> None:
-    """Move what can go to where its state is, the most caught-up and those that move for the first time first."""
-    processes: dict[int, list[int]] = {}
-    for member in need:
-        processes.setdefault(history.process[member], []).append(member)
-    ways = []
-    for task in may_go:
-        for process, rank in history.ranks[task].items():
-            for member in processes.get(process, ()):
-                ways.append((history.owner[task] == NOBODY, rank, task, member))
-    gone = set()
-    for _, _, task, member in sorted(ways):
-        owner = int(target[task])
-        if task not in gone and need[member] and give[owner]:
-            gone.add(task)
-            need[member] -= 1
-            give[owner] -= 1
-            target[task] = member
-    may_go[:] = [task for task in may_go if task not in gone]
-
-
-def _leaving(history: History, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
-    """Which others go: those that lack a copy, so that one has to be built anyway, then the first ones."""
-    copies = history.copies
-    sub = history.sub
-
-    def order(task: int) -> tuple[bool, bool, int]:
-        return (
-            len(history.ranks[task]) >= copies[sub[task]],
-            history.owner[task] == NOBODY,
-            task,
-        )
-
-    leaving = []
-    for task in sorted(may_go, key=order):
-        owner = int(target[task])
-        if give[owner]:
-            give[owner] -= 1
-            leaving.append(task)
-    return leaving

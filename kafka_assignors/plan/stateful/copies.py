@@ -50,10 +50,10 @@ class Standbys:
         for task in self._tasks:
             self._keep(task, int(standing[task]))
 
-    # --- what is there ---------------------------------------------------------------------------------------
+    # --- what is there --------------------------------------------------------------------------------
 
     def _keep(self, task: int, standing: int) -> None:
-        """Start from the copies there are: those that are caught up, those that are kept, the last owner's."""
+        """Start from the copies there are: the caught-up, the kept, the last owner's."""
         history, active = self._history, self._actives[task]
         wanted = history.copies[history.sub[task]] - 1
         ranks, process = history.ranks[task], history.process
@@ -127,6 +127,12 @@ class Standbys:
                 fits = history.fits([active, *chosen])
                 if not fits.any():
                     break
+                if held := [m for m in self.spare[task] if fits[m]]:
+                    # It was in a rack with another copy, and now all are.
+                    self.spare[task].remove(held[0])
+                    chosen.append(held[0])
+                    self._count(task, held[0], 1)
+                    continue
                 turn[active] += 1
                 key = ((loads >= high) * _MOST + self._cells[sub]) * _MOST + self._pairs[active]
                 key = key * _MOST + (around - active - turn[active]) % len(loads)

@@ -33,12 +33,14 @@ class History:
         sub: the subtopology of each task.
         stateful: subtopologies that keep state.
         copies: by subtopology, how many copies of its state there shall be, the active one included.
+        copies_of: the same by task.
         process: of each member.
         crews: members of each process.
         racks: of each member, None where not known.
         owner: who runs a task, or ``NOBODY``.
         standbys: who says that it keeps a copy of a task up to date, one a process and none in that of the
             owner.
+        held: by member, of how many tasks it is the owner or a standby.
         ranks: by task: process -> how far its copy is from caught up, 0 for one that is (KIP-441, "Computing
             the most-caught-up instances").  A process is in there if it has state or was told to build it.
         absent: by task, the rank of all other processes.
@@ -61,10 +63,16 @@ class History:
         self.racks = [m.rack for m in group.members]
         standbys = min(options.num_standby_replicas, max(len(places) - 1, 0))
         self.copies = [1 + standbys if s.stateful and s.logged else 1 for s in group.subtopologies]
+        self.copies_of: npt.NDArray[np.int64] = np.repeat(np.array(self.copies, np.int64), partitions)
         self._logged = [s.stateful and s.logged for s in group.subtopologies]
         self._fits: dict[tuple[int, ...], npt.NDArray[np.bool_]] = {}
         self._read_owners()
         self._read_ranks()
+        self.held = [0] * len(self.process)
+        for roles in ([m] if m != NOBODY else [] for m in self.owner), self.standbys:
+            for members in roles:
+                for member in members:
+                    self.held[member] += 1
 
     def _read_owners(self) -> None:
         self.owner = [NOBODY] * len(self.tasks)
@@ -90,9 +98,6 @@ class History:
                 self.absent[t] = 0 if end <= acceptable else end
         self.ranks: list[dict[int, int]] = [{} for _ in self.tasks]
         self.standbys: list[list[int]] = [[] for _ in self.tasks]
-        for t, owner in enumerate(self.owner):
-            if owner != NOBODY and logged[sub[t]]:
-                self.ranks[t][self.process[owner]] = 0
         for number, member in enumerate(self.group.members):
             process = self.process[number]
             for task, lag in member.lags.items():
@@ -112,6 +117,12 @@ class History:
                     there.append(self.process[self.owner[t]])
                 if process not in there:
                     self.standbys[t].append(number)
+        for t, owner in enumerate(self.owner):
+            if owner == NOBODY or not logged[sub[t]]:
+                continue
+            # Who runs a task has all there is (Kafka Streams' "latest"), unless it says that it restores.
+            if self.group.members[owner].lags.get(self.tasks[t], -1) < 0:
+                self.ranks[t][self.process[owner]] = 0
 
     def rank(self, task: int, process: int) -> int:
         """How far a process is from running a task without a wait; 0: caught up."""
@@ -124,7 +135,7 @@ class History:
     def fits(self, others: Collection[int]) -> npt.NDArray[np.bool_]:
         """By member: whether it may have a copy beside the ones that other members have.
 
-        Never in one process with another copy; in a rack with another copy only if no rack is without one.
+        Never in one process with another copy; in a rack with another copy only if no other member is left.
         """
         key = tuple(sorted(others))
         found = self._fits.get(key)
@@ -133,14 +144,16 @@ class History:
         return found
 
     def _fitting(self, others: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        fits = np.ones(len(self.process), np.bool_)
+        fits: npt.NDArray[np.bool_] = np.ones(len(self.process), np.bool_)
         for other in others:
             fits[self.crews[self.process[other]]] = False
         if self._by_rack:
-            used = {self.racks[other] for other in others} - {None}
-            if not self._by_rack.keys() <= used:
-                for rack in sorted(filter(None, used)):
-                    fits[self._by_rack[rack]] = False
+            used = {rack for other in others if (rack := self.racks[other]) is not None}
+            elsewhere: npt.NDArray[np.bool_] = fits.copy()
+            for rack in used:
+                elsewhere[self._by_rack[rack]] = False
+            if bool(elsewhere.any()):
+                return elsewhere
         return fits
 
     @cached_property

@@ -16,18 +16,18 @@ Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def limits(history: History, loads: Vector, tasks: int) -> tuple[Vector, Vector]:
+def limits(history: History, tasks: int) -> tuple[Vector, Vector]:
     """The least and the most tasks of each member in balance.
 
-    A process has one copy of a task at most: one with few members may not get as much as others.  What is left
-    over is for the others.
+    A process has one copy of a task at most: one with few members may not get as much as others.  What is
+    left over is for the others.  A balance factor above 1 lets members have less than others, not more: it
+    saves those that join from copies, and asks nobody else to move any.
 
     Args:
         history: members and processes.
-        loads: by member, before anything moves: with a balance factor above 1 the limits are next to them.
         tasks: copies of all tasks, active ones included.
     """
-    members = len(history.process)
+    members, factor = len(history.process), history.options.balance_factor
     low, high = np.zeros(members, np.int64), np.zeros(members, np.int64)
     most = int(sum(np.diff(history.firsts)[history.stateful]))
     open_crews = list(history.crews)
@@ -36,25 +36,14 @@ def limits(history: History, loads: Vector, tasks: int) -> tuple[Vector, Vector]
         full = [crew for crew in open_crews if len(crew) * tasks > most * people]
         if not full:
             who = np.concatenate(open_crews)
-            low[who], high[who] = _window(loads[who], tasks, history.options.balance_factor)
+            high[who] = -(-tasks // people)
+            low[who] = min(tasks // people, max(-(-tasks // people) - factor, 0))
             break
         for crew in full:
             low[crew], high[crew] = most // len(crew), -(-most // len(crew))
             tasks -= most
         open_crews = [crew for crew in open_crews if crew not in full]
     return low, high
-
-
-def _window(loads: Vector, tasks: int, factor: int) -> tuple[int, int]:
-    """Of the ranges as wide as the factor around the mean, the one into which fewest tasks have to move."""
-    floor, ceiling = tasks // len(loads), -(-tasks // len(loads))
-
-    def moves(low: int) -> int:
-        short = int(np.maximum(low - loads, 0).sum())
-        return max(short, int(np.maximum(loads - low - factor, 0).sum()))
-
-    low = min(range(floor, max(ceiling - factor, 0) - 1, -1), key=moves)
-    return low, max(low + factor, ceiling) if factor > 1 else ceiling
 
 
 def level(history: History, standbys: Standbys, low: Vector, high: Vector) -> None:
@@ -99,7 +88,6 @@ class _Moves:
                 taker = int(takers[np.argmax(need[takers])])
                 task = self._standbys.best_of(tasks[fits[:, taker]], taker)
                 self._move(task, giver, taker)
-                self._forget(task, giver, taker)
                 return True
         return False
 
@@ -113,14 +101,6 @@ class _Moves:
                 row[:] = self._history.fits(standbys.others(task, member))
             self._offers[member] = np.array(tasks, np.int64), fits
         return self._offers[member]
-
-    def _forget(self, task: int, giver: int, taker: int) -> None:
-        """Bring offers up to date after a move; others with a copy may now give it to other members."""
-        tasks, fits = self._offers[giver]
-        left = tasks != task
-        self._offers[giver] = tasks[left], fits[left]
-        for other in (taker, *self._standbys.of[task]):
-            self._offers.pop(other, None)
 
     def _search(self, sources: Mask, sinks: Mask, *, anything: bool) -> bool:
         if not sources.any() or not sinks.any():
@@ -147,10 +127,14 @@ class _Moves:
 
     def _may_go(self, task: int, member: int) -> bool:
         """Whether a standby can go elsewhere without a new copy more."""
-        return bool(self._standbys.spare[task]) or self._standbys.is_new(task, member)
+        return (
+            bool(self._standbys.spare[task])
+            or len(self._history.crews[self._history.process[member]]) > 1
+            or self._standbys.is_new(task, member)
+        )
 
     def _held(self, *, anything: bool) -> dict[int, set[int]]:
-        """By member: its standbys that can go; kept up to date by ``_move`` where not just ``anything`` can."""
+        """By member: its standbys that can go; ``_move`` keeps it up to date, but for ``anything``."""
         if not anything and self._flexible is not None:
             return self._flexible
         held: dict[int, set[int]] = {}
@@ -164,6 +148,13 @@ class _Moves:
 
     def _move(self, task: int, giver: int, taker: int) -> None:
         self._standbys.move(task, giver, taker)
+        # What the others with a copy may give to whom has changed, too.
+        for member in (taker, *self._standbys.of[task]):
+            self._offers.pop(member, None)
+        if giver in self._offers:
+            tasks, fits = self._offers[giver]
+            left = tasks != task
+            self._offers[giver] = tasks[left], fits[left]
         if self._flexible is not None:
             self._flexible.get(giver, set()).discard(task)
             for member in self._standbys.of[task]:
@@ -178,7 +169,8 @@ class _Moves:
         if anything or standbys.is_new(task, member):
             yield from np.flatnonzero(fits).tolist()
         else:
-            yield from [there for there in sorted(standbys.spare[task]) if fits[there]]
+            crew = self._history.crews[self._history.process[member]]
+            yield from [there for there in sorted({*standbys.spare[task], *crew}) if fits[there]]
 
     @staticmethod
     def _uses(path: dict[int, tuple[int, int]], member: int, task: int) -> bool:

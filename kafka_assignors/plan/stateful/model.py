@@ -1,4 +1,4 @@
-"""The values of a plan for stateful members (KIP-441): what there is to run, who is there, what each shall do."""
+"""The values of a plan for stateful members (KIP-441): what there is to run, who is there, who does what."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class StatefulPlan:
         standby: the copies each member keeps up to date, ``num_standby_replicas`` a task as far as there are
             processes for them.
         warmup: further copies, to be caught up so that tasks can move.
-        probing: a better plan waits for copies to catch up: plan again every ``probing_rebalance_interval_ms``.
+        probing: a better plan waits for copies to catch up: plan again in ``probing_rebalance_interval_ms``.
         target_active: where the active tasks shall be in the end.
         target_standby: where the standbys shall be in the end.
     """
