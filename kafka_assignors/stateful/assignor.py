@@ -246,7 +246,7 @@ class StatefulAssignor(Assignor):
         for member_id, part in given.items():
             here = actives[member_id]
             # What another one still has in its hands comes in the next round: until then, keep it warm.
-            comes = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())} - here
+            comes = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())}
             waits = {task for task in comes if self._topology[task[0]].has_changelog}
             part.user_data = stateful_assignment.encode(
                 stateful_assignment.Assignment(

@@ -91,8 +91,6 @@ class Commits:
             time.sleep(_LOOK_S)
 
     def _commit_offsets(self, actives: Collection[ActiveTask]) -> bool:
-        ours = {at for active in actives for at in active.partitions}
-        self._offsets = {at: offset for at, offset in self._offsets.items() if at in ours}
         if not self._offsets:
             return True
         asked_at = time.monotonic()

@@ -19,6 +19,8 @@ __all__ = ["Processing"]
 
 log = logging.getLogger("kafka_assignors")
 
+_LOOK_S = 0.1  # for the answer to a heartbeat
+
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
 
@@ -127,7 +129,7 @@ class Processing:
             if self._stop.is_set():
                 return taken
             if others + active.uncommitted_bytes > self._most:
-                if not self.commit():
+                if not self.commit(_LOOK_S):
                     self._hold()
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes

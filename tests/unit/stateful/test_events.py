@@ -76,6 +76,7 @@ def test_who_closes_has_seen_to_it_before() -> None:
     bench.consumer._closed = True
     asyncio.run(bench.listener.on_partitions_revoked([T0]))
     asyncio.run(bench.listener.on_partitions_lost([T0]))
+    assert bench.heeded == []
     assert bench.events.next() is None
 
 
