@@ -255,8 +255,8 @@ def test_a_task_of_which_a_partition_is_held_back_waits_as_a_whole() -> None:
     """Else two members would process it, and both write its changelog."""
     a = Member("a")
     one, other = (
-        joined(name, raw(TOPICS, stateful_subscription.encode(told(Member(name))), {topic: [0]}, 7))
-        for name, topic in (("h", "t"), ("i", "u"))
+        joined(name, raw(TOPICS, stateful_subscription.encode(told(Member(name))), {topic: [0]}, generation))
+        for name, topic, generation in (("h", "t", 7), ("i", "u", 6))
     )
     owners = owner_of(plan_of(a.assignor.assign(cluster(TOPICS), [a.joins(), one, other])))
     assert ("t", 0) not in owners
