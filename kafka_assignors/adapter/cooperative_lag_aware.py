@@ -104,7 +104,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
                 config = {**(self._side.config() or {}), **(options.consumer_config or {})}
                 source: LoadSource = given.reader(config, options.load_max_age_ms)
             elif given is not None:
-                source = ToldLoad(given, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
+                source = ToldLoad(given, options.lag_refresh_ms / 1000, options.load_max_age_ms / 1000)
             else:
                 return None
         except OptionError as error:  # what the consumer let pass

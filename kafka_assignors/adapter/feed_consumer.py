@@ -25,6 +25,10 @@ _AT_ONCE = 1_000
 """Records it hands over at a time, at most: reading must not keep the interpreter from others for long."""
 
 
+_SOON_MS = 100
+"""How long to wait for where in a partition reading begins."""
+
+
 class TopicMissingError(LagError):
     """There is no such topic, or not yet."""
 
@@ -61,6 +65,7 @@ class FeedConsumer:
         self._link.manager.cluster.config["allow_auto_create_topics"] = False
         self._consumer: Any = None
         self._found: tuple[object, frozenset[int]] | None = None
+        self._to_reach: dict[TheirPartition, int] = {}
 
     def open(self, timeout_s: float) -> None:
         """Connect, and begin at the topic's beginning.
@@ -81,7 +86,13 @@ class FeedConsumer:
                 max_poll_records=_AT_ONCE,
                 metrics_enabled=False,
             )
-            self._consumer.assign([TheirPartition(self._topic, p) for p in sorted(self._found[1])])
+            partitions = [TheirPartition(self._topic, p) for p in sorted(self._found[1])]
+            self._consumer.assign(partitions)
+            self._to_reach = self._consumer.end_offsets(partitions, timeout_ms=int(1000 * timeout_s))
+        except GeneratorExit as error:
+            raise LagClosedError("the reader was closed") from error
+        except TopicAuthorizationFailedError as error:
+            raise self._denied() from error
         except Exception as error:
             raise lag_error(error) from error
 
@@ -112,6 +123,25 @@ class FeedConsumer:
             for at, records in batches.items()
             for record in records
         ]
+
+    def has_caught_up(self) -> bool:
+        """Whether all was read that was there at ``open``.
+
+        Raises:
+            LagError: it cannot be found out.
+        """
+        try:
+            # A position also passes what is no record, as the ends of transactions.
+            self._to_reach = {
+                at: end
+                for at, end in self._to_reach.items()
+                if end > 0 and (self._consumer.position(at, timeout_ms=_SOON_MS) or 0) < end
+            }
+        except GeneratorExit as error:
+            raise LagClosedError("the reader was closed") from error
+        except Exception as error:
+            raise lag_error(error) from error
+        return not self._to_reach
 
     def shut(self) -> None:
         """Ask the thread to end; what waits here ends as well.  Any thread may, more than once."""

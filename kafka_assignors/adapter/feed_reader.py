@@ -86,7 +86,8 @@ class FeedReader:
         self._consumer: FeedConsumer | None = None
         self._known: dict[TopicPartition, _Known] = {}
         self._newest_ms: int | None = None
-        self._caught_up = False
+        self._caught_up = False  # since it was opened last
+        self._complete = False  # has caught up once: half a feed makes no plan
         self._problem = ""
         self._problem_kind: type[Exception] | None = None
         self._failures = 0
@@ -124,15 +125,15 @@ class FeedReader:
         return self.look(partitions)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """What is fresh of these partitions."""
+        """What is fresh of these partitions; nothing before all was read once."""
         now_ms = 1000 * self._wall()
-        found = {at: self._known.get(at) for at in partitions}
+        found = {at: self._known.get(at) if self._complete else None for at in partitions}
         fresh = {
             at: known.forecast
             for at, known in found.items()
-            if known is not None and self._is_near(known.forecast.time_ms, now_ms)
+            if known is not None and self._is_fresh(known.forecast, now_ms)
         }
-        arrivals, lags = expected_of(fresh)
+        arrivals, lags = expected_of(fresh, now_ms)
         if len(fresh) == len(found):
             return Expected(arrivals, lags)
         why, was_said = self._why_not_all(len(found) - len(fresh), len(found), now_ms)
@@ -144,6 +145,8 @@ class FeedReader:
         if self._process != os.getpid():
             return
         self._line.stop()
+        if self.ignored:
+            log.info("load feed %s: %d records in all were ignored", self._topic, self.ignored)
         if (consumer := self._consumer) is not None:
             consumer.shut()
         until = time.monotonic() + _END_S
@@ -166,13 +169,13 @@ class FeedReader:
         """Read what comes within a second; returns how many to wait before the next step.  Never raises."""
         try:
             consumer = self._opened()
-            records = consumer.poll(_POLL_S)
+            for record in consumer.poll(_POLL_S):
+                self._take(record)
+            if not self._caught_up:
+                self._caught_up = consumer.has_caught_up()
         except Exception as error:  # whatever it is, it is tried again
             return self._failed(error)
-        for record in records:
-            self._take(record)
-        if not records:
-            self._caught_up = True
+        self._complete = self._complete or self._caught_up
         if self._problem:
             log.info("load feed %s is read again", self._topic)
         self._problem, self._problem_kind, self._failures = "", None, 0
@@ -213,6 +216,13 @@ class FeedReader:
             self._consumer = None
 
     def _take(self, record: FeedRecord) -> None:
+        """Never raises: who tried again would come to the same record again."""
+        try:
+            self._keep(record)
+        except Exception as error:
+            self._ignore(one_line(error))
+
+    def _keep(self, record: FeedRecord) -> None:
         try:
             key = load_feed.decode_key(record.key or b"")
             if key.group_id != self._group_id:
@@ -246,8 +256,12 @@ class FeedReader:
     def _is_old(self, forecast: Forecast) -> bool:
         return 1000 * self._wall() - forecast.time_ms > self._max_age_ms
 
+    def _is_fresh(self, forecast: Forecast, now_ms: float) -> bool:
+        """Whether it counts: of the time that it foresaw some must be left."""
+        return self._is_near(forecast.time_ms, now_ms) and forecast.time_ms + forecast.horizon_ms > now_ms
+
     def _is_near(self, time_ms: int, now_ms: float) -> bool:
-        """Whether it counts.  Clocks differ, so event time may also be ahead of ours."""
+        """Whether its age is within the limit.  Clocks differ, so event time may also be ahead of ours."""
         return abs(now_ms - time_ms) <= self._max_age_ms
 
     def _forget_the_old(self) -> None:
@@ -269,14 +283,16 @@ class FeedReader:
 
 
 def expected_of(
-    forecasts: Mapping[TopicPartition, Forecast],
+    forecasts: Mapping[TopicPartition, Forecast], now_ms: float
 ) -> tuple[dict[TopicPartition, float], dict[TopicPartition, int]]:
     """Arrivals and lags, in records.
 
-    Forecasts over another horizon than that of the newest (the longest, of several as new) are scaled to it.
+    Arrivals are those in what is left of the time that the newest forecast (the longest, of several as new)
+    looks ahead; those in the other forecasts are scaled to that.  What has arrived already is lag by now.
     """
     if not forecasts:
         return {}, {}
-    horizon_ms = max((one.time_ms, one.horizon_ms) for one in forecasts.values())[1]
-    arrivals = {at: one.arrivals * (horizon_ms / one.horizon_ms) for at, one in forecasts.items()}
+    time_ms, horizon_ms = max((one.time_ms, one.horizon_ms) for one in forecasts.values())
+    left_ms = max(horizon_ms - max(now_ms - time_ms, 0.0), 0.0)
+    arrivals = {at: one.arrivals * (left_ms / one.horizon_ms) for at, one in forecasts.items()}
     return arrivals, {at: round(one.lag) for at, one in forecasts.items() if one.lag is not None}

@@ -86,9 +86,10 @@ class CooperativeLagOptions(LagOptions):
     Attributes:
         load_source: where forecasts of what will come are from, which then count beside lag: the name of a
             topic, or a ``LoadFeed``; or a function that is called with partitions, and returns the records
-            expected of each, those it does not know left out.  It is called on threads of ours, on two at
-            once at times, and waited for as ``lag_source`` is.
-        load_max_age_ms: forecasts count no more when their event time is further away than that.
+            expected of each, those it does not know left out.  It is called on a thread of ours, every
+            ``lag_refresh_ms`` once this consumer has led, and never waited for.
+        load_max_age_ms: forecasts count no more when their event time is further away than that; nor does
+            what a function said longer ago.
         max_partition_skew: partitions one member may have more than another that could have one of them;
             1 is KIP-169's rule, None leaves counts to the load.
         min_improvement: the part by which the largest load has to fall, or nothing moves for it; 0.1 is 10 %.

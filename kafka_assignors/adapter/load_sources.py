@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
-from kafka_assignors.adapter.lag_keeper import LagKeeper
-from kafka_assignors.adapter.lag_sources import Answer, Lags, from_function
+from kafka_assignors.adapter.background import Background
+from kafka_assignors.adapter.lag_sources import Lags, from_function, one_line
 from kafka_assignors.plan import TopicPartition
 
 __all__ = ["Expected", "LoadSource", "ToldLoad"]
+
+log = logging.getLogger("kafka_assignors")
+
+_LEAST_REFRESH_S = 0.05
+_END_S = 1.0
+"""How long ``close`` waits for the thread: a function of somebody else's may not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,7 @@ class LoadSource(Protocol):
         """Have the forecasts ready; called at every join, on the consumer's I/O thread."""
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """What the leader plans from, on the consumer's I/O thread; may raise anything."""
+        """What the leader plans from, at once, on the consumer's I/O thread; may raise anything."""
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
         """The same in the background; may raise anything."""
@@ -47,38 +57,89 @@ class LoadSource(Protocol):
 
 
 class ToldLoad:
-    """Asks a function of the user's, on a thread of ours.
+    """Asks a function of the user's again and again, on a daemon thread of ours, and keeps what it said last.
+
+    It begins with the first partitions that somebody wants to know of, and goes on until it is closed; nobody
+    waits for it.
 
     Args:
         tell: called with partitions, returns records to come, those it does not know left out.
-        refresh_s: seconds what it said counts as just said.
-        timeout_s: seconds one look in the background may take.
+        refresh_s: seconds from one answer to the next question.
+        max_age_s: what it said longer ago counts no more.
+        now: seconds, as ``time.monotonic``.
     """
 
     def __init__(
         self,
         tell: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
         refresh_s: float,
-        timeout_s: float,
+        max_age_s: float,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        source = from_function(tell, "load_source", whole=False)
-        self._keeper = LagKeeper(source, refresh_s, timeout_s, what="load")
+        self._source = from_function(tell, "load_source", whole=False)
+        self._refresh_s = max(refresh_s, _LEAST_REFRESH_S)
+        self._max_age_s = max_age_s
+        self._now = now
+        self._line = Background("kafka-assignors-load", now)
+        self._process = os.getpid()
+        self._closed = False
+        self._wanted: frozenset[TopicPartition] = frozenset()
+        # All below is written by the one thread, and looked up by others.
+        self._asked_at: float | None = None  # while it has not answered
+        self._said: tuple[Lags, float] | None = None
+        self._problem = ""
+
+    # --- any thread ---
 
     def begin(self) -> None:
-        """Nothing: it is asked when it is needed."""
+        """Go on asking in a process forked from the one that did; there is no thread of its own."""
+        if not self._closed and self._process != os.getpid():
+            self._process, self._asked_at = os.getpid(), None
+            self._line = Background("kafka-assignors-load", self._now)
+            if self._wanted:
+                self._line.submit(partial(self._go_on, self._wanted))
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """What it says within that time."""
-        return _expected(self._keeper.ask(partitions, timeout_s))
+        """What it said last, at once."""
+        return self.look(partitions)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """What it says."""
-        return _expected(self._keeper.look(partitions))
+        """What it said last; other partitions than before are asked for at once, for the next look."""
+        if not self._closed and not self._wanted.issuperset(partitions):
+            self._wanted = frozenset(partitions)
+            self._line.submit(partial(self._go_on, self._wanted))
+        now, said, asked_at = self._now(), self._said, self._asked_at
+        problem = self._problem
+        if asked_at is not None and now - asked_at > self._refresh_s:
+            problem = f"load_source has not answered for {now - asked_at:,.0f} s"
+        if said is None:
+            return Expected(problem=problem or "load_source has not answered yet", was_said=not problem)
+        lags, then = said
+        if now - then > self._max_age_s:
+            return Expected(problem=problem or f"what load_source said is {now - then:,.0f} s old")
+        return Expected({at: float(lags[at]) for at in partitions if at in lags}, problem=problem)
 
     def close(self) -> None:
         """End the thread; what hangs in the function is waited for a second."""
-        self._keeper.close()
+        self._closed = True
+        if self._process != os.getpid():
+            return
+        self._line.stop()
+        if not self._line.join(_END_S):
+            log.warning("load_source is still busy %g s after it should have ended", _END_S)
 
+    # --- its own thread ---
 
-def _expected(answer: Answer) -> Expected:
-    return Expected({at: float(records) for at, records in answer.lags.items()}, problem=answer.problem)
+    def _go_on(self, partitions: frozenset[TopicPartition]) -> None:
+        if partitions is not self._wanted:
+            return  # others are wanted, and asked for
+        self._asked_at = self._now()
+        try:
+            answer = self._source.lags(sorted(partitions), self._refresh_s)
+        except Exception as error:  # what was said before counts until it is too old
+            self._problem = one_line(error)
+            log.debug("load_source: %s", self._problem)
+        else:
+            self._said, self._problem = (answer.lags, self._now()), answer.problem
+        self._asked_at = None
+        self._line.submit(partial(self._go_on, partitions), self._refresh_s)

@@ -58,11 +58,10 @@ class SkewWatcher:
     ) -> None:
         self._keeper = keeper
         self._plan = plan
-        self._pays = 1 - min_improvement
         self._side = side
         self._with_expected = with_expected
         self._now = now
-        self._watch = SkewWatch(policy, str(side.member_id()))
+        self._watch = SkewWatch(policy, str(side.member_id()), min_improvement)
         self._turn = 0
 
     def lead(self, given: Assignment, still: Callable[[], bool] = lambda: True) -> None:
@@ -107,13 +106,13 @@ class SkewWatcher:
         group = self._with_expected(with_lags)
         claims = resolve(group)
         largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
-        if not self._watch.lasting(self._now(), largest, lag_lower_bound(group)):
-            return
-        after = measure(group, claims, self._plan(group, claims)).max_load or 0
-        if turn != self._turn:
-            return
-        if after > self._pays * largest:
-            self._watch.settled(self._now())  # nor is there going to be a better plan in a moment
+        after = self._watch.worth(
+            self._now(),
+            largest,
+            lag_lower_bound(group),
+            lambda: measure(group, claims, self._plan(group, claims)).max_load or 0,
+        )
+        if after is None or turn != self._turn:
             return
         self._watch.asked(self._now())
         log.info(

@@ -9,10 +9,11 @@ file              purpose                                             key names
 ``simulate.py``   from event to event                                 ``simulate``
 ``crew.py``       the group's rounds, through the planners            ``Crew``
 ``told.py``       what the leader is told of lag                      ``Told``
+``watch.py``      whether the leader asks for a rebalance by itself   ``Watch``
 ``work.py``       what has come, what was read, and how that goes on  ``Work``
 ``serving.py``    how a member shares its time among its partitions   ``shared``
 ``interval.py``   a stretch of time in which lag changes evenly       ``Interval``
-``time_lag.py``   the age of the oldest record not read yet           ``ages``
+``time_lag.py``   the age of the oldest record not read yet           ``ages``, ``quantile``
 ``books.py``      what is written down on the way, and the figures    ``Books``
 ``outcome.py``    the figures                                         ``Outcome``
 ``recommend.py``  which strategy to pick, and why                     ``recommend``
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from kafka_assignors.backtest.churn import Step, parse
 from kafka_assignors.backtest.history import History
-from kafka_assignors.backtest.outcome import Move, Outcome, Series
+from kafka_assignors.backtest.outcome import Move, Outcome, Series, Situation
 from kafka_assignors.backtest.recommend import Ranked, Recommendation, recommend
 from kafka_assignors.backtest.scenario import Pauses, Plan, Scenario, Strategy
 from kafka_assignors.backtest.simulate import simulate
@@ -38,6 +39,7 @@ __all__ = [
     "Recommendation",
     "Scenario",
     "Series",
+    "Situation",
     "Step",
     "Strategy",
     "parse",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 
 from kafka_assignors.backtest.history import History, Levels
 from kafka_assignors.backtest.interval import NOTHING, Interval, first_below
 from kafka_assignors.backtest.outcome import Move, Outcome, Series
 from kafka_assignors.backtest.scenario import Scenario
-from kafka_assignors.backtest.time_lag import ages
+from kafka_assignors.backtest.time_lag import ages, quantile, stretches
 
 __all__ = ["Books"]
+
+_RECENT_S = 30.0
+"""An arrival rate is the mean of so long: where traffic comes in bursts, that of the moment says nothing."""
 
 
 class Books:
@@ -34,10 +39,13 @@ class Books:
         self.pause_s = self.unserved_s = 0.0
         self.rebalances = 0
         self._moves: list[Move] = []
-        self._r_score = 0.0
+        #: of each rebalance; the last one is not over
+        self._r_scores = [0.0]
+        #: moments between which all was even
         self._at: list[float] = []
         self._read: list[Levels] = []
         self._arrived: list[Levels] = []
+        self._step_ends: list[int] = []
         self._members: list[int] = []
         self._member_lag: list[tuple[float, float]] = []
 
@@ -45,10 +53,28 @@ class Books:
         """Something happened that may cause lag; ``before`` it was so much."""
         self._open.append((now, before))
 
-    def hand_over(self, move: Move, arriving: float) -> None:
-        """A partition was handed over; ``arriving`` records/s to it."""
+    def hand_over(self, move: Move, capacity: float) -> None:
+        """A partition was handed over, to one that can read so many records/s; after ``moment``."""
         self._moves.append(move)
-        self._r_score += arriving / self._rate
+        self._r_scores[-1] += self._arriving(move.partition) / capacity
+
+    def round_over(self, *, again: bool) -> None:
+        """A round has ended; with ``again`` another one has to follow, which is the same rebalance."""
+        self.rebalances += 1
+        if not again:
+            self._r_scores.append(0.0)
+
+    def _arriving(self, partition: int) -> float:
+        """Records/s to it of late."""
+        now = self._at[-1]
+        since = max(now - _RECENT_S, 0.0)
+        after = bisect_right(self._at, since)
+        if after == len(self._at):  # no time has passed at all
+            return float(self._history.arrivals[0, partition] / self._history.step_s)
+        before = self._arrived[after - 1][partition]
+        part = (since - self._at[after - 1]) / (self._at[after] - self._at[after - 1])
+        then = before + part * (self._arrived[after][partition] - before)
+        return float((self._arrived[-1][partition] - then) / (now - since))
 
     def passed(self, interval: Interval, *, settled: bool) -> None:
         """Time has passed.
@@ -81,6 +107,15 @@ class Books:
         """So much is left of what each member owns."""
         self._largest_member = max(self._largest_member, float(lags.max(initial=0.0)))
 
+    def moment(self, now: float, arrived: Levels, read: Levels) -> None:
+        """Since the last moment records arrived and were read evenly; how many until now, by partition."""
+        if self._at and self._at[-1] == now:
+            self._arrived[-1], self._read[-1] = arrived, read
+            return
+        self._at.append(now)
+        self._arrived.append(arrived)
+        self._read.append(read)
+
     def sample(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
         """The end of a step, or the start of the first one.
 
@@ -91,9 +126,8 @@ class Books:
             lags: by member, of what it owns; and at last of what nobody does.
             members: in the group.
         """
-        self._at.append(now)
-        self._arrived.append(arrived)
-        self._read.append(read)
+        self.moment(now, arrived, read)
+        self._step_ends.append(len(self._at) - 1)
         self._member_lag.append((float(lags[:-1].max(initial=0.0)), float(lags[-1])))
         self._members.append(members)
 
@@ -101,10 +135,10 @@ class Books:
         """The figures, at the end of it all."""
         history, scenario = self._history, self._scenario
         at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
+        late = stretches(at, arrived, read, min(history.length_s, now))
+        at, arrived, read = at[self._step_ends], arrived[self._step_ends], read[self._step_ends]
         lag = np.maximum(arrived - read, 0.0)
-        age = ages(at, arrived, read)
-        of_history = age[1 : history.steps + 1]
-        p50, p99 = np.quantile(of_history, [0.5, 0.99]).tolist() if of_history.size else (0.0, 0.0)
+        r_scores = self._r_scores if self._r_scores[-1] else self._r_scores[:-1]
         left = float(lag[-1].sum())
         largest_member, unowned = np.array(self._member_lag).T
         return Outcome(
@@ -113,7 +147,7 @@ class Books:
             strategy=scenario.strategy.name,
             parameters=dict(scenario.strategy.parameters),
             members=scenario.members,
-            churn=",".join(map(str, scenario.churn)),
+            churn=scenario.script,
             service_rate=self._rate,
             arrived=history.records,
             served=float(read[-1].sum()),
@@ -123,11 +157,12 @@ class Books:
             largest_lag=self._largest,
             mean_lag=self._area / history.length_s,
             largest_member_lag=self._largest_member,
-            time_lag_p50=p50,
-            time_lag_p99=p99,
-            time_lag_max=float(age.max(initial=0.0)),
+            time_lag_p50=quantile(late, 0.5),
+            time_lag_p99=quantile(late, 0.99),
+            time_lag_max=float(max(late.first.max(initial=0.0), late.last.max(initial=0.0))),
             moved=len(self._moves),
-            r_score=self._r_score,
+            r_score=sum(r_scores),
+            r_score_mean=sum(r_scores) / max(len(r_scores), 1),
             rebalances=self.rebalances,
             pause_s=self.pause_s,
             unserved_s=self.unserved_s,
@@ -138,7 +173,7 @@ class Books:
                 lag=lag.sum(axis=1),
                 largest_member_lag=largest_member,
                 unowned_lag=unowned,
-                time_lag=age.max(axis=1, initial=0.0),
+                time_lag=ages(at, arrived, read).max(axis=1, initial=0.0),
                 members=np.array(self._members, np.int64),
             )
             if series

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -126,11 +126,24 @@ class Crew:
             self._settling = None
         return found
 
-    def imbalance(self, load: Counts) -> tuple[int, int]:
-        """The largest load of a member, and the least that it could be, records."""
-        group = self._group(load, holding=False)
-        largest = measure(group, resolve(group), Assignment(group, self._places(group))).max_load
-        return largest or 0, lag_lower_bound(group)
+    def imbalance(self, load: Counts, counts: Callable[[int, int], bool]) -> tuple[int, int]:
+        """The largest load of a member, and the least that it could be, records.
+
+        Args:
+            load: by partition.
+            counts: whether such loads are uneven.  Where even a simple bound of the least is too much for
+                that, that bound is returned: what it could really be is no less, and the answer the same.
+        """
+        if not (self._strategy.by_lag or self._strategy.by_load):
+            return 0, 0
+        owned = self.owner != NOBODY
+        loads = np.zeros(len(self._ids), np.int64)
+        np.add.at(loads, self.owner[owned], load[owned])  # bincount would add floats
+        largest = int(loads.max(initial=0))
+        least = max(-(-int(load.sum()) // len(self.present)), int(load.max(initial=0)))
+        if counts(largest, least):
+            least = lag_lower_bound(self._group(load, holding=False))
+        return largest, least
 
     def could_be(self, load: Counts) -> int:
         """The largest load of a member after a rebalance now, records."""
@@ -171,10 +184,3 @@ class Crew:
         """A plan's owners as numbers of ours."""
         numbers = np.array([self._number[m.member_id] for m in group.members] + [NOBODY], np.int64)
         return numbers[plan.owners]
-
-    def _places(self, group: Group) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-        """Our owners as places in a group."""
-        places = np.full(len(self._ids) + 1, NOBODY, np.int32)
-        for member_id, place in group.index.items():
-            places[self._number[member_id]] = place
-        return places[self.owner]

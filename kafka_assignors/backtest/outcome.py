@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_assignors.backtest.history import Counts, Levels
 from kafka_assignors.backtest.scenario import Parameter
 
-__all__ = ["Move", "Outcome", "Series"]
+__all__ = ["Move", "Outcome", "Series", "Situation"]
+
+
+class Situation(NamedTuple):
+    """What strategies are compared in; what else differs (pauses, rates, owners) is in the history's name."""
+
+    group: str
+    history: str
+    members: int
+    churn: str
+    service_rate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +75,14 @@ class Outcome:
         largest_lag: of the whole group, records, at any moment.
         mean_lag: over the time from the start to the end of the history, records.
         largest_member_lag: of what one member owned, records, at any moment.
-        time_lag_p50: age of the oldest record not read yet, seconds: the median over all partitions at the
-            end of each step of the history.
-        time_lag_p99: the same, of which 1 in 100 is above.
-        time_lag_max: the largest at the end of any step, those after the history included.
+        time_lag_p50: age of the oldest record not read yet, seconds: the median over all partitions and all
+            the time of the history.
+        time_lag_p99: the same, which is exceeded in 1 part of 100.
+        time_lag_max: the largest at any moment, those after the history included.
         moved: hand-overs: a partition was gained by another member than its last owner.
-        r_score: sum over all hand-overs of the partition's arrival rate, over one member's service rate.
+        r_score: sum over all hand-overs of the partition's arrival rate (the mean of the last half minute),
+            over what its taker can read.
+        r_score_mean: of that, in one rebalance on average; the rounds of a cooperative one together.
         rebalances: rounds, second rounds of cooperative rebalances included.
         pause_s: member-seconds of the living without reading, for joins and warm-ups.
         unserved_s: partition-seconds without a reader, whatever the cause; those of the dead, too.
@@ -99,12 +111,18 @@ class Outcome:
     time_lag_max: float
     moved: int
     r_score: float
+    r_score_mean: float
     rebalances: int
     pause_s: float
     unserved_s: float
     simulated_s: float
     moves: tuple[Move, ...] = ()
     series: Series | None = None
+
+    @property
+    def situation(self) -> Situation:
+        """Where it meets the outcomes of other strategies."""
+        return Situation(self.group, self.history, self.members, self.churn, self.service_rate)
 
     def figures(self) -> dict[str, Any]:
         """All but ``moves`` and ``series``, as a row of a table."""

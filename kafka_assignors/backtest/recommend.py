@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_assignors.backtest.outcome import Outcome
-from kafka_assignors.backtest.scenario import Parameter
+from kafka_assignors.backtest.outcome import Outcome, Situation
+from kafka_assignors.backtest.scenario import Parameter, labelled
 from kafka_assignors.errors import ProblemError
 
 __all__ = ["NO_DIFFERENCE", "Ranked", "Recommendation", "recommend"]
@@ -75,7 +75,7 @@ class Ranked:
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
-        return _label(self.strategy, self.parameters)
+        return labelled(self.strategy, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,26 @@ class Recommendation:
 class _Contender:
     strategy: str
     parameters: Mapping[str, Parameter]
-    outcomes: dict[object, Outcome] = field(default_factory=dict)
+    outcomes: dict[Situation, Outcome] = field(default_factory=dict)
     means: dict[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        return _label(self.strategy, self.parameters)
+        return labelled(self.strategy, self.parameters)
+
+
+class _Tier(NamedTuple):
+    """Those that no goal tells apart.
+
+    Attributes:
+        contenders: in the order of names.
+        goal: in which they are worse than the tiers before; None: there is none before.
+        than: the best of those before in that goal; each of these differs from it.
+    """
+
+    contenders: list[_Contender]
+    goal: _Goal | None = None
+    than: _Contender | None = None
 
 
 def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
@@ -119,7 +133,8 @@ def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
     the best of the others begins the next tier, and so on.  The order of ``outcomes`` has no say.
 
     Raises:
-        ProblemError: there is no outcome, or no scenario that all strategies were tried in.
+        ProblemError: there is no outcome, no scenario that all strategies were tried in, or two outcomes of
+            one strategy in one scenario.
     """
     contenders = _contenders(outcomes)
     if not contenders:
@@ -128,23 +143,23 @@ def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
     if not common:
         raise ProblemError("outcomes: there is no scenario that all strategies were tried in")
     for one in contenders:
-        of_common = [one.outcomes[key] for key in sorted(common, key=repr)]
+        of_common = [one.outcomes[key] for key in sorted(common)]
         one.means = {goal.figure: sum(map(goal.of, of_common)) / len(common) for goal in _GOALS}
     tiers = _tiers(contenders, 0)
     ranking: list[Ranked] = []
     for number, tier in enumerate(tiers):
         place = len(ranking) + 1
-        following = tiers[number + 1] if number + 1 < len(tiers) else []
-        before = tiers[number - 1] if number else []
+        after = tiers[number + 1] if number + 1 < len(tiers) else None
+        before = tiers[number - 1] if number else None
         ranking += [
             Ranked(
                 place=place,
                 strategy=one.strategy,
                 parameters=one.parameters,
                 means=one.means,
-                reasons=_reasons(one, tier, before, following),
+                reasons=_reasons(one, tier, before, after),
             )
-            for one in tier
+            for one in tier.contenders
         ]
     return Recommendation(tuple(ranking), len(common), _notes(contenders, common, tiers))
 
@@ -152,65 +167,77 @@ def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
 def _contenders(outcomes: Sequence[Outcome]) -> list[_Contender]:
     found: dict[str, _Contender] = {}
     for outcome in outcomes:
-        label = _label(outcome.strategy, outcome.parameters)
+        label = labelled(outcome.strategy, outcome.parameters)
         one = found.setdefault(label, _Contender(outcome.strategy, outcome.parameters))
-        one.outcomes[outcome.group, outcome.history, outcome.members, outcome.churn, outcome.service_rate] = (
-            outcome
-        )
+        if outcome.situation in one.outcomes:
+            raise ProblemError(
+                f"outcomes: two of {label} for history {outcome.history!r} with the same members, churn and "
+                "service rate: what else differs has to be in the history's name"
+            )
+        one.outcomes[outcome.situation] = outcome
     return [found[label] for label in sorted(found)]
 
 
-def _label(strategy: str, parameters: Mapping[str, Parameter]) -> str:
-    given = ", ".join(f"{name}={value}" for name, value in sorted(parameters.items()))
-    return f"{strategy} ({given})" if given else strategy
+def _tiers(
+    contenders: list[_Contender],
+    number: int,
+    goal_before: _Goal | None = None,
+    than: _Contender | None = None,
+) -> list[_Tier]:
+    """Split those that all earlier goals could not tell apart.
 
-
-def _tiers(contenders: list[_Contender], number: int) -> list[list[_Contender]]:
-    """Split those that all earlier goals could not tell apart; each tier is in the order of names."""
+    Args:
+        contenders: some, in the order of names.
+        number: the goal to begin with.
+        goal_before: in which all of them are worse than what comes before them; None: nothing does.
+        than: the best of that.
+    """
     if number == len(_GOALS) or len(contenders) == 1:
-        return [contenders]
+        return [_Tier(contenders, goal_before, than)]
     goal = _GOALS[number]
     rest = sorted(contenders, key=lambda one: (one.means[goal.figure], one.label))
-    tiers: list[list[_Contender]] = []
+    tiers: list[_Tier] = []
     while rest:
-        best = rest[0].means[goal.figure]
-        alike = [one for one in rest if not _differ(goal, best, one.means[goal.figure])]
-        rest = [one for one in rest if _differ(goal, best, one.means[goal.figure])]
-        tiers += _tiers(sorted(alike, key=lambda one: one.label), number + 1)
+        best = rest[0]
+        alike = [one for one in rest if not _differ(goal, best, one)]
+        rest = [one for one in rest if _differ(goal, best, one)]
+        tiers += _tiers(sorted(alike, key=lambda one: one.label), number + 1, goal_before, than)
+        goal_before, than = goal, best
     return tiers
 
 
-def _differ(goal: _Goal, one: float, other: float) -> bool:
-    low, high = min(one, other), max(one, other)
+def _differ(goal: _Goal, one: _Contender, other: _Contender) -> bool:
+    low, high = sorted((one.means[goal.figure], other.means[goal.figure]))
     return high - low > max(goal.least, NO_DIFFERENCE * high if goal.figure != "never_drained" else 0.0)
 
 
-def _reasons(
-    one: _Contender, tier: list[_Contender], before: list[_Contender], after: list[_Contender]
-) -> tuple[str, ...]:
+def _reasons(one: _Contender, tier: _Tier, before: _Tier | None, after: _Tier | None) -> tuple[str, ...]:
     """Why it is not in the place above, why it is not in the one below, and what that costs."""
     found: list[str] = []
-    if before and (goal := _decides(before[0], one)):
-        found.append(f"{_said(goal, one)}, {_value(goal, before[0])} for {before[0].label}")
-    if after and (goal := _decides(one, after[0])):
-        found.append(f"{_said(goal, one)}, {_value(goal, after[0])} for {after[0].label}")
+    if before and tier.goal and tier.than:
+        said = f"{_said(tier.goal, one)}, {_value(tier.goal, tier.than)} for {tier.than.label}"
+        found.append(said + _close(tier.goal, one, before.contenders[0]))
+    if after and after.goal and after.than:
+        other = after.contenders[0]
+        said = f"{_said(after.goal, one)}, {_value(after.goal, other)} for {other.label}"
+        if not _differ(after.goal, one, other):
+            than = f"{_value(after.goal, after.than)} for {after.than.label}"
+            said += f": less than {NO_DIFFERENCE:.0%} apart, but {other.label} is further from {than}"
+        found.append(said)
         for cost in _GOALS:
-            mine, theirs = one.means[cost.figure], after[0].means[cost.figure]
-            if cost.figure in _COSTS and mine > theirs and _differ(cost, mine, theirs):
-                found.append(f"but {_said(cost, one)}, {_value(cost, after[0])} for {after[0].label}")
-    if others := [other.label for other in tier if other is not one]:
+            worse = one.means[cost.figure] > other.means[cost.figure]
+            if cost.figure in _COSTS and worse and _differ(cost, one, other):
+                found.append(f"but {_said(cost, one)}, {_value(cost, other)} for {other.label}")
+    if others := [other.label for other in tier.contenders if other is not one]:
         found.append(f"no real difference to {', '.join(others)}")
     return tuple(found)
 
 
-def _decides(better: _Contender, worse: _Contender) -> _Goal | None:
-    """The first goal in which they differ in favour of the better one."""
-    for goal in _GOALS:
-        if better.means[goal.figure] < worse.means[goal.figure] and _differ(
-            goal, better.means[goal.figure], worse.means[goal.figure]
-        ):
-            return goal
-    return None
+def _close(goal: _Goal, one: _Contender, above: _Contender) -> str:
+    """To add where the one right above is not what it was split from, and hardly better."""
+    if _differ(goal, one, above):
+        return ""
+    return f" (less than {NO_DIFFERENCE:.0%} from {above.label} in the place above: {_value(goal, above)})"
 
 
 def _said(goal: _Goal, one: _Contender) -> str:
@@ -224,11 +251,9 @@ def _value(goal: _Goal, one: _Contender) -> str:
     return shape.format(one.means[goal.figure]) + unit
 
 
-def _notes(
-    contenders: list[_Contender], common: set[object], tiers: list[list[_Contender]]
-) -> tuple[str, ...]:
+def _notes(contenders: list[_Contender], common: set[Situation], tiers: list[_Tier]) -> tuple[str, ...]:
     found: list[str] = []
-    every = set[object]().union(*(one.outcomes for one in contenders))
+    every = set[Situation]().union(*(one.outcomes for one in contenders))
     if left_out := len(every) - len(common):
         found.append(f"{left_out} scenarios were not tried with every strategy and do not count")
     if len(tiers) == 1 and len(contenders) > 1:

@@ -11,7 +11,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.skew import RebalanceOnSkew
 
-__all__ = ["Parameter", "Pauses", "Plan", "Scenario", "Strategy"]
+__all__ = ["Parameter", "Pauses", "Plan", "Scenario", "Strategy", "labelled"]
 
 Plan = Callable[[Group, Claims], Assignment]
 """A strategy's planner: pure, and the same the consumers run."""
@@ -85,8 +85,13 @@ class Strategy:
     pays_from: float = 0.1
 
     def __str__(self) -> str:
-        given = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
-        return f"{self.name} ({given})" if given else self.name
+        return labelled(self.name, self.parameters)
+
+
+def labelled(strategy: str, parameters: Mapping[str, Parameter]) -> str:
+    """A strategy with its parameters, for people; two that differ in either have two labels."""
+    given = ", ".join(f"{name}={value}" for name, value in sorted(parameters.items()))
+    return f"{strategy} ({given})" if given else strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,11 @@ class Scenario:
         if strange := set(self.owners or ()) - set(first_members(self.members)):
             raise OptionError("owners", f"{min(strange)} is not a member at the start")
         self.acts()
+
+    @property
+    def script(self) -> str:
+        """The churn as text."""
+        return ",".join(map(str, self.churn))
 
     def acts(self) -> tuple[Act, ...]:
         """The churn with the member of each step named."""

@@ -15,17 +15,17 @@ from typing import Literal
 import numpy as np
 
 from kafka_assignors.backtest.books import Books
-from kafka_assignors.backtest.churn import Act, client_id, first_members
+from kafka_assignors.backtest.churn import Act, first_members
 from kafka_assignors.backtest.crew import Crew
 from kafka_assignors.backtest.history import Counts, History, Levels
 from kafka_assignors.backtest.interval import NOTHING
 from kafka_assignors.backtest.outcome import Move, Outcome
 from kafka_assignors.backtest.scenario import Scenario
 from kafka_assignors.backtest.serving import Slots
-from kafka_assignors.backtest.told import Told, with_forecast
+from kafka_assignors.backtest.told import Told, foreseen
+from kafka_assignors.backtest.watch import Watch
 from kafka_assignors.backtest.work import Work
 from kafka_assignors.errors import OptionError
-from kafka_assignors.plan.skew import SkewWatch
 
 __all__ = ["simulate"]
 
@@ -80,7 +80,8 @@ class _Simulation:
         self._starting = 0  # members whose processes start
         self._events: list[tuple[float, int, _Event, int]] = []
         self._tie = itertools.count()
-        self._watches: dict[int, SkewWatch] = {}
+        self._watch = Watch(scenario, self._crew, names)
+        self._foreseen: tuple[int, Counts] | None = None  # as of this step
 
     # --- the course of things ------------------------------------------------------------------------------
 
@@ -157,10 +158,13 @@ class _Simulation:
 
     def _pass(self, until: float) -> None:
         """Let time pass; nobody starts or stops meanwhile."""
-        length = until - self._now
-        if length <= 0:
-            return
-        reader, present = self._reader(), self._crew.present
+        reader = self._reader()
+        while self._now < until:
+            self._pass_evenly(min(until, self._work.next_empty(reader)), reader)
+
+    def _pass_evenly(self, until: float, reader: Slots) -> None:
+        """No partition runs empty meanwhile, either."""
+        length, present = until - self._now, self._crew.present
         # A member's lag is largest at an end of the time in which it owns the same, whatever comes between.
         self._books.owned(self._work.owned(self._crew.owner)[:-1])
         self._books.passed(self._work.interval(length, reader), settled=self._settled())
@@ -170,6 +174,7 @@ class _Simulation:
         if self._told is not None:
             self._told.passed(until, self._work.lag())
         self._books.owned(self._work.owned(self._crew.owner)[:-1])
+        self._books.moment(until, self._work.arrived, self._work.read)
 
     def _sample(self) -> None:
         work, crew = self._work, self._crew
@@ -186,8 +191,13 @@ class _Simulation:
     def _with_expected(self, lag: Levels) -> Counts:
         """Add what is expected to come, for a strategy that is told that."""
         whole = np.rint(lag).astype(np.int64)
-        expected = self._history.expected_at(self._work.step) if self._scenario.strategy.by_load else None
-        return whole if expected is None else with_forecast(self._history.topics, whole, expected)
+        step = self._work.step
+        expected = self._history.expected_at(step) if self._scenario.strategy.by_load else None
+        if expected is None:
+            return whole
+        if self._foreseen is None or self._foreseen[0] != step:
+            self._foreseen = step, foreseen(self._history.topics, expected)
+        return whole + self._foreseen[1]
 
     # --- what happens --------------------------------------------------------------------------------------
 
@@ -270,10 +280,10 @@ class _Simulation:
             self._told.assigned(self._now, self._crew.owner)
         self._in_round = False
         self._stopped[:] = False
-        self._books.rebalances += 1
         for partition, giver, taker in zip(found.moved, found.givers, found.takers, strict=True):
             move = Move(self._now, int(partition), self._names[giver], self._names[taker])
-            self._books.hand_over(move, float(self._work.arriving[partition]))
+            self._books.hand_over(move, self._work.capacity(int(taker)))
+        self._books.round_over(again=found.again)
         eager = not self._scenario.strategy.cooperative
         for member in self._crew.present:
             gained = int(found.gained[member])
@@ -292,30 +302,17 @@ class _Simulation:
     # --- a rebalance for the sake of even loads ------------------------------------------------------------
 
     def _watch_from_now(self) -> None:
-        policy = self._scenario.skew
-        if policy is None:
-            return
-        leader = self._crew.leader
-        watch = self._watches.setdefault(leader, SkewWatch(policy, client_id(self._names[leader])))
-        watch.settled(self._now)
-        self._later(self._now + watch.check_s, "look", self._round)
+        if (at := self._watch.settled(self._now)) is not None:
+            self._later(at, "look", self._round)
 
     def _look(self, number: int) -> None:
-        """As ``adapter.SkewWatcher`` does it; a look from before the last round is void."""
-        policy = self._scenario.skew
-        if policy is None or number != self._round or self._in_round:
+        """A look from before the last round is void; the dead do not look."""
+        leader = self._crew.leader
+        if number != self._round or self._in_round or not self._alive[leader]:
             return
-        watch = self._watches[self._crew.leader]
-        self._later(self._now + watch.check_s, "look", number)
+        self._later(self._watch.next_look(self._now), "look", number)
         lag = self._work.lag()
         if self._told is not None:
-            self._told.looked(self._now, lag, self._crew.leader)
-        load = self._with_expected(lag)
-        largest, least = self._crew.imbalance(load)
-        if not watch.lasting(self._now, largest, least):
-            return
-        if self._crew.could_be(load) > (1 - self._scenario.strategy.pays_from) * largest:
-            watch.settled(self._now)
-            return
-        watch.asked(self._now)
-        self._cause([self._crew.leader])
+            self._told.looked(self._now, lag, leader)
+        if self._watch.asks(self._now, self._with_expected(lag)):
+            self._cause([leader])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kafka_assignors.backtest.history import Counts, Levels
 from kafka_assignors.plan import NOBODY, Group, enough_expected, with_expected
 
-__all__ = ["Told", "with_forecast"]
+__all__ = ["Told", "foreseen"]
 
 
 class Told:
@@ -82,20 +82,17 @@ class Told:
         return after[1]
 
 
-def with_forecast(topics: Mapping[str, int], lag: Counts, expected: Levels) -> Counts:
-    """Loads made of lag and what is expected to arrive, as the feed's reader makes them.
+def foreseen(topics: Mapping[str, int], expected: Levels) -> Counts:
+    """What forecasts add to the lag of each partition, as the feed's reader has it.
 
     Args:
         topics: topic -> partitions.
-        lag: by partition.
         expected: to arrive, by partition; NaN where there is no forecast.
 
     Returns:
-        By partition; the lag alone, where there are forecasts for less than half of the partitions.
+        Records by partition; 0 for all, where there are forecasts for less than half of the partitions.
     """
-    starts = Group((), topics).firsts.tolist()
-    lags = {t: lag[a:b].tolist() for t, a, b in zip(sorted(topics), starts, starts[1:], strict=False)}
-    group = Group((), topics, lags=lags)
+    group = Group((), topics, lags={topic: [0] * count for topic, count in topics.items()})
     known = np.flatnonzero(~np.isnan(expected))
     arrivals = {group.at(partition): float(expected[partition]) for partition in known.tolist()}
-    return with_expected(group, arrivals, {}).lag if enough_expected(group, arrivals) else lag
+    return with_expected(group, arrivals, {}).lag if enough_expected(group, arrivals) else group.lag

@@ -10,6 +10,9 @@ from kafka_assignors.backtest.serving import Slots, by_reader, shared, when_empt
 
 __all__ = ["Work"]
 
+_APART_S = 0.5
+"""Partitions that run empty in less time than that do so at once, in the eyes of who looks at each."""
+
 
 class Work:
     """Arrivals and reading from one moment to the next; who reads what is for others to say.
@@ -64,7 +67,26 @@ class Work:
         interval = self.interval(0.0, reader)
         if interval.lag.sum() <= NOTHING:
             return np.inf
-        return self.now + float(when_empty(interval.lag, interval.arriving, interval.rate).max())
+        found = self.now + float(when_empty(interval.lag, interval.arriving, interval.rate).max())
+        # So little may be left that adding its time changes nothing, and time would stand still.
+        return max(found, float(np.nextafter(self.now, np.inf)))
+
+    def next_empty(self, reader: Slots) -> float:
+        """When a partition that has some lag has none, in this step; infinite where none will.
+
+        Until then each is read evenly.  It is never sooner than `_APART_S`.
+        """
+        lag = self.lag()
+        behind = lag > NOTHING
+        if not behind.any():
+            return np.inf
+        read = shared(np.where(behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
+        soonest = float(when_empty(lag[behind], self.arriving[behind], read[behind]).min())
+        return self.now + max(soonest, _APART_S)
+
+    def capacity(self, member: int) -> float:
+        """Records/s that it can read now."""
+        return float(self._rate[member])
 
     def go_on(self, until: float, reader: Slots) -> None:
         """These read until then, within the step."""

@@ -194,7 +194,8 @@ def command(
     say(asked.assumed(recorded, trials, recorded_members))
     _show(results, folder, output)
     if run["failed"]:
-        raise KafkaAssignorsError(f"scenarios failed, {results['failures'][0]}")
+        failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"
+        raise KafkaAssignorsError(f"{failed}; {results['failures'][0]}")
 
 
 @contextmanager

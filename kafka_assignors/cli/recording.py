@@ -225,6 +225,7 @@ def in_a_line(report: PipelineReport) -> str:
         parts.append(f"steps {report.load.steps:,}")
     if report.fed:
         parts.append(f"forecasts sent {report.fed:,}")
+    parts += [f"{name} down, trying again" for name in sorted(report.down)]
     return ", ".join(parts) or "waiting for the first batch"
 
 
@@ -240,7 +241,9 @@ def lines(report: PipelineReport) -> Iterator[str]:
         kinds = {kind: count for kind, count in offsets.kinds.items() if kind not in {"commit", "tombstone"}}
         yield from (f"  passed over: {count:,} of kind {kind!r}" for kind, count in sorted(kinds.items()))
         for problem, count in sorted(offsets.problems.items()):
-            yield f"  left out: {count:,} records, {PROBLEMS[problem]}"
+            partition, offset = offsets.first[problem]
+            where = f"the first is at offset {offset} of partition {partition}"
+            yield f"  left out: {count:,} records, {PROBLEMS[problem]} ({where})"
     load = report.load
     if load.batches:
         yield f"load model: {load.samples:,} samples to {load.steps:,} steps"
@@ -259,6 +262,7 @@ def lines(report: PipelineReport) -> Iterator[str]:
         yield f"feed: {report.fed:,} forecasts sent"
     if report.unfed:
         yield f"feed: could not be written after {report.unfed:,} batches"
+    yield from (f"down at the end: {name}: {why}" for name, why in sorted(report.down.items()))
 
 
 def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
@@ -274,6 +278,10 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
             "commits": offsets.landed,
             "kinds": dict(offsets.kinds),
             "problems": dict(offsets.problems),
+            "first_problems": {
+                problem: {"partition": partition, "offset": offset}
+                for problem, (partition, offset) in offsets.first.items()
+            },
             "since": offsets.since and offsets.since.isoformat(),
             "until": offsets.until and offsets.until.isoformat(),
         },
@@ -288,4 +296,5 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
             "unread": list(load.unread),
         },
         "feed": {"sent": report.fed, "failed_batches": report.unfed},
+        "down": dict(report.down),
     }

@@ -25,6 +25,7 @@ __all__ = [
     "from_one_state",
     "largest",
     "moved",
+    "moves_an_hour",
     "plan",
     "rate_for",
 ]
@@ -138,6 +139,11 @@ def compare(ours: Numbers, theirs: Numbers, least: float) -> Comparison:
 def largest(outcomes: Sequence[Outcome], of: str = "member") -> Numbers:
     """The largest lag of a member, or of a partition, by hour."""
     return np.array([getattr(outcome.hour, of) for outcome in outcomes])
+
+
+def moves_an_hour(outcomes: Sequence[Outcome]) -> float:
+    """Partitions that changed hands at the start of an hour, on average; both ways from the same owners."""
+    return float(np.mean([outcome.moved for outcome in outcomes]))
 
 
 def rate_for(traffic: Traffic, members: int, utilisation: float) -> float:

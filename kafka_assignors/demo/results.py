@@ -1,4 +1,4 @@
-"""The shape of results.json (version 4): what is measured, and all that the report and the tables need.
+"""The shape of results.json (version 5): what is measured, and all that the report and the tables need.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
 `measure_drain`; a scene that was not asked for is empty.  ``pipeline`` is what the pipeline made of all of
@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from kafka_assignors.demo.pipeline.results import PipelineResult
 
-VERSION = 4
+VERSION = 5
 
 
 class HoldResult(TypedDict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,9 +23,12 @@ from kafka_assignors.forecast.settings import LoadSettings
 
 __all__ = ["decode", "encode"]
 
+_Number = TypeVar("_Number", int, float)
+
 _VERSION = 1
 _HEAD = 1 + 3 * 4
 _SAID = len(FORECASTERS) + 2
+_SMALL = QUARTERS + WEEK_HOURS
 
 
 def encode(partition: Partition) -> bytes:
@@ -57,7 +61,7 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
     """Read it back.
 
     Raises:
-        CodecError: another version, other lengths, or made with other settings.
+        CodecError: another version, other lengths or counts, or made with other settings.
     """
     if not data or data[0] != _VERSION:
         raise CodecError(f"state of a partition: version {data[0] if data else 'none'}, know only {_VERSION}")
@@ -67,15 +71,40 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
         numbers = np.frombuffer(data, "<f8", lengths[1], _HEAD + 8 * lengths[0]).tolist()
         ints, floats = iter(counts), iter(numbers)
         small = data[_HEAD + 8 * (lengths[0] + lengths[1]) :]
-        if len(small) != lengths[2]:
+        if len(small) != lengths[2] or len(small) != _SMALL:
             raise CodecError("state of a partition: it is cut off")
-        _check(list(islice(ints, 4)), settings)
+        _check(_take(ints, 4), settings)
         partition = Partition(settings)
         _read_counters(partition, ints)
         _read_model(partition, ints, floats, small)
-    except (StopIteration, ValueError) as error:
+        if next(ints, None) is not None or next(floats, None) is not None:
+            raise CodecError("state of a partition: there is more than belongs to it")
+    except (ValueError, OverflowError) as error:
         raise CodecError(f"state of a partition: it is damaged: {error!r}") from error
     return partition
+
+
+def _take(numbers: Iterator[_Number], count: int) -> list[_Number]:
+    """Raises ValueError when there are fewer."""
+    found = list(islice(numbers, count))
+    if len(found) != count:
+        raise ValueError(f"{count} numbers expected, {len(found)} found")
+    return found
+
+
+def _each(ints: Iterator[int]) -> range:
+    """How many of something follow, as a range; raises ValueError for less than none."""
+    (count,) = _take(ints, 1)
+    if count < 0:
+        raise ValueError(f"{count} of something")
+    return range(count)
+
+
+def _yes(number: int) -> bool:
+    """Raises ValueError for what is neither."""
+    if number not in (0, 1):
+        raise ValueError(f"{number} is neither yes nor no")
+    return number == 1
 
 
 def _frame(settings: LoadSettings) -> tuple[int, int, int, int]:
@@ -112,31 +141,31 @@ def _counters(partition: Partition) -> list[int]:
 def _read_counters(partition: Partition, ints: Iterator[int]) -> None:
     steps = partition.steps
     ends, commits, growth = steps.ends, steps.commits, steps.growth
-    partition.newest = next(ints)
-    partition.last = Sample(*islice(ints, 4))
-    partition.waiting = [Sample(*islice(ints, 4)) for _ in range(next(ints))]
-    ends.time, ends.begin, ends.end, ends.epoch = islice(ints, 4)
-    commits.time, commits.committed, commits.start, commits.place = islice(ints, 4)
-    commits.served, commits.epoch, commits.resets = islice(ints, 3)
-    commits.marks = [GroupMark(*islice(ints, 5)) for _ in range(next(ints))]
-    points = next(ints)
-    growth.times, growth.ends = list(islice(ints, points)), list(islice(ints, points))
-    at, end, epoch, far, through = islice(ints, 5)
-    steps.last_end = EndMark(at, end, epoch, bool(far), bool(through))
-    steps.last_group = GroupMark(*islice(ints, 5)) if next(ints) else None
+    (partition.newest,) = _take(ints, 1)
+    partition.last = Sample(*_take(ints, 4))
+    partition.waiting = [Sample(*_take(ints, 4)) for _ in _each(ints)]
+    ends.time, ends.begin, ends.end, ends.epoch = _take(ints, 4)
+    commits.time, commits.committed, commits.start, commits.place = _take(ints, 4)
+    commits.served, commits.epoch, commits.resets = _take(ints, 3)
+    commits.marks = [GroupMark(*_take(ints, 5)) for _ in _each(ints)]
+    points = len(_each(ints))
+    growth.times, growth.ends = _take(ints, points), _take(ints, points)
+    at, end, epoch, far, through = _take(ints, 5)
+    steps.last_end = EndMark(at, end, epoch, _yes(far), _yes(through))
+    steps.last_group = GroupMark(*_take(ints, 5)) if _yes(*_take(ints, 1)) else None
 
 
 def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[float], small: bytes) -> None:
     model, season = partition.model, partition.model.season
-    model.seen, model.run, model.total, model.scored = islice(ints, 4)
-    season.quarter, season.steps, season.quarters = islice(ints, 3)
-    pending = [(next(ints), next(ints)) for _ in range(next(ints))]
-    model.levels = list(islice(floats, len(FORECASTERS)))
-    model.trends = list(islice(floats, len(FORECASTERS)))
-    model.misses = list(islice(floats, len(FORECASTERS) + 1))
-    model.square, model.deviation, last = islice(floats, 3)
+    model.seen, model.run, model.total, model.scored = _take(ints, 4)
+    season.quarter, season.steps, season.quarters = _take(ints, 3)
+    pending = [_take(ints, 2) for _ in _each(ints)]
+    model.levels = _take(floats, len(FORECASTERS))
+    model.trends = _take(floats, len(FORECASTERS))
+    model.misses = _take(floats, len(FORECASTERS) + 1)
+    model.square, model.deviation, last = _take(floats, 3)
     model.last = None if np.isnan(last) else last
-    season.day, season.week = list(islice(floats, QUARTERS)), list(islice(floats, WEEK_HOURS))
-    season.mean, season.sum, season.above = islice(floats, 3)
-    model.pending = [Pending(due, total, tuple(islice(floats, _SAID))) for due, total in pending]
+    season.day, season.week = _take(floats, QUARTERS), _take(floats, WEEK_HOURS)
+    season.mean, season.sum, season.above = _take(floats, 3)
+    model.pending = [Pending(due, total, tuple(_take(floats, _SAID))) for due, total in pending]
     season.day_seen, season.week_seen = list(small[:QUARTERS]), list(small[QUARTERS:])

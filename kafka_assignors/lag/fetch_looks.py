@@ -55,15 +55,15 @@ class GroupLook:
     problem: str | None = None
 
 
-def reach(settings: Mapping[str, Any], timeout_ms: float) -> None:
-    """Find out whether the cluster answers and lets us in.
+def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
+    """Find out whether the cluster answers and lets us in, and its id: the name it gave itself when made.
 
     Raises:
         LagError: it does not; its class says what to do about it.
         OptionError: settings that cannot work.
     """
-    with _link(settings, time.monotonic() + timeout_ms / 1000):
-        pass
+    with _link(settings, time.monotonic() + timeout_ms / 1000) as link:
+        return str(link.manager.cluster.cluster_id)
 
 
 def find_groups(

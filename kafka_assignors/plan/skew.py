@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +72,13 @@ class SkewWatch:
     Args:
         policy: when to ask.
         who: a name that differs between consumers: it alone decides the jitter.
+        min_improvement: the part by which a plan has to make the largest load smaller; a plan that does not
+            make it smaller never pays.
     """
 
-    def __init__(self, policy: RebalanceOnSkew, who: str) -> None:
+    def __init__(self, policy: RebalanceOnSkew, who: str, min_improvement: float = 0.1) -> None:
         self._policy = policy
+        self._pays = 1 - min_improvement
         # Not random: a watcher can be replayed.
         self._stretch = 1 + policy.jitter * zlib.crc32(who.encode()) / 2**32
         self._since: float | None = None
@@ -91,6 +95,34 @@ class SkewWatch:
         self._since = None
         self._not_before = now + self._policy.cool_down_s * self._stretch
 
+    def counts(self, largest: int, least: int) -> bool:
+        """Whether such loads are uneven; without any load they never are.
+
+        False for a bound below ``least`` means False for ``least``, too.
+        """
+        policy = self._policy
+        return largest > 0 and largest >= policy.threshold * least and largest - least >= policy.at_least
+
+    def worth(self, now: float, largest: int, least: int, planned: Callable[[], int]) -> int | None:
+        """Take note of a look; what the largest load will be if a rebalance is asked for now.
+
+        Args:
+            now: seconds, on a clock that only goes forward.
+            largest: the largest load of a member, records.
+            least: the least it could be.
+            planned: what it would be after a rebalance; called only when one may be asked for.
+
+        Returns:
+            None: it is not worth it, or not the time.
+        """
+        if not self.lasting(now, largest, least):
+            return None
+        after = planned()
+        if after >= largest or after > self._pays * largest:
+            self.settled(now)  # nor is there going to be a better plan in a moment
+            return None
+        return after
+
     def lasting(self, now: float, largest: int, least: int) -> bool:
         """Take note of a look; whether it is time to see what a plan would bring.
 
@@ -100,7 +132,7 @@ class SkewWatch:
             least: the least it could be.
         """
         policy = self._policy
-        if largest < policy.threshold * least or largest - least < policy.at_least:
+        if not self.counts(largest, least):
             self._since = None
             return False
         if self._since is None:

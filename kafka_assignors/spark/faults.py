@@ -175,5 +175,7 @@ def _all_of(error: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip(" :\t") for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling o"):
+        del lines[0]  # of py4j; what Java says comes after it
     return f"{type(error).__name__}: {lines[0] if lines else 'no more is known'}"

@@ -1,51 +1,51 @@
 """The feed: the newest forecast of each partition, as records of a compacted topic.
 
-Version 1 of a record::
-
-    key    ["group","topic",3]
-    value  {"version":1,"time_ms":1385000000000,"horizon_ms":3600000,"arrivals":1234.5,"error":56.7,
-            "arrival_rate":0.34,"service_rate":0.5,"lag":12}
-
-UTF-8 JSON without spaces.  ``time_ms``: end of the step the forecast was made after.  ``arrivals``: records
-expected within ``horizon_ms`` from then, 0 or more.  ``error``, ``service_rate`` and ``lag`` may be null.
+Key and value are those of ``wire.load_feed``: UTF-8 JSON without spaces.
 
 Rules:
 - Spark's sink for Kafka writes a record once or more.  Twice is harmless: it is the same record again.
 - A record never follows a newer one of its key, or compaction would leave the older one to readers that come
-  later.  So what the topic has of a partition is looked up first, and what is not newer stays away.
+  later.  So what the topic has is looked up when a run begins, and what is not newer stays away.
+- A partition of which there was no forecast for ``FORGET_DAYS`` is forgotten, with a tombstone.
 - One job at a time writes to a topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
-from kafka_assignors.errors import PipelineError
+from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+
 from kafka_assignors.spark.faults import one_line
-from kafka_assignors.spark.load_sink import read_load
+from kafka_assignors.spark.feed_topic import create_feed
+from kafka_assignors.spark.load_sink import has_load, read_load
+from kafka_assignors.wire import load_feed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = [
-    "VERSION",
-    "create_feed",
+    "FORGET_DAYS",
+    "Feed",
     "feed_records",
     "newest_forecasts",
     "only_newer",
-    "publish_feed",
+    "published_times",
     "write_feed",
 ]
 
-VERSION = 1
+FORGET_DAYS = 7
+"""How much older than the newest forecast of all a partition's may be before it is forgotten."""
+
+_DAY_MS = 86_400_000
 _RECENT_DAYS = 2  # of the newest step; what is older has nothing to say on what will come
 
 
 def newest_forecasts(load: DataFrame) -> DataFrame:
     """The row of each group's partition with the newest forecast; rows of ``LOAD`` in and out."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
-
     names = [name for name in load.columns if name not in ("group", "topic", "partition")]
     newest = F.max_by(F.struct(*names), "time").alias("newest")
     return (
@@ -59,146 +59,167 @@ def newest_forecasts(load: DataFrame) -> DataFrame:
 
 def feed_records(forecasts: DataFrame) -> DataFrame:
     """Rows of ``LOAD`` as records: strings ``key`` and ``value``."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    value = F.struct(
-        F.lit(VERSION).alias("version"),
-        F.unix_millis("time").alias("time_ms"),
-        F.round(F.col("horizon_s") * 1000).cast("bigint").alias("horizon_ms"),
-        F.greatest("forecast", F.lit(0.0)).alias("arrivals"),
-        F.col("forecast_error").alias("error"),
-        F.greatest(F.coalesce("arrival_rate", "level"), F.lit(0.0)).alias("arrival_rate"),
-        "service_rate",
-        "lag",
-    )
+    made_of: dict[str, Column] = {
+        "time_ms": F.unix_millis("time"),
+        "horizon_ms": F.round(F.col("horizon_s") * 1000).cast("bigint"),
+        "arrivals": F.greatest("forecast", F.lit(0.0)),
+        "error": F.col("forecast_error"),
+        "arrival_rate": F.greatest(F.coalesce("arrival_rate", "level"), F.lit(0.0)),
+        "service_rate": F.col("service_rate"),
+        "lag": F.col("lag"),
+    }
+    fields = (made_of[name].alias(name) for name in load_feed.FIELDS)
+    value = F.struct(F.lit(load_feed.VERSION).alias("version"), *fields)
     return forecasts.select(
         _key().alias("key"),
         F.to_json(value, {"ignoreNullFields": "false"}).alias("value"),
     )
 
 
-def only_newer(records: DataFrame, published: DataFrame) -> DataFrame:
-    """Records that are newer than what was published of their key.
+def only_newer(records: DataFrame, known: DataFrame) -> DataFrame:
+    """Records that are newer than what is known of their key.
 
     Args:
         records: ``key`` and ``value``.
-        published: the same, any number of them of a key; what is no such record counts as older.
+        known: ``key`` and ``known_ms``, once a key.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
-    time_ms = F.get_json_object("value", "$.time_ms").cast("bigint")
-    known = published.groupBy("key").agg(F.max(time_ms).alias("known_ms"))
     return (
-        records.withColumn("time_ms", time_ms)
-        .join(known, on="key", how="left")
-        .where(F.col("known_ms").isNull() | (F.col("time_ms") > F.col("known_ms")))
+        records.join(known, on="key", how="left")
+        .where(F.col("known_ms").isNull() | (_time_ms() > F.col("known_ms")))
         .select("key", "value")
     )
 
 
-def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str], topic: str) -> int:
-    """Publish the newest forecasts of ``load/``; the topic is made if it is missing.
+def published_times(records: DataFrame) -> DataFrame:
+    """Of each key in a feed its newest time.
 
     Args:
-        spark: the session.
-        root: the pipeline's folder.
-        kafka_options: of Spark's connector: ``kafka.bootstrap.servers`` and whatever else it takes to log in.
-        topic: of the feed.
+        records: of the topic, with strings ``key`` and ``value``, and ``timestamp`` and ``offset``.
+
+    Returns:
+        ``key``, ``known_ms``, and whether the last record is a tombstone (``gone``); keys that never had a
+        record with a time are not in it.
+    """
+    return (
+        records.withColumn("time_ms", _time_ms())
+        .groupBy("key")
+        .agg(
+            F.max("time_ms").alias("known_ms"),
+            F.max_by(F.col("value").isNull(), F.struct("timestamp", "offset")).alias("gone"),
+        )
+        .where(F.col("key").isNotNull() & F.col("known_ms").isNotNull())
+    )
+
+
+def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str], topic: str) -> int:
+    """Publish the newest forecasts of ``load/``, once; see `Feed`.
 
     Returns:
         How many records were written; 0 if the topic has them all.
 
     Raises:
-        PipelineError: no load yet, or the cluster does not let us.
+        PipelineError: the cluster does not let us.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
-    load = read_load(spark, root)
-    [(last,)] = load.agg(F.max("date")).collect()
-    recent = load.where(F.col("date") >= F.date_sub(F.lit(last), _RECENT_DAYS))
-    return publish_feed(recent, kafka_options, topic)
+    return Feed(spark, kafka_options, topic).publish_all(root)
 
 
-def publish_feed(load: DataFrame, kafka_options: Mapping[str, str], topic: str) -> int:
-    """Publish the newest forecasts among rows of ``LOAD``: `write_feed` for one batch of a stream."""
-    spark = load.sparkSession
-    create_feed(spark, kafka_options, topic)
-    with one_line(f"the feed {topic!r}"):
-        published = _published(spark, kafka_options, topic)
-        records = only_newer(feed_records(newest_forecasts(load)), published).persist()
-        try:
-            count: int = records.count()
-            if count:
-                records.write.format("kafka").options(**kafka_options).option("topic", topic).save()
-        finally:
-            records.unpersist()
-    return count
+class Feed:
+    """One topic, and what it has by now; that is looked up with the first record there is to write.
 
+    Takes about 200 bytes a partition in the driver.  Nothing else may write to the topic meanwhile.
 
-def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> bool:
-    """Make the topic of the feed, compacted, with the cluster's default of replicas; one partition will do.
-
-    It is Kafka's own admin client that asks, with the very options the connector has.
-
-    Returns:
-        Whether it was made; one that is there is left as it is, if it is compacted.
-
-    Raises:
-        PipelineError: it is there and would lose forecasts, since it is not compacted; or no cluster answers.
+    Args:
+        spark: the session.
+        kafka_options: of Spark's connector: ``kafka.bootstrap.servers`` and whatever else it takes to log in.
+        topic: of the feed; it is made if it is missing.
     """
-    jvm: Any = spark.sparkContext._jvm
-    config = jvm.java.util.Properties()
-    given = {
-        name.removeprefix("kafka."): kafka_options[name]
-        for name in kafka_options
-        if name.startswith("kafka.")
-    }
-    for name, value in {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000", **given}.items():
-        config.put(name, value)
-    with one_line(f"the feed {topic!r}"):
-        admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
-        try:
-            return _create(jvm, admin, topic)
-        finally:
-            admin.close(jvm.java.time.Duration.ofSeconds(5))
+
+    def __init__(self, spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> None:
+        self._spark = spark
+        self._options = kafka_options
+        self._topic = topic
+        self._known: dict[str, int] | None = None  # newest time of each key; None: not looked up
+        self._alive: set[str] = set()  # keys whose last record is no tombstone
+
+    def publish(self, load: DataFrame) -> int:
+        """Publish the newest forecasts among rows of ``LOAD``.
+
+        Returns:
+            How many records were written; those the topic has already, or newer, are not.
+
+        Raises:
+            PipelineError: no cluster answers, it does not let us, or the topic is no feed.
+        """
+        with one_line(f"the feed {self._topic!r}"):
+            records = feed_records(newest_forecasts(load)).persist()
+            try:
+                given = dict(map(tuple, records.select("key", _time_ms()).collect()))
+                if not given:
+                    return 0
+                known = self._look_up()
+                oldest = _newest_ms([*given.values(), *known.values()]) - FORGET_DAYS * _DAY_MS
+                newer = {key: at for key, at in given.items() if at > max(known.get(key, -1), oldest - 1)}
+                if newer:
+                    # What must not be written is said as something newer that is known.
+                    stale = [(key, at) for key, at in given.items() if key not in newer]
+                    self._write(only_newer(records, self._spark.createDataFrame(stale, _KNOWN)))
+                    known |= newer
+                    self._alive |= newer.keys()
+                self._forget(key for key in self._alive if known[key] < oldest)
+            finally:
+                records.unpersist()
+        return len(newer)
+
+    def publish_all(self, root: str) -> int:
+        """Publish the newest of all forecasts that have landed in a folder; 0 if none has."""
+        if not has_load(self._spark, root):
+            return 0
+        with one_line(f"the load of {root}"):
+            load = read_load(self._spark, root)
+            [(last,)] = load.agg(F.max("date")).collect()
+        last = min(last, datetime.now(timezone.utc).date())
+        return self.publish(load.where(F.col("date") >= F.date_sub(F.lit(last), _RECENT_DAYS)))
+
+    def _look_up(self) -> dict[str, int]:
+        if self._known is None:
+            create_feed(self._spark, self._options, self._topic)
+            records = (
+                self._spark.read.format("kafka")
+                .options(**self._options)
+                .option("subscribe", self._topic)
+                .option("startingOffsets", "earliest")
+                .load()
+                .withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
+            )
+            rows = published_times(records).collect()
+            self._known = {row["key"]: row["known_ms"] for row in rows}
+            self._alive = {row["key"] for row in rows if not row["gone"]}
+        return self._known
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        if gone := sorted(keys):
+            self._write(self._spark.createDataFrame([(key, None) for key in gone], _RECORD))
+            self._alive.difference_update(gone)
+
+    def _write(self, records: DataFrame) -> None:
+        records.write.format("kafka").options(**self._options).option("topic", self._topic).save()
 
 
-def _create(jvm: Any, admin: Any, topic: str) -> bool:
-    there = admin.listTopics().names().get().contains(topic)
-    if not there:
-        empty = jvm.java.util.Optional.empty()
-        new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, empty, empty)
-        new.configs(jvm.java.util.Collections.singletonMap("cleanup.policy", "compact"))
-        admin.createTopics(jvm.java.util.Collections.singletonList(new)).all().get()
-        return True
-    kind = jvm.org.apache.kafka.common.config.ConfigResource.Type.TOPIC
-    resource = jvm.org.apache.kafka.common.config.ConfigResource(kind, topic)
-    settings = admin.describeConfigs(jvm.java.util.Collections.singletonList(resource)).all().get()
-    policy = settings.get(resource).get("cleanup.policy").value()
-    if "compact" not in policy:
-        raise PipelineError(
-            f"topic {topic!r} is there with cleanup.policy={policy}: a feed must be compacted; "
-            f"change that, or name another topic"
-        )
-    return False
+_KNOWN = "key string, known_ms bigint"
+_RECORD = "key string, value string"
 
 
-def _published(spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812
+def _newest_ms(times: Iterable[int]) -> int:
+    """The newest of times, unless that is to come: a clock that is ahead makes no other partition old."""
+    return min(max(times), round(time.time() * 1000))
 
-    return (
-        spark.read.format("kafka")
-        .options(**kafka_options)
-        .option("subscribe", topic)
-        .option("startingOffsets", "earliest")
-        .load()
-        .select(F.col("key").cast("string").alias("key"), F.col("value").cast("string").alias("value"))
-    )
+
+def _time_ms() -> Column:
+    """The time in a value; null where there is none, whatever somebody else wrote."""
+    return F.get_json_object("value", "$.time_ms").try_cast("bigint")
 
 
 def _key() -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
-
     # JSON of an array needs elements of one type, so each name is written as an array of its own.
     def text(name: str) -> Column:
         return F.regexp_replace(F.to_json(F.array(name)), r"^\[|\]$", "")

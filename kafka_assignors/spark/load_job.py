@@ -12,9 +12,11 @@ lost it goes on without a word, and leaves out what its list says was written.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.spark.faults import one_line
@@ -25,24 +27,24 @@ from kafka_assignors.spark.load_steps import as_load
 from kafka_assignors.spark.storage import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from kafka_assignors.forecast import LoadSettings
 
-__all__ = ["LoadReport", "run_load_model"]
+__all__ = ["LoadReport", "LoadRun", "run_load_model", "start_load_model"]
 
-_LOOK_S = 1  # how often a running stream is looked at
-_PATIENCE = 30  # looks, for a batch to end before it is interrupted
+_LOOK_S = 1.0  # how often a running stream is looked at
+_PATIENCE_S = 30.0  # for a batch to end before it is interrupted
+
+OnBatch = Callable[["DataFrame", "LoadReport"], None]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class LoadReport:
     """What a run of the model did.
 
-    Args:
+    Attributes:
         batches: that were landed.
         samples: that were read.
         late: that came too late to be counted; they are left out.
@@ -62,12 +64,18 @@ class LoadReport:
     qualities: dict[str, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
-    def add(self, other: LoadReport) -> None:
-        """Count in what another batch did."""
-        for name in ("batches", "samples", "late", "duplicates", "refused", "steps"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for quality, steps in other.qualities.items():
-            self.qualities[quality] = self.qualities.get(quality, 0) + steps
+    def __add__(self, other: LoadReport) -> LoadReport:
+        """This one, and what was done after it."""
+        return LoadReport(
+            self.batches + other.batches,
+            self.samples + other.samples,
+            self.late + other.late,
+            self.duplicates + other.duplicates,
+            self.refused + other.refused,
+            self.steps + other.steps,
+            dict(Counter(self.qualities) + Counter(other.qualities)),
+            self.unread + tuple(name for name in other.unread if name not in self.unread),
+        )
 
     @property
     def gaps(self) -> int:
@@ -88,11 +96,11 @@ def run_load_model(
     available_now: bool,
     every_s: float = 10.0,
     forget_s: float = FORGET_S,
-    files_per_batch: int = 1000,
+    files_per_batch: int | None = None,
     stop: threading.Event | None = None,
-    on_batch: Callable[[DataFrame, LoadReport], None] | None = None,
+    on_batch: OnBatch | None = None,
 ) -> LoadReport:
-    """Run the model over ``samples/`` of a pipeline's folder into ``load/``.
+    """Run the model over ``samples/`` of a pipeline's folder into ``load/``, until its end.
 
     Args:
         spark: the session; it needs ``session.STREAMING``.
@@ -101,7 +109,10 @@ def run_load_model(
         available_now: end with what is there now.  Else it goes on until ``stop`` is set.
         every_s: how long from the start of one batch to that of the next.
         forget_s: how long a partition is remembered of which nothing is heard.
-        files_per_batch: most files of a writer in one batch; what bounds its memory.
+        files_per_batch: most files of each writer in one batch; None: one batch has all there are.  With a
+            limit and several writers, one of them gets ahead of the others in a backlog, and what those have
+            is late.  Without one, a backlog takes about 400 bytes of a Python worker for each sample of the
+            one partition that it folds at a time: 25 MB for a week of samples every 10 s.
         stop: ends the run after the batch at hand.
         on_batch: called after each batch that landed, with its rows of ``LOAD`` and the report so far; what
             it raises ends the run, and the batch comes again next time.
@@ -112,40 +123,127 @@ def run_load_model(
     Raises:
         PipelineError: no samples, another model's checkpoint or rows, or the stream failed.
     """
-    sink = LoadSink(Storage(spark, root), settings, writers(spark, root))
-    read, unread = sink.bind()
-    report = LoadReport(unread=unread)
+    run = start_load_model(
+        spark,
+        root,
+        settings,
+        available_now=available_now,
+        every_s=every_s,
+        forget_s=forget_s,
+        files_per_batch=files_per_batch,
+        on_batch=on_batch,
+    )
+    try:
+        with one_line(f"the load model of {root}"):
+            while not run.query.awaitTermination(_LOOK_S):
+                if stop is not None and stop.is_set():
+                    break
+    finally:
+        report = run.stop()
+    return report
 
-    def land(steps: DataFrame, batch: int) -> None:
+
+def start_load_model(
+    spark: SparkSession,
+    root: str,
+    settings: LoadSettings,
+    *,
+    available_now: bool = False,
+    every_s: float = 10.0,
+    forget_s: float = FORGET_S,
+    files_per_batch: int | None = None,
+    on_batch: OnBatch | None = None,
+) -> LoadRun:
+    """Start the model as a stream; arguments and errors are those of `run_load_model`."""
+    with one_line(f"the load model of {root}"):
+        sink = LoadSink(Storage(spark, root), settings, writers(spark, root))
+        read, unread = sink.bind()
+        run = LoadRun(sink, settings, LoadReport(unread=unread), on_batch)
+        samples = stream_samples(spark, root, read, files_per_batch=files_per_batch)
+        trigger: dict[str, Any] = (
+            {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
+        )
+        stream = (
+            follow_load(samples, settings, forget_s=forget_s)
+            .writeStream.queryName("load")
+            .outputMode("append")
+            .foreachBatch(run.land)
+            .option("checkpointLocation", f"{root}/{CHECKPOINT}")
+            .trigger(**trigger)
+        )
+        with _without_empty_batches(spark):
+            run.begun(stream.start())
+    return run
+
+
+class LoadRun:
+    """The model as a stream that runs.
+
+    Args:
+        sink: where its rows land.
+        settings: of the model.
+        report: to count on from.
+        on_batch: see `run_load_model`.
+
+    Attributes:
+        query: the stream; `stop` is the better way to end it.
+    """
+
+    query: StreamingQuery
+
+    def __init__(
+        self, sink: LoadSink, settings: LoadSettings, report: LoadReport, on_batch: OnBatch | None
+    ) -> None:
+        self._sink = sink
+        self._settings = settings
+        self._report = report
+        self._on_batch = on_batch
+        self._lock = threading.Lock()  # Spark calls ``land`` on a thread of its own
+        self._started = threading.Event()
+        self._refused_until = -1
+
+    def begun(self, query: StreamingQuery) -> None:
+        """It runs."""
+        self.query = query
+        self._started.set()
+
+    def land(self, steps: DataFrame, batch: int) -> None:
+        """For ``foreachBatch``."""
+        self._started.wait()
+        self._note_refused()  # of the batch before, of which Spark tells only after its end
         steps.persist()
         try:
-            rows = as_load(steps, settings)
+            rows = as_load(steps, self._settings)
             counted = _count(steps)
-            sink.land(rows, batch)
-            sink.note(batch, {"late": counted.late, "duplicates": counted.duplicates})
-            report.add(counted)
-            if on_batch is not None:
-                on_batch(rows, report)
+            self._sink.land(rows, batch)
+            with self._lock:
+                self._report += counted
+            if self._on_batch is not None:
+                self._on_batch(rows, self._report)
         finally:
             steps.unpersist()
 
-    samples = stream_samples(spark, root, read, files_per_batch=files_per_batch)
-    trigger: dict[str, Any] = (
-        {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
-    )
-    stream = (
-        follow_load(samples, settings, forget_s=forget_s)
-        .writeStream.queryName("load")
-        .outputMode("append")
-        .foreachBatch(land)
-        .option("checkpointLocation", f"{root}/{CHECKPOINT}")
-        .trigger(**trigger)
-    )
-    with one_line(f"the load model of {root}"):
-        with _without_empty_batches(spark):
-            query = stream.start()
-        report.refused = _follow(query, stop)
-    return report
+    def report(self) -> LoadReport:
+        """What was done since it was started here."""
+        self._note_refused()
+        return self._report
+
+    def stop(self) -> LoadReport:
+        """End it; best between two batches: one that is interrupted is done again next time."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.query.stop()
+        return self.report()
+
+    def _note_refused(self) -> None:
+        progress = self.query.lastProgress
+        with self._lock:
+            if progress is None or progress["batchId"] <= self._refused_until:
+                return
+            self._refused_until = progress["batchId"]
+            refused = sum(one["numRowsDroppedByWatermark"] for one in progress["stateOperators"])
+            self._report = replace(self._report, refused=self._report.refused + refused)
 
 
 def _count(steps: DataFrame) -> LoadReport:
@@ -174,28 +272,3 @@ def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(name, before)
-
-
-def _follow(query: StreamingQuery, stop: threading.Event | None) -> int:
-    """Wait for the end; returns how many samples Spark refused."""
-    refused: dict[int, int] = {}
-    patience = _PATIENCE
-    try:
-        while not query.awaitTermination(_LOOK_S):
-            _note_refused(query, refused)
-            if stop is not None and stop.is_set():
-                patience -= 1
-                # Best between two batches; one that is interrupted is done again next time.
-                if patience <= 0 or not query.status["isTriggerActive"]:
-                    break
-        _note_refused(query, refused)
-    finally:
-        query.stop()
-    return sum(refused.values())
-
-
-def _note_refused(query: StreamingQuery, refused: dict[int, int]) -> None:
-    for progress in query.recentProgress:
-        refused[progress["batchId"]] = sum(
-            operator["numRowsDroppedByWatermark"] for operator in progress["stateOperators"]
-        )

@@ -5,9 +5,9 @@ Rules:
   comes again, because it was interrupted anywhere on the way, has the same rows and replaces its files.
 - Files are plain Parquet: any program may read them, merge small ones or delete old days.  A reader may see
   a batch while it is moved, some of its days sooner than others.
+- Aside is a folder of the batch and of this run: a run that was taken for dead and is not has its own.
 - Rows, checkpoint and settings belong together; a token that is kept with both says so.  Where one of them
   was lost or is another's, nothing is written.
-- What was late or there already is noted by batch, in ``load/_counts/``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.schemas import LOAD
+from kafka_assignors.spark.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.forecast import LoadSettings
-    from kafka_assignors.spark.storage import Storage
 
 __all__ = ["CHECKPOINT", "LoadSink", "has_load", "read_load"]
 
 CHECKPOINT = "checkpoints/load"
+_ASIDE = "_staged"
 _LEARN_AGAIN = "to learn anew from all samples, remove load/ and checkpoints/load"
 
 
@@ -43,10 +45,13 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
 
 
 def has_load(spark: SparkSession, root: str) -> bool:
-    """Whether any row has landed; the first step needs two samples, and is told only some time after it."""
-    from kafka_assignors.spark.storage import Storage
+    """Whether any row has landed; the first step needs two samples, and is told only some time after it.
 
-    return any(name.startswith("date=") for name in Storage(spark, root).folders("load"))
+    Raises:
+        PipelineError: the folder cannot be looked into.
+    """
+    with one_line(f"looking into {root}"):
+        return any(name.startswith("date=") for name in Storage(spark, root).folders("load"))
 
 
 class LoadSink:
@@ -61,6 +66,7 @@ class LoadSink:
     def __init__(self, storage: Storage, settings: LoadSettings, writers: tuple[str, ...]) -> None:
         self._storage = storage
         self._writers = writers
+        self._run = uuid.uuid4().hex[:12]
         self._settings = {
             "step_s": settings.step_s,
             "horizon_s": settings.horizon_s,
@@ -81,7 +87,8 @@ class LoadSink:
         """
         storage = self._storage
         there = self._writers
-        bound, rows = self._noted(f"{CHECKPOINT}/_model.json"), self._noted("load/_model.json")
+        bound = self._kept(f"{CHECKPOINT}/_model.json", {"token": str, "settings": dict, "writers": list})
+        rows = self._kept("load/_model.json", {"token": str})
         has_rows = any(name.startswith("date=") for name in storage.folders("load"))
         if bound is None:
             if rows is not None or has_rows:
@@ -106,12 +113,19 @@ class LoadSink:
                 if bound["settings"].get(name) != value
             )
             raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
+        for left in storage.folders("load"):
+            if left.startswith(_ASIDE):
+                storage.remove(f"load/{left}")
         writers = tuple(bound["writers"])
         return writers, tuple(name for name in there if name not in writers)
 
     def land(self, rows: DataFrame, batch: int) -> None:
-        """Put the rows of a batch where they belong, in place of what an earlier attempt left."""
-        aside = "load/_staged"
+        """Put the rows of a batch where they belong, in place of what an earlier attempt left.
+
+        Raises:
+            PipelineError: they could not all be put there; what was not is still aside.
+        """
+        aside = f"load/{_ASIDE}-{batch:09d}-{self._run}"
         (
             rows.repartition("date")
             .sortWithinPartitions("date", "group", "topic", "partition", "time")
@@ -124,26 +138,27 @@ class LoadSink:
             name: f"load/{name.split('/')[2]}/part-{batch:09d}-{place}.parquet"
             for place, name in enumerate(staged)
         }
-        for left in self._storage.files(f"load/date=*/part-{batch:09d}-*.parquet"):
+        landed = f"load/date=*/part-{batch:09d}-*.parquet"
+        for left in self._storage.files(landed):
             if left not in wanted.values():
                 self._storage.remove(left)
         for name, to in wanted.items():
             self._storage.move(name, to)
+        # Aside may be the only copy, and Spark forgets the batch when this is done.
+        there = self._storage.files(landed)
+        if left_out := set(wanted.values()).difference(there):
+            raise PipelineError(f"{self._storage.root}: {min(left_out)} did not land")
         self._storage.remove(aside)
 
-    def note(self, batch: int, counts: dict[str, int]) -> None:
-        """Keep what became of a batch's samples, if there is anything to say."""
-        if any(counts.values()):
-            self._storage.write(f"load/_counts/{batch:09d}.json", json.dumps(counts))
-
-    def noted(self) -> dict[str, int]:
-        """Sum up what was noted since the model began."""
-        total: dict[str, int] = {}
-        for name in self._storage.files("load/_counts/*.json"):
-            for what, number in json.loads(self._storage.read(name) or "{}").items():
-                total[what] = total.get(what, 0) + number
-        return total
-
-    def _noted(self, name: str) -> Any:
+    def _kept(self, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
+        """What was kept of the model in a file; None without one."""
         text = self._storage.read(name)
-        return None if text is None else json.loads(text)
+        if text is None:
+            return None
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(found.get(n), kinds[n]) for n in kinds):
+            raise PipelineError(f"{self._storage.root}/{name} is damaged, or no file of ours: {_LEARN_AGAIN}")
+        return found

@@ -34,8 +34,6 @@ STEPS = """
 
 STATE = "partition binary"
 
-_DAY = 86_400_000_000  # microseconds
-
 _Values = tuple[Any, ...]
 
 
@@ -57,10 +55,12 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
     """Steps as rows of ``LOAD``."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    time = F.timestamp_micros("at")
+    from kafka_assignors.spark.time import utc_date
+
     step_s = F.lit(float(settings.step_s))
-    return steps.where(F.col("at").isNotNull()).select(
-        time.alias("time"),
+    timed = steps.where(F.col("at").isNotNull()).withColumn("time", F.timestamp_micros("at"))
+    return timed.select(
+        "time",
         step_s.alias("step_s"),
         *KEY,
         "arrived",
@@ -76,9 +76,7 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
         F.col("arrivals").alias("forecast"),
         F.col("error").alias("forecast_error"),
         "quality",
-        F.date_from_unix_date(F.expr(f"CAST(at DIV {_DAY} AS int)")).alias(
-            "date"
-        ),  # in UTC, whatever the zone
+        utc_date("time").alias("date"),
     )
 
 

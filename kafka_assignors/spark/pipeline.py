@@ -4,25 +4,26 @@ Recording runs as streams beside the load model, which reads what they land; eac
 the feed as soon as it is on disk.  Every step has a checkpoint of its own, so that the pipeline goes on where
 it ended, and each can be run alone as well.
 
-What fails at the start is an error.  What fails later is tried again, as long as it takes: the cluster has
-answered before, and will again.
+What fails at the start is an error.  What fails later is tried again, as long as it takes, and the others go
+on meanwhile: the cluster has answered before, and will again; so has the storage.  The model has started when
+its first batch has landed; until then a checkpoint that is damaged is an error, too.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.spark.connector import connector_options
-from kafka_assignors.spark.feed import publish_feed, write_feed
+from kafka_assignors.spark.faults import one_line
+from kafka_assignors.spark.feed import Feed
+from kafka_assignors.spark.feeding import Feeding
 from kafka_assignors.spark.kept import Kept
-from kafka_assignors.spark.load_job import LoadReport, run_load_model
-from kafka_assignors.spark.load_sink import has_load
+from kafka_assignors.spark.load_job import LoadReport, run_load_model, start_load_model
 from kafka_assignors.spark.record_offsets import OffsetsReport, record_offsets, record_offsets_once
 from kafka_assignors.spark.record_samples import record_samples, record_samples_once
 from kafka_assignors.spark.sample_report import SamplesReport
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["PipelineReport", "Wanted", "record", "run_pipeline"]
-
-log = logging.getLogger(__name__)
 
 _LOOK_S = 0.5
 
@@ -75,6 +74,8 @@ class PipelineReport:
         load: by the model.
         fed: records that went to the feed.
         unfed: batches after which the feed could not be written; a later one makes up for it.
+        down: what does not work at present (``samples``, ``offsets``, ``load``, ``feed``), and why; it is
+            tried again.
     """
 
     samples: SamplesReport | None = None
@@ -82,6 +83,7 @@ class PipelineReport:
     load: LoadReport = field(default_factory=LoadReport)
     fed: int = 0
     unfed: int = 0
+    down: dict[str, str] = field(default_factory=dict)
 
 
 OnReport = Callable[[PipelineReport], None]
@@ -96,13 +98,10 @@ def record(
         _record_once(spark, wanted, report)
         on_report(report)
         return report
-    streams = _streams(spark, wanted)
-    try:
-        while not stop.wait(_LOOK_S):
-            _look(streams, report)
-            on_report(report)
-    finally:
-        _end(streams, report)
+    with _running(report) as streams:
+        for name, start in _recorders(spark, wanted).items():
+            streams[name] = Kept(name, start)
+        _keep(streams, report, stop, on_report)
     return report
 
 
@@ -115,53 +114,50 @@ def run_pipeline(
         spark: the session; it needs ``session.STREAMING``.
         wanted: what to do.
         stop: ends it, between two batches where that does not take long; None: do all there is to do now.
-        on_report: is told how far it is, after each batch and some times a second.
+        on_report: is told how far it is, some times a second.  What it raises ends all.
 
     Returns:
         What was done.
 
     Raises:
         PipelineError: the cluster does not answer when it begins, or does not let us in; what lies in the
-            folder is not a pipeline's, or another's.
+            folder is not a pipeline's, or another's; the first batch of the model fails.
         OptionError: a setting that cannot be.
     """
     report = PipelineReport()
-    feed = _Feed(spark, wanted, report, stop)
+    feeding = None
+    if (topic := wanted.feed_topic) is not None:
+        feeding = Feeding(lambda: Feed(spark, connector_options(wanted.settings), topic), wanted.root, stop)
     if stop is None:
         _record_once(spark, wanted, report)
         on_report(report)
         report.load = run_load_model(spark, wanted.root, wanted.load, available_now=True)
-        feed.make_up()
+        if feeding is not None:
+            feeding.make_up()
+            report.fed = feeding.fed
         on_report(report)
         return report
+
+    def landed(rows: DataFrame, _: LoadReport) -> None:
+        if feeding is not None:
+            feeding.batch(rows)
+
+    def start_model() -> Any:
+        return start_load_model(spark, wanted.root, wanted.load, every_s=wanted.every_s, on_batch=landed)
+
     # The model reads the writers that are there when it first begins.
-    for writer in _writers(wanted):
-        Storage(spark, wanted.root).make(f"samples/{writer}")
-    streams = _streams(spark, wanted)
-    looking = threading.Thread(
-        target=_keep_looking, args=(streams, report, stop, on_report), name="pipeline", daemon=True
-    )
-    looking.start()
-
-    def landed(rows: DataFrame, load: LoadReport) -> None:
-        report.load = load
-        feed.batch(rows)
-        on_report(report)
-
-    try:
-        report.load = run_load_model(
-            spark,
-            wanted.root,
-            wanted.load,
-            available_now=False,
-            every_s=wanted.every_s,
-            stop=stop,
-            on_batch=landed,
-        )
-    finally:
-        stop.set()
-        looking.join()
-        _end(streams, report)
+    with one_line(f"the folder {wanted.root}"):
+        for writer in _writers(wanted):
+            Storage(spark, wanted.root).make(f"samples/{writer}")
+    caught_up = _catch_up(spark, wanted, report, stop, on_report)
+    if stop.is_set():
+        return report
+    with _running(report) as streams:
+        for name, start in _recorders(spark, wanted).items():
+            streams[name] = Kept(name, start, before=caught_up if name == "offsets" else None)
+        streams["load"] = Kept("load", start_model, has_worked=lambda load: load.batches > 0)
+        _keep(streams, report, stop, on_report, feeding)
+    _note_feed(feeding, report)
     return report
 
 
@@ -180,8 +176,34 @@ def _record_once(spark: SparkSession, wanted: Wanted, report: PipelineReport) ->
         report.samples = record_samples_once(spark, wanted.settings, wanted.root, **which)
 
 
-def _streams(spark: SparkSession, wanted: Wanted) -> dict[str, Kept]:
-    """Start what records; all or nothing."""
+def _catch_up(
+    spark: SparkSession, wanted: Wanted, report: PipelineReport, stop: threading.Event, on_report: OnReport
+) -> OffsetsReport | None:
+    """Land the commits there are, before anybody looks at a group.
+
+    A look is of now.  After one, the model would take commits of before for late ones.
+    """
+    if not wanted.offsets_topic:
+        return None
+    recording = record_offsets(
+        spark,
+        wanted.settings,
+        wanted.root,
+        groups=wanted.groups,
+        groups_like=wanted.groups_like,
+        available_now=True,
+    )
+    try:
+        with one_line("recording the commits there are"):
+            while not (recording.query.awaitTermination(_LOOK_S) or stop.is_set()):
+                report.offsets = recording.report()
+                on_report(report)
+    finally:
+        report.offsets = recording.stop()
+    return report.offsets
+
+
+def _recorders(spark: SparkSession, wanted: Wanted) -> dict[str, Callable[[], Any]]:
     given: dict[str, Any] = {
         "groups": wanted.groups,
         "groups_like": wanted.groups_like,
@@ -192,67 +214,46 @@ def _streams(spark: SparkSession, wanted: Wanted) -> dict[str, Kept]:
         start["samples"] = lambda: record_samples(spark, wanted.settings, wanted.root, **given)
     if wanted.offsets_topic:
         start["offsets"] = lambda: record_offsets(spark, wanted.settings, wanted.root, **given)
+    return start
+
+
+@contextmanager
+def _running(report: PipelineReport) -> Iterator[dict[str, Kept]]:
+    """Streams that end with the block, the last one first, whatever happens; the report then has all."""
     streams: dict[str, Kept] = {}
-    try:
-        for name, begin in start.items():
-            streams[name] = Kept(name, begin)
-    except BaseException:
-        _end(streams, PipelineReport())
-        raise
-    return streams
+
+    def end(name: str) -> None:
+        setattr(report, name, streams[name].stop())
+
+    with ExitStack() as ending:
+        try:
+            yield streams
+        finally:
+            for name in streams:
+                ending.callback(end, name)
 
 
-def _keep_looking(
-    streams: Mapping[str, Kept], report: PipelineReport, stop: threading.Event, on_report: OnReport
+def _keep(
+    streams: Mapping[str, Kept],
+    report: PipelineReport,
+    stop: threading.Event,
+    on_report: OnReport,
+    feeding: Feeding | None = None,
 ) -> None:
+    """See that all of them run, until it is to end."""
     while not stop.wait(_LOOK_S):
-        _look(streams, report)
+        for name, stream in streams.items():
+            stream.keep()
+            setattr(report, name, stream.report())
+        down = {name: stream.down for name, stream in streams.items()}
+        report.down = {name: str(error) for name, error in down.items() if error is not None}
+        _note_feed(feeding, report)
         on_report(report)
 
 
-def _look(streams: Mapping[str, Kept], report: PipelineReport) -> None:
-    for name, stream in streams.items():
-        stream.keep()
-        setattr(report, name, stream.report())
-
-
-def _end(streams: Mapping[str, Kept], report: PipelineReport) -> None:
-    for name, stream in streams.items():
-        setattr(report, name, stream.stop())
-
-
-class _Feed:
-    """Publishes what the model foresees, and makes up for it later when it cannot."""
-
-    def __init__(
-        self, spark: SparkSession, wanted: Wanted, report: PipelineReport, stop: threading.Event | None
-    ) -> None:
-        self._spark, self._root, self._topic = spark, wanted.root, wanted.feed_topic
-        self._options = connector_options(wanted.settings)
-        self._report = report
-        self._stop = stop
-        self._behind = True  # what the last run landed and did not publish any more
-
-    def batch(self, rows: DataFrame) -> None:
-        """After a batch of the model, with its rows."""
-        if self._topic is None:
-            return
-        try:
-            if self._behind:
-                self.make_up()
-            else:
-                self._report.fed += publish_feed(rows, self._options, self._topic)
-        except PipelineError as error:
-            if self._stop is not None and self._stop.is_set():
-                return  # the end cut it short; the next run begins with making up for it
-            if not self._report.unfed or not self._behind:
-                log.warning("%s; trying again with the next batch", error)
-            self._report.unfed += 1
-            self._behind = True
-
-    def make_up(self) -> None:
-        """Publish the newest of all that has landed, if anything has."""
-        if self._topic is None or not has_load(self._spark, self._root):
-            return
-        self._report.fed += write_feed(self._spark, self._root, self._options, self._topic)
-        self._behind = False
+def _note_feed(feeding: Feeding | None, report: PipelineReport) -> None:
+    if feeding is not None:
+        report.fed, report.unfed = feeding.fed, feeding.unfed
+        report.down.pop("feed", None)
+        if feeding.down is not None:
+            report.down["feed"] = str(feeding.down)

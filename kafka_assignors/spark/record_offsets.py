@@ -7,61 +7,29 @@ as many as were not compacted yet.  So history begins where recording does, and 
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors.spark.cluster_id import cluster_id
 from kafka_assignors.spark.connector import connector_options
 from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.landing import land_stream
-from kafka_assignors.spark.offsets_topic import KINDS, PROBLEMS, commits, decode
+from kafka_assignors.spark.offsets_decoder import Groups
+from kafka_assignors.spark.offsets_report import OffsetsReport, OffsetsTally, observed
+from kafka_assignors.spark.offsets_topic import commits, decode
+from kafka_assignors.spark.sampling import Wanted
+from kafka_assignors.spark.watching import Recording, watching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
 
-__all__ = ["TOPIC", "WRITER", "OffsetsRecording", "OffsetsReport", "record_offsets", "record_offsets_once"]
+__all__ = ["TOPIC", "WRITER", "OffsetsReport", "record_offsets", "record_offsets_once"]
 
 TOPIC = "__consumer_offsets"
 WRITER = "offsets-topic"
 
-_METRICS = "offsets"
 _AT_ONCE = 2_000_000  # records a batch, so that a topic of years fits into memory
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetsReport:
-    """What was read of the topic.
-
-    Attributes:
-        records: all of them.
-        kinds: how many of each kind (``offsets_topic.KINDS``), those without a problem.
-        problems: how many had which problem (``offsets_topic.PROBLEMS``); they are left out.
-        landed: commits and tombstones of the groups asked for.
-        since: time of the first one that landed; None: none did.
-        until: time of the last one.
-    """
-
-    records: int = 0
-    kinds: Mapping[str, int] = field(default_factory=dict)
-    problems: Mapping[str, int] = field(default_factory=dict)
-    landed: int = 0
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def __add__(self, other: OffsetsReport) -> OffsetsReport:
-        """This one, and what was read after it."""
-        times = [t for t in (self.since, self.until, other.since, other.until) if t is not None]
-        return OffsetsReport(
-            self.records + other.records,
-            dict(Counter(self.kinds) + Counter(other.kinds)),
-            dict(Counter(self.problems) + Counter(other.problems)),
-            self.landed + other.landed,
-            min(times, default=None),
-            max(times, default=None),
-        )
 
 
 def record_offsets(
@@ -71,9 +39,10 @@ def record_offsets(
     *,
     groups: Sequence[str] = (),
     groups_like: str | None = None,
+    topic: str = TOPIC,
     every_s: float = 10.0,
     available_now: bool = False,
-) -> OffsetsRecording:
+) -> Recording[OffsetsReport]:
     """Start a stream that lands commits in ``samples/offsets-topic``, from where it ended the last time.
 
     Args:
@@ -82,29 +51,38 @@ def record_offsets(
         root: the pipeline's folder.
         groups: whose commits, by name.
         groups_like: and of all whose whole name matches.
+        topic: that one, or a copy of it.
         every_s: from one batch to the next.
         available_now: end with what is there now.
 
     Raises:
-        OptionError: a setting that the connector cannot have.
-        PipelineError: the cluster or the topic cannot be read, or the checkpoint is another stream's.
+        OptionError: groups or a pattern that cannot be, or a setting that the connector cannot have.
+        PipelineError: the cluster or the topic cannot be read, or the checkpoint is another stream's: of
+            another cluster or topic, or of other groups, whose commits it has passed by.
     """
+    # As the sampler has it, with the same errors.
+    named = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
+    wanted = Wanted.from_options({name: text for name, text in named.items() if text is not None})
     options = connector_options(settings)
-    with one_line(f"recording {TOPIC}"):
+    with watching(spark, OffsetsTally()) as watch, one_line(f"recording {topic}"):
         records = (
             spark.readStream.format("kafka")
             .options(**options)
-            .option("subscribe", TOPIC)
+            .option("subscribe", topic)
             .option("startingOffsets", "earliest")
             .option("maxOffsetsPerTrigger", str(_AT_ONCE))
             .option("kafka.isolation.level", "read_committed")
             .load()
         )
-        decoded = decode(records).withColumn("landed", _wanted(groups, groups_like))
-        seen = decoded.observe(_METRICS, *_observed())
-        samples = commits(seen.where("landed"))
-        query = land_stream(samples, root, WRITER, available_now=available_now, every_s=every_s)
-    return OffsetsRecording(query)
+        about = {
+            "cluster": cluster_id(spark, options),
+            "topic": topic,
+            "groups": _in_words(wanted),
+        }
+        decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))
+        samples = commits(decoded.observe(watch.metrics, *observed()).where("landed"))
+        query = land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)
+    return Recording(spark, query, watch)
 
 
 def record_offsets_once(
@@ -113,70 +91,15 @@ def record_offsets_once(
     """Land what is there now and was not landed yet; arguments and errors are those of `record_offsets`."""
     recording = record_offsets(spark, settings, root, **which, available_now=True)
     try:
-        with one_line(f"recording {TOPIC}"):
+        with one_line(f"recording {which.get('topic', TOPIC)}"):
             recording.query.awaitTermination()
     finally:
         report = recording.stop()
     return report
 
 
-class OffsetsRecording:
-    """A stream that records commits.
-
-    Args:
-        query: the stream.
-    """
-
-    def __init__(self, query: StreamingQuery) -> None:
-        self.query = query
-        self._batches: dict[int, OffsetsReport] = {}
-
-    def report(self) -> OffsetsReport:
-        """What was recorded since the stream was started here."""
-        for progress in self.query.recentProgress:
-            seen = progress["observedMetrics"].get(_METRICS)
-            if seen is not None and seen["records"]:
-                self._batches[progress["batchId"]] = _report(seen)
-        return sum(self._batches.values(), OffsetsReport())
-
-    def stop(self) -> OffsetsReport:
-        """End the stream."""
-        self.query.stop()
-        return self.report()
-
-
-def _wanted(groups: Sequence[str], groups_like: str | None) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
-
-    named = F.col("group").isin(*groups)
-    return named if groups_like is None else named | F.col("group").rlike(f"^(?:{groups_like})$")
-
-
-def _observed() -> list[Any]:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    fine = F.col("problem").isNull()
-    lands = fine & F.col("landed")
-    return [
-        F.count(F.lit(1)).alias("records"),
-        F.count_if(lands).alias("landed"),
-        F.min(F.when(lands, F.unix_millis("time"))).alias("since"),
-        F.max(F.when(lands, F.unix_millis("time"))).alias("until"),
-        *(F.count_if(fine & (F.col("kind") == kind)).alias(f"kind-{kind}") for kind in KINDS),
-        *(F.count_if(F.col("problem") == problem).alias(f"problem-{problem}") for problem in PROBLEMS),
-    ]
-
-
-def _report(seen: Any) -> OffsetsReport:
-    return OffsetsReport(
-        seen["records"],
-        {kind: seen[f"kind-{kind}"] for kind in KINDS if seen[f"kind-{kind}"]},
-        {problem: seen[f"problem-{problem}"] for problem in PROBLEMS if seen[f"problem-{problem}"]},
-        seen["landed"],
-        _time(seen["since"]),
-        _time(seen["until"]),
-    )
-
-
-def _time(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+def _in_words(wanted: Wanted) -> str:
+    """Groups as a checkpoint tells them: the same words for the same groups, and for no others."""
+    named = [json.dumps(name, ensure_ascii=False) for name in sorted(set(wanted.groups))]
+    like = wanted.groups_like
+    return ", ".join([*named, *([] if like is None else [f"like {like.pattern}"])])

@@ -7,7 +7,6 @@ What could not be seen comes out of Spark's tasks as rows with a ``problem``.  T
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +14,18 @@ from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch_looks import reach
 from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.landing import land_stream
-from kafka_assignors.spark.sample_report import SamplesReport, Tally, observed, watch_of_looks
+from kafka_assignors.spark.sample_report import SamplesReport, Tally, observed
 from kafka_assignors.spark.sampling import Wanted
+from kafka_assignors.spark.watching import Recording, watching
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
 
-__all__ = ["Recording", "record_samples", "record_samples_once", "samples_of"]
+__all__ = ["record_samples", "record_samples_once", "samples_of"]
 
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
 _DOING = "looking at groups"
-_BETWEEN_LOOKS_S = 5.0
 _AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
 
 
@@ -42,7 +40,7 @@ def record_samples(
     every_s: float = 10.0,
     timeout_s: float | None = None,
     writer: str = "sampler",
-) -> Recording:
+) -> Recording[SamplesReport]:
     """Start a stream that looks at groups again and again, and lands what it sees.
 
     Args:
@@ -59,7 +57,7 @@ def record_samples(
     Raises:
         OptionError: groups, a pattern, a time or a setting that cannot be.
         PipelineError: the cluster does not answer now, or does not let us in; or the folder holds something
-            else.
+            else, or samples of another cluster.
     """
     wanted = _wanted(
         spark,
@@ -69,17 +67,7 @@ def record_samples(
         every_s=every_s,
         timeout_s=timeout_s,
     )
-    _reach(settings, wanted)
-    watch = watch_of_looks()
-    spark.streams.addListener(watch)
-    try:
-        with one_line(_DOING):
-            looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
-            query = land_stream(samples_of(looks), root, writer, every_s=every_s)
-    except BaseException:
-        spark.streams.removeListener(watch)
-        raise
-    return Recording(spark, query, watch)
+    return _started(spark, settings, root, wanted, writer, every_s=every_s)
 
 
 def record_samples_once(
@@ -105,19 +93,16 @@ def record_samples_once(
         every_s=_AT_ONCE_S,
         timeout_s=timeout_s,
     )
-    _reach(settings, wanted)
-    with one_line(_DOING):
-        looks = _source(spark.readStream, spark, settings, wanted).observe("samples", *observed())
-        query = land_stream(samples_of(looks), root, writer, available_now=True)
-        query.awaitTermination()
-    tally = Tally()
-    for progress in query.recentProgress:
-        if (seen := progress.observedMetrics.get("samples")) is not None:
-            tally.add(seen)
-    if not tally.report.rows:
-        why = ", ".join(sorted(tally.report.misses)) or "no group matches, or none has read anything yet"
+    recording = _started(spark, settings, root, wanted, writer, available_now=True)
+    try:
+        with one_line(_DOING):
+            recording.query.awaitTermination()
+    finally:
+        report = recording.stop()
+    if not report.rows:
+        why = ", ".join(sorted(report.misses)) or "no group matches, or none has read anything yet"
         raise PipelineError(f"nothing to sample: {why}")
-    return tally.report
+    return report
 
 
 def samples_of(looks: DataFrame) -> DataFrame:
@@ -132,6 +117,17 @@ def samples_of(looks: DataFrame) -> DataFrame:
         .withColumn("date", utc_date("time"))
         .repartition(1)
     )
+
+
+def _started(
+    spark: SparkSession, settings: Mapping[str, Any], root: str, wanted: Wanted, writer: str, **how: Any
+) -> Recording[SamplesReport]:
+    """The stream, landing; what groups and topics it looks at may be others than the last time."""
+    about = {"cluster": _reach(settings)}
+    with watching(spark, Tally()) as watch, one_line(_DOING):
+        looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
+        query = land_stream(samples_of(looks), root, writer, about=about, **how)
+    return Recording(spark, query, watch)
 
 
 def _source(reader: Any, spark: SparkSession, settings: Mapping[str, Any], wanted: Wanted) -> DataFrame:
@@ -162,45 +158,9 @@ def _wanted(
     )
 
 
-def _reach(settings: Mapping[str, Any], wanted: Wanted) -> None:
+def _reach(settings: Mapping[str, Any]) -> str:
+    """The cluster's id.  It is given more time than a look: a busy machine is no dead cluster."""
     try:
-        reach(settings, wanted.timeout_s * 1000)
+        return reach(settings, _LONGEST_TIMEOUT_S * 1000)
     except LagError as error:
         raise PipelineError(str(error)) from error
-
-
-class Recording:
-    """A stream that records samples.
-
-    Args:
-        spark: its session.
-        query: the stream.
-        watch: its listener.
-
-    Attributes:
-        query: the stream; ``stop`` is the better way to end it.
-    """
-
-    def __init__(self, spark: SparkSession, query: StreamingQuery, watch: Any) -> None:
-        self.query = query
-        self._spark = spark
-        self._watch = watch
-        watch.run_id = query.runId
-
-    def report(self) -> SamplesReport:
-        """What was recorded since the stream was started here; it may lack the last look."""
-        report: SamplesReport = self._watch.tally.report
-        return report
-
-    def stop(self) -> SamplesReport:
-        """End the stream; between two looks, if that does not take long.
-
-        Of a look that is cut short nothing lands, but Spark logs a page about it.
-        """
-        deadline = time.monotonic() + _BETWEEN_LOOKS_S
-        while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self.query.stop()
-        self._watch.ended.wait(5)
-        self._spark.streams.removeListener(self._watch)
-        return self.report()

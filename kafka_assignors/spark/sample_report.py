@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any
 
 from kafka_assignors.plan import shown
 
-__all__ = ["SamplesReport", "Tally", "observed", "watch_of_looks"]
+__all__ = ["SamplesReport", "Tally", "observed"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_LINES = 20  # of the log, for what is new in one look
@@ -103,33 +102,3 @@ def _name(group: str, topic: str | None) -> str:
 def _kind(problem: str) -> str:
     """What goes on after the colon differs from one time to the next (a port, a number of a broker)."""
     return problem.partition(":")[0]
-
-
-def watch_of_looks() -> Any:
-    """A listener that adds up a stream's looks; of any other stream it takes no notice.
-
-    Its ``metrics`` is the name to observe them by, ``tally`` what they add up to; ``ended`` is set when the
-    stream with its ``run_id`` has ended and all it had to tell was told.
-    """
-    from pyspark.sql.streaming import StreamingQueryListener
-
-    class Watch(StreamingQueryListener):
-        def __init__(self) -> None:
-            self.metrics = f"samples-{uuid.uuid4().hex}"  # only ours has a metric of this name
-            self.tally = Tally()
-            self.ended = threading.Event()
-            self.run_id: object = None
-
-        def onQueryStarted(self, event: Any) -> None:  # noqa: N802  # the interface's names
-            pass
-
-        def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-            seen = event.progress.observedMetrics.get(self.metrics)
-            if seen is not None:
-                self.tally.add(seen)
-
-        def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-            if str(event.runId) == str(self.run_id):
-                self.ended.set()
-
-    return Watch()

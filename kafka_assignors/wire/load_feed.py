@@ -8,13 +8,23 @@ field.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, NoReturn
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import TopicPartition
 
-__all__ = ["MAX_BYTES", "VERSION", "Forecast", "Key", "decode", "decode_key", "encode", "encode_key"]
+__all__ = [
+    "FIELDS",
+    "MAX_BYTES",
+    "VERSION",
+    "Forecast",
+    "Key",
+    "decode",
+    "decode_key",
+    "encode",
+    "encode_key",
+]
 
 VERSION = 1
 MAX_BYTES = 16 * 1024
@@ -56,6 +66,10 @@ class Forecast:
     lag: float | None
 
 
+FIELDS = tuple(field.name for field in fields(Forecast))
+"""Of a value, behind its version, in this order."""
+
+
 def encode_key(group_id: str, at: TopicPartition) -> bytes:
     """The key, without spaces: compaction goes by its bytes."""
     return _json([group_id, at.topic, at.partition])
@@ -79,18 +93,7 @@ def decode_key(data: bytes) -> Key:
 
 def encode(forecast: Forecast) -> bytes:
     """The value, without spaces, its fields in the order of the documentation."""
-    return _json(
-        {
-            "version": VERSION,
-            "time_ms": forecast.time_ms,
-            "horizon_ms": forecast.horizon_ms,
-            "arrivals": forecast.arrivals,
-            "error": forecast.error,
-            "arrival_rate": forecast.arrival_rate,
-            "service_rate": forecast.service_rate,
-            "lag": forecast.lag,
-        }
-    )
+    return _json({"version": VERSION, **asdict(forecast)})
 
 
 def decode(data: bytes) -> Forecast:
@@ -99,39 +102,39 @@ def decode(data: bytes) -> Forecast:
     Raises:
         CodecError: no object, another version, or a field that is missing or cannot be; it names the field.
     """
-    fields = _read(data, "value")
-    if not isinstance(fields, dict):
+    told = _read(data, "value")
+    if not isinstance(told, dict):
         raise CodecError("value: expected an object")
-    version = fields.get("version")
+    version = told.get("version")
     if type(version) is not int or version != VERSION:
         raise CodecError(f"value: version {_shown(version)}, know only {VERSION}")
     return Forecast(
-        time_ms=_whole(fields, "time_ms", 0),
-        horizon_ms=_whole(fields, "horizon_ms", 1),
-        arrivals=_amount(fields, "arrivals"),
-        error=_perhaps(fields, "error"),
-        arrival_rate=_amount(fields, "arrival_rate"),
-        service_rate=_perhaps(fields, "service_rate"),
-        lag=_perhaps(fields, "lag"),
+        time_ms=_whole(told, "time_ms", 0),
+        horizon_ms=_whole(told, "horizon_ms", 1),
+        arrivals=_amount(told, "arrivals"),
+        error=_perhaps(told, "error"),
+        arrival_rate=_amount(told, "arrival_rate"),
+        service_rate=_perhaps(told, "service_rate"),
+        lag=_perhaps(told, "lag"),
     )
 
 
-def _whole(fields: dict[str, Any], name: str, least: int) -> int:
-    value = fields.get(name)
+def _whole(told: dict[str, Any], name: str, least: int) -> int:
+    value = told.get(name)
     if type(value) is not int or not least <= value <= _MOST_TIME:
         raise CodecError(f"value: {name} is {_shown(value)}, expected milliseconds from {least}")
     return value
 
 
-def _amount(fields: dict[str, Any], name: str) -> float:
-    value: Any = fields.get(name)
+def _amount(told: dict[str, Any], name: str) -> float:
+    value: Any = told.get(name)
     if type(value) not in {int, float} or not 0 <= value <= _MOST_RECORDS:
         raise CodecError(f"value: {name} is {_shown(value)}, expected a number from 0 to 2^53")
     return float(value)
 
 
-def _perhaps(fields: dict[str, Any], name: str) -> float | None:
-    return None if fields.get(name) is None else _amount(fields, name)
+def _perhaps(told: dict[str, Any], name: str) -> float | None:
+    return None if told.get(name) is None else _amount(told, name)
 
 
 def _read(data: bytes, what: str) -> Any:

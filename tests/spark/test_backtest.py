@@ -195,7 +195,14 @@ def test_spark_finds_what_a_simulation_in_this_process_finds(
     histories = {one.history.group: one.history for one in recorded}
     trials = trials_of(recorded)
     assert len(trials) == 2 * 2 * 2 * 6
+    tracker = spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup())
     found = ordered(run_trials(spark, histories, trials))
+    [job] = set(tracker.getJobIdsForGroup()) - before
+    told = tracker.getJobInfo(job)
+    assert told is not None
+    tasks = [stage.numTasks for id in told.stageIds if (stage := tracker.getStageInfo(id))]
+    assert tasks == [len(trials)], "one task each"
     assert [one.number for one in found] == list(range(len(trials)))
     for one, trial in zip(found, trials, strict=True):
         assert one.error == ""
@@ -260,7 +267,7 @@ def test_the_command_leaves_tables_results_and_a_report(folder: Path, tmp_path: 
     )
     assert isinstance(done.exception, KafkaAssignorsError)  # of 40 scenarios 20 failed
     assert str(done.exception) == (
-        "scenarios failed, 10 of 40: option 'churn': join m3 is not within the history of 600 s"
+        "20 of 40 scenarios failed; 10 of 40: option 'churn': join m3 is not within the history of 600 s"
     )
     results = json.loads(done.stdout)
     assert results.pop("report") == str(out / "report.html")

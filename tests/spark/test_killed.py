@@ -78,7 +78,7 @@ def planned(root: Path) -> bool:
 
 def staged(root: Path) -> bool:
     """Its rows are being written, aside."""
-    return any((root / "load" / "_staged").rglob("*.parquet")) and planned(root)
+    return any((root / "load").glob("_staged-*/**/*.parquet")) and planned(root)
 
 
 def moved(root: Path) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -16,9 +20,10 @@ from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.spark.landing import read_samples
 from kafka_assignors.spark.load_job import LoadReport, run_load_model
 from kafka_assignors.spark.load_model import model_load
-from kafka_assignors.spark.load_sink import read_load
+from kafka_assignors.spark.load_sink import LoadSink, read_load
 from kafka_assignors.spark.schemas import LOAD
-from tests.spark.samples import Look, land, load_rows, samples_df
+from kafka_assignors.spark.storage import Storage
+from tests.spark.samples import START, Look, land, load_rows, samples_df
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
@@ -109,7 +114,7 @@ def test_a_stream_gives_the_same_rows_as_a_batch(spark: SparkSession, tmp_path: 
     total = LoadReport()
     for first in range(0, len(looks), 250):
         land(spark, tmp_path, looks[first : first + 250])
-        total.add(run(spark, tmp_path))
+        total += run(spark, tmp_path)
     expected = load_rows(model_load(read_samples(spark, str(tmp_path)), SETTINGS, flush=False))
     assert load_rows(read_load(spark, str(tmp_path))) == expected
     assert (total.samples, total.late, total.duplicates) == (len(looks), 0, 0)
@@ -127,8 +132,6 @@ def test_late_and_repeated_samples_are_counted(spark: SparkSession, tmp_path: Pa
     second = run(spark, tmp_path)
     assert (first.late, second.late, second.duplicates) == (0, 2, 1)
     assert load_rows(read_load(spark, str(tmp_path)))[: len(before)] == before
-    notes = list((tmp_path / "load" / "_counts").glob("*.json"))
-    assert [note.read_text() for note in notes] == ['{"late": 2, "duplicates": 1}']
 
 
 def test_what_nothing_is_heard_of_is_flushed_and_forgotten(spark: SparkSession, tmp_path: Path) -> None:
@@ -161,6 +164,105 @@ def test_a_batch_that_is_done_again_replaces_its_rows(spark: SparkSession, tmp_p
     report = run(spark, tmp_path, on_batch=lambda rows, _: seen.append(rows.count()))
     assert load_rows(read_load(spark, str(tmp_path))) == landed
     assert (seen, report.steps) == ([len(landed)], len(landed))
+
+
+def write_file(root: Path, writer: str, number: int, looks: list[Look]) -> None:
+    """Land a file of samples without Spark, of which there are to be many; the lower the number the older."""
+    times = [datetime.fromtimestamp(START + look.after, timezone.utc) for look in looks]
+    columns: dict[str, pa.Array] = {
+        "time": pa.array(times, pa.timestamp("us", "UTC")),
+        "group": pa.array([look.group for look in looks]),
+        "topic": pa.array([look.topic for look in looks]),
+        "partition": pa.array([look.partition for look in looks], pa.int32()),
+        "begin_offset": pa.array([look.begin for look in looks], pa.int64()),
+        "end_offset": pa.array([look.end for look in looks], pa.int64()),
+        "committed_offset": pa.array([look.committed for look in looks], pa.int64()),
+        "source": pa.array([writer] * len(looks)),
+    }
+    folder = root / "samples" / writer / "date=2013-11-09"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"part-{number:05d}.parquet"
+    pq.write_table(pa.table(columns), file)
+    os.utime(file, (START + number, START + number))
+
+
+def test_in_a_backlog_no_writer_gets_ahead_of_another(spark: SparkSession, tmp_path: Path) -> None:
+    """The sampler has hours in a file, the commits are in more files than anybody would read at a time."""
+    files = 1_100
+    write_file(tmp_path, "sampler", 0, [Look(20 * n, 10 * n) for n in range(files)])
+    for n in range(files):
+        write_file(tmp_path, "offsets-topic", n, [Look(20 * n + 5, None, 10 * n, None)])
+    report = run(spark, tmp_path)
+    assert (report.samples, report.late, report.batches) == (2 * files, 0, 1)
+
+
+@pytest.mark.parametrize("text", ["", '{"token": "a', "[]", '{"token": 1}', "null", "\x00\xff"])
+@pytest.mark.parametrize("name", ["load/_model.json", "checkpoints/load/_model.json"])
+def test_a_model_s_file_that_is_damaged_is_an_error_of_one_line(
+    spark: SparkSession, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / "samples" / "import").mkdir(parents=True)
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(text, encoding="latin-1")
+    storage = Storage(spark, str(tmp_path))
+    with pytest.raises(
+        PipelineError, match=f"{name} is damaged, or no file of ours: to learn anew"
+    ) as caught:
+        LoadSink(storage, SETTINGS, ("import",)).bind()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_spark_cannot_reach_is_an_error_of_one_line(spark: SparkSession) -> None:
+    for use in (
+        lambda root: run_load_model(spark, root, SETTINGS, available_now=True),
+        lambda root: read_load(spark, root),
+    ):
+        with pytest.raises(PipelineError, match=r"^cannot use the folder s3a://[^\n]*hadoop-aws[^\n]*$"):
+            use("s3a://bucket/pipeline")
+
+
+class Stuck:
+    """A file system that moves nothing, and says so or not."""
+
+    def __init__(self, files: Any, says: bool) -> None:
+        self._files = files
+        self._says = says
+
+    def __getattr__(self, name: str) -> Any:
+        return (lambda *_: self._says) if name == "rename" else getattr(self._files, name)
+
+
+@pytest.mark.parametrize("says", [False, True])
+def test_rows_that_do_not_land_are_an_error_and_are_kept(
+    spark: SparkSession, tmp_path: Path, says: bool
+) -> None:
+    storage = Storage(spark, str(tmp_path))
+    sink = LoadSink(storage, SETTINGS, ("import",))
+    sink.bind()
+    rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
+    files = storage._files
+    storage._files = Stuck(files, says)
+    with pytest.raises(PipelineError, match=r"did not land|could not be moved"):
+        sink.land(rows, 7)
+    [aside] = (tmp_path / "load").glob("_staged-000000007-*")
+    assert len(list(aside.rglob("*.parquet"))) == 1
+    storage._files = files
+    LoadSink(storage, SETTINGS, ("import",)).bind()
+    assert not aside.exists(), "the next run cleans up"
+    sink.land(rows, 7)
+    assert read_load(spark, str(tmp_path)).count() == 1
+    assert not list((tmp_path / "load").glob("_staged*"))
+
+
+def test_what_spark_refuses_is_counted_once_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Also of batches that come so fast that nobody looks in between."""
+    write_file(tmp_path, "import", 0, [Look(0, 0, 0)])
+    write_file(tmp_path, "import", 1, [Look(9_000, 1, 0)])
+    write_file(tmp_path, "import", 2, [Look(18_000, 2, 0)])
+    for n in range(3, 7):
+        write_file(tmp_path, "import", n, [Look(60 * n, 45, 0, partition=1), Look(18_000 + n, 5, 0)])
+    report = run(spark, tmp_path, forget_s=3_600.0, files_per_batch=1)
+    assert (report.batches, report.refused) == (7, 4)
 
 
 def test_without_samples_it_says_so(spark: SparkSession, tmp_path: Path) -> None:

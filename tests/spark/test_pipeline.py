@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as TheirPartition
 from pyspark.sql import SparkSession
 
+from kafka_assignors.broker import start_broker
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.cli import cli, pipeline
 from kafka_assignors.errors import PipelineError
@@ -26,6 +28,7 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.spark.landing import read_samples
 from kafka_assignors.spark.load_sink import read_load
 from kafka_assignors.spark.pipeline import PipelineReport, Wanted, run_pipeline
+from kafka_assignors.spark.storage import Storage
 from kafka_assignors.wire import load_feed
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
@@ -138,6 +141,176 @@ def test_what_a_group_does_comes_out_as_forecasts_and_a_second_run_goes_on(
     arrived = steps.where("partition = 0").agg({"arrived": "sum"}).first()
     assert arrived is not None
     assert arrived[0] > 0
+
+
+def test_commits_that_are_there_land_before_anybody_looks(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    """A look is of now: after one, the commits of before would be late."""
+    group, at = names.group(), TopicPartition(names.topic(1), 0)
+    for committed in range(3):
+        write(bootstrap, {at: 1})
+        commit(bootstrap, group, {at: committed})
+    wanted = Wanted(str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=1.0, load=LOAD)
+    before: list[int] = []  # commits there are as the first look is reported
+
+    def met(report: PipelineReport) -> bool:
+        if report.samples is not None and not before:
+            assert report.offsets is not None
+            before.append(report.offsets.landed)
+        return report.load.steps > 0
+
+    report, came = run_until(spark, wanted, met)
+    assert came, report
+    assert before == [3]
+    assert report.offsets is not None
+    assert report.offsets.landed == 3
+    assert report.load.late == 0
+
+
+def test_a_model_that_cannot_write_is_tried_again_and_what_is_recorded_meanwhile_is_not_lost(
+    spark: SparkSession,
+    bootstrap: str,
+    names: FreshNames,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    group, at = names.group(), TopicPartition(names.topic(1), 0)
+    commit(bootstrap, group, {at: 0})
+    wanted = Wanted(
+        str(tmp_path),
+        {"bootstrap_servers": [bootstrap]},
+        groups=[group],
+        every_s=1.0,
+        load=LOAD,
+        offsets_topic=False,
+    )
+    move, broken = Storage.move, threading.Event()
+
+    def full(storage: Storage, name: str, to: str) -> None:
+        if broken.is_set():
+            raise PipelineError("the disk is full")
+        move(storage, name, to)
+
+    down: list[tuple[int, int]] = []  # samples and steps, as the model is first seen to be down
+    up: list[int] = []  # steps at the end of that
+
+    def met(report: PipelineReport) -> bool:
+        assert report.samples is not None
+        if not down and report.load.steps:
+            broken.set()
+        if not down and "load" in report.down:
+            assert "the disk is full" in report.down["load"]
+            down.append((report.samples.rows, report.load.steps))
+        if down and report.samples.rows > down[0][0] + 2:
+            broken.clear()
+        if down and not broken.is_set() and not report.down:
+            up.append(report.load.steps)
+        return bool(up) and report.load.steps > down[0][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Storage, "move", full)
+        report, came = run_until(spark, wanted, met)
+    assert came, report
+    assert report.down == {}
+    assert any("load: it ended: the disk is full; trying again in 1 s" in line for line in caplog.messages)
+    steps = read_load(spark, str(tmp_path))
+    assert steps.count() == report.load.steps
+    assert steps.count() == steps.dropDuplicates(["time"]).count()
+    assert report.load.late == 0
+
+
+def test_a_model_of_other_settings_is_an_error_at_once(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    group = names.group()
+    commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
+    wanted = Wanted(
+        str(tmp_path),
+        {"bootstrap_servers": [bootstrap]},
+        groups=[group],
+        every_s=1.0,
+        load=LOAD,
+        offsets_topic=False,
+    )
+    _, came = run_until(spark, wanted, lambda report: report.load.batches > 0)
+    assert came
+    other = replace(wanted, load=replace(LOAD, horizon_s=20.0))
+    with pytest.raises(PipelineError, match=r"horizon_s was 10\.0, not 20\.0"):
+        run_until(spark, other, lambda _: False)
+    assert spark.streams.active == [], "what recorded beside it has ended, too"
+
+
+def test_what_the_caller_raises_ends_all_of_it(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    group = names.group()
+    commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
+    wanted = Wanted(str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=1.0, load=LOAD)
+
+    def fail(report: PipelineReport) -> None:
+        if report.samples is not None:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run_pipeline(spark, wanted, stop=threading.Event(), on_report=fail)
+    assert spark.streams.active == []
+
+
+def test_a_broker_that_is_started_again_loses_nothing(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is away for a while in the middle: then all commits are there, once, and the feed has caught up."""
+    (port,) = free_ports(1)
+    brokers = [start_broker("jars", data_dir=tmp_path / "broker", port=port)]
+    bootstrap = brokers[0].bootstrap
+    try:
+        names = FreshNames(bootstrap)
+        group, at, feed = names.group(), TopicPartition(names.topic(1), 0), names.group("feed")
+        made: list[int] = []
+
+        def work(records: int) -> None:
+            for _ in range(records):
+                write(bootstrap, {at: 2})
+                made.append(len(made))
+                commit(bootstrap, group, {at: made[-1]})
+
+        work(3)
+        root = str(tmp_path / "root")
+        wanted = Wanted(
+            root, {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=1.0, load=LOAD, feed_topic=feed
+        )
+        missed: list[int] = []  # looks, before it went away
+        back: list[float] = []  # when, ms
+        sent: list[int] = []  # forecasts until then
+
+        def met(report: PipelineReport) -> bool:
+            misses = sum(report.samples.misses.values()) if report.samples is not None else 0
+            if not missed and report.fed:
+                brokers[0].stop()
+                missed.append(misses)
+            elif missed and len(brokers) == 1 and misses > missed[0] + 1:
+                brokers.append(start_broker("jars", data_dir=tmp_path / "broker", port=port))
+                back.append(1000 * time.time())
+                work(3)
+                sent.append(report.fed)
+            return bool(sent) and report.fed > sent[0] + 2 and not report.down and landed(report) == len(made)
+
+        def landed(report: PipelineReport) -> int:
+            return 0 if report.offsets is None else report.offsets.landed
+
+        report, came = run_until(spark, wanted, met)
+        assert came, report
+        commits = read_samples(spark, root).where("source = 'offsets-topic'").select("committed_offset")
+        assert sorted(row[0] for row in commits.collect()) == made
+        steps = read_load(spark, root)
+        assert steps.count() == steps.dropDuplicates(["time"]).count()
+        told = [line for line in caplog.messages if line.startswith("the feed")]
+        assert len(told) <= 1, "one warning an outage"
+        [forecast] = fed(bootstrap, feed, group).values()
+        assert forecast.time_ms > back[0]
+    finally:
+        brokers[-1].stop()
 
 
 def command(*arguments: object) -> Result:

@@ -50,6 +50,7 @@ EVERYTHING = PipelineReport(
     ),
     fed=12,
     unfed=1,
+    down={"feed": "no broker answers"},
 )
 
 
@@ -71,6 +72,7 @@ def test_all_that_was_done_and_left_out_is_said() -> None:
         "  not read, as they came after the model began: import",
         "feed: 12 forecasts sent",
         "feed: could not be written after 1 batches",
+        "down at the end: feed: no broker answers",
     ):
         assert any(one.startswith(line) for one in said), (line, said)
 
@@ -84,6 +86,7 @@ def test_the_json_has_the_same() -> None:
     assert offsets["until"] == "2026-11-22T11:30:00+00:00"
     load = {"samples": 1_540, "steps": 96, "late": 5, "duplicates": 6, "refused": 7, "gaps": 4, "resets": 2}
     assert load.items() <= told["load"].items()
+    assert told["down"] == {"feed": "no broker answers"}
     assert told["feed"] == {"sent": 12, "failed_batches": 1}
     nothing = as_json(PipelineReport(), "here")
     assert (nothing["samples"], nothing["offsets_topic"]) == (None, None)
@@ -102,7 +105,7 @@ def test_away_from_a_terminal_lines_come_every_few_seconds(capsys: pytest.Captur
         view.report(EVERYTHING)
     assert capsys.readouterr().err.splitlines() == [
         "starting Spark",
-        "samples 1,200, commits 340, steps 96, forecasts sent 12",
+        "samples 1,200, commits 340, steps 96, forecasts sent 12, feed down, trying again",
     ]
 
 

@@ -26,8 +26,10 @@ from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.errors import OptionError, PipelineError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.spark.landing import read_samples
-from kafka_assignors.spark.record_samples import Recording, record_samples, record_samples_once
+from kafka_assignors.spark.record_samples import record_samples, record_samples_once
+from kafka_assignors.spark.sample_report import SamplesReport
 from kafka_assignors.spark.sampler import NAME, group_samples
+from kafka_assignors.spark.watching import Recording
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, guarded_broker
 from tests.integration.lagging import commit, write
@@ -57,7 +59,7 @@ def samples(spark: SparkSession, root: Path) -> list[tuple[datetime, Sample]]:
     return sorted((row["time"].astimezone(timezone.utc), tuple(row[1:7])) for row in rows)
 
 
-def wait_until(met: Callable[[], bool], what: str, recording: Recording | None = None) -> None:
+def wait_until(met: Callable[[], bool], what: str, recording: Recording[SamplesReport] | None = None) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not met():
         if recording is not None:
@@ -66,7 +68,7 @@ def wait_until(met: Callable[[], bool], what: str, recording: Recording | None =
         time.sleep(0.1)
 
 
-def more_looks(recording: Recording, count: int = 1) -> None:
+def more_looks(recording: Recording[SamplesReport], count: int = 1) -> None:
     """Wait for so many that began after now."""
     seen = recording.report().looks
     wait_until(lambda: recording.report().looks > seen + count, "more looks", recording)
@@ -78,7 +80,7 @@ def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @contextmanager
-def recorded(*args: Any, **kwargs: Any) -> Iterator[Recording]:
+def recorded(*args: Any, **kwargs: Any) -> Iterator[Recording[SamplesReport]]:
     recording = record_samples(*args, **kwargs)
     try:
         yield recording

@@ -13,7 +13,15 @@ import numpy as np
 
 from kafka_assignors.demo.events import find_archive, read_flights
 from kafka_assignors.demo.flight_samples import FlightSamples, sample_flights
-from kafka_assignors.demo.foresight import LEAST_S, Case, compare, from_one_state, largest, rate_for
+from kafka_assignors.demo.foresight import (
+    LEAST_S,
+    Case,
+    compare,
+    from_one_state,
+    largest,
+    moves_an_hour,
+    rate_for,
+)
 from kafka_assignors.demo.pipeline.results import ForecastResult, HoursResult, PlansResult
 from kafka_assignors.demo.traffic import HOUR_S, TOPIC, WEEK, Numbers, Traffic, traffic_of
 from kafka_assignors.forecast import LoadSettings
@@ -166,6 +174,8 @@ def plans_of(traffic: Traffic, expected: Numbers, members: int, first: int = LEA
         forecast=_rounded(float(ours.mean())),
         most_lag=_rounded(float(by_lag.max())),
         most_forecast=_rounded(float(ours.max())),
+        moved_lag=_rounded(moves_an_hour(found["lag"])),
+        moved_forecast=_rounded(moves_an_hour(found["forecast"])),
     )
 
 

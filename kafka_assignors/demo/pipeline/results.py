@@ -65,7 +65,8 @@ class PlansResult(TypedDict):
     ``members`` read ``rate`` records an hour each, so that the busiest hours need the part ``busy`` of them.
     What is compared is the largest lag of a member within the hour: in how many of ``hours`` it was smaller
     (``better``), by ``gain`` as a median part; as large (``same``); larger (``worse``), by ``loss``.  The
-    rest had hardly any.  ``lag`` and ``forecast`` are its means, ``most_...`` the largest of all hours.
+    rest had hardly any.  ``lag`` and ``forecast`` are its means, ``most_...`` the largest of all hours, and
+    ``moved_...`` how many partitions changed hands at the start of an hour, on average.
     """
 
     members: int
@@ -81,6 +82,8 @@ class PlansResult(TypedDict):
     forecast: float | None
     most_lag: float | None
     most_forecast: float | None
+    moved_lag: float | None
+    moved_forecast: float | None
 
 
 class ForecastResult(TypedDict):

@@ -62,7 +62,8 @@ def plans(one: PlansResult) -> str:
     said += f", {_count(one['worse'], 'hour')} a larger one"
     said += f" (by {100 * one['loss']:.0f} %)" if one["loss"] is not None else ""
     said += f", {one['same']:,} the same; on average it was {_number(one['forecast'])} records, not "
-    return f"{said}{_number(one['lag'])}."
+    said += f"{_number(one['lag'])}. What that costs: {_number(one['moved_forecast'])} partitions "
+    return f"{said}changed hands an hour, and {_number(one['moved_lag'])} by lag alone."
 
 
 def _number(value: float | None) -> str:

@@ -130,8 +130,8 @@ def _forecast(one: ForecastResult, drawn: dict[str, Figure]) -> str:
     planned = "".join(
         _line(what, "", *map(_number, figures))
         for what, figures in (
-            ("from lag alone", (plan["lag"], plan["most_lag"])),
-            ("from forecasts", (plan["forecast"], plan["most_forecast"])),
+            ("from lag alone", (plan["lag"], plan["most_lag"], plan["moved_lag"])),
+            ("from forecasts", (plan["forecast"], plan["most_forecast"], plan["moved_forecast"])),
         )
     )
     return f"""<section><h2>What will come</h2><p>In the replay a day is over before a model can know of days.
@@ -145,9 +145,10 @@ first, and most traffic is no timetable.</p>
 weeks, each planned twice by cooperative-lag-aware, from the same lag and owners: from lag alone, and from lag
 and forecasts. {plan["members"]} members read {plan["rate"]:,.0f} records an hour each, so that the busiest
 hours need {100 * plan["busy"]:.0f} % of them. {escape(plans(plan))}</p>
-{_table(("largest lag of a member, mean of the hours", "of all hours"), planned)}</section>"""
+{_table(_PLANNED, planned)}</section>"""
 
 
+_PLANNED = ("largest lag of a member, mean of the hours", "of all hours", "moves an hour")
 _ERRORS = (
     "records that come, mean",
     "forecast wrong by",

@@ -120,7 +120,13 @@ def pauses(results: Results, colours: Mapping[str, str]) -> Figure:
         "boxgap": 0.3,
         "boxgroupgap": 0.25,
         "xaxis": axis("step of the churn", None)
-        | {"categoryorder": "array", "categoryarray": labels, "showgrid": False},
+        | {
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": labels,
+            "range": [-0.5, len(labels) - 0.5],  # also of a step that paused nothing
+            "showgrid": False,
+        },
         "yaxis": axis("pause of a partition (s)", None)
         | {"type": "log", "tickvals": [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20], "tickformat": "~g"},
     }

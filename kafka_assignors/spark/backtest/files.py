@@ -39,6 +39,7 @@ RESULTS: dict[str, str] = {
     "time_lag_max": "double",
     "moved": "int64",
     "r_score": "double",
+    "r_score_mean": "double",
     "rebalances": "int64",
     "pause_s": "double",
     "unserved_s": "double",

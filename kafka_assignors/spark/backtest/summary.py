@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
 
-from kafka_assignors.backtest import Ranked, Recommendation, Series, Strategy, recommend
+from kafka_assignors.backtest import Ranked, Recommendation, Series, Situation, Strategy, recommend
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.spark.backtest.grid import Trial
 from kafka_assignors.spark.backtest.job import TrialResult
@@ -31,24 +30,13 @@ __all__ = ["FIGURES", "MOST_LINES", "scenario_row", "summed_up"]
 
 FIGURES = (
     *("arrived", "served", "left", "drain_s", "recovery_s", "largest_lag", "mean_lag", "largest_member_lag"),
-    *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "rebalances", "pause_s"),
-    *("unserved_s", "simulated_s"),
+    *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "r_score_mean", "rebalances"),
+    *("pause_s", "unserved_s", "simulated_s"),
 )
 """Of an `Outcome`, in the order of the columns."""
 
 MOST_LINES = 10
 """In a plot: there are no more colours that can be told apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Situation:
-    """Where candidates meet, as in `recommend`."""
-
-    group: str
-    load: str
-    members: int
-    churn: str
-    service_rate: float
 
 
 def summed_up(
@@ -104,20 +92,16 @@ def scenario_row(trial: Trial, result: TrialResult) -> dict[str, Any]:
         "strategy": scenario.strategy.name,
         "parameters": dict(scenario.strategy.parameters),
         "members": scenario.members,
-        "churn": _script(trial),
+        "churn": scenario.script,
         "service_rate": scenario.service_rate,
         **{name: figures.get(name) for name in FIGURES},
         "error": result.error or None,
     }
 
 
-def _script(trial: Trial) -> str:
-    return ",".join(map(str, trial.scenario.churn))
-
-
-def _situation(trial: Trial) -> _Situation:
+def _situation(trial: Trial) -> Situation:
     one = trial.scenario
-    return _Situation(trial.group, one.history, one.members, _script(trial), float(one.service_rate or 0.0))
+    return Situation(trial.group, one.history, one.members, one.script, float(one.service_rate or 0.0))
 
 
 # --- the ranking -------------------------------------------------------------------------------------------
@@ -127,7 +111,7 @@ def _ranking(
     trials: Sequence[Trial], found: Sequence[TrialResult]
 ) -> tuple[list[CandidateResult], Recommendation | None]:
     """The candidates, the best first; those that failed where others did not come last and have no place."""
-    tried: dict[str, dict[_Situation, TrialResult]] = {}
+    tried: dict[str, dict[Situation, TrialResult]] = {}
     strategies: dict[str, Strategy] = {}
     for trial, one in zip(trials, found, strict=True):
         name = str(trial.scenario.strategy)
@@ -205,14 +189,14 @@ def _plot(
     candidates: Sequence[CandidateResult],
 ) -> PlotResult | None:
     """The situation in which most candidates succeeded, and of such the one with the most lag on average."""
-    tried: dict[_Situation, dict[str, tuple[Trial, TrialResult]]] = {}
+    tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
     for trial, one in zip(trials, found, strict=True):
         if trial.group == recorded.history.group and one.outcome:
             tried.setdefault(_situation(trial), {})[str(trial.scenario.strategy)] = trial, one
     if not tried:
         return None
 
-    def telling(situation: _Situation) -> tuple[int, float]:
+    def telling(situation: Situation) -> tuple[int, float]:
         lags = [one.outcome.mean_lag for _, one in tried[situation].values() if one.outcome]
         return len(lags), float(np.mean(lags))
 
@@ -222,7 +206,7 @@ def _plot(
     as_it_was = all(trial.scale == 1 for trial, _ in of_chosen.values())
     return PlotResult(
         group=chosen.group,
-        load=chosen.load,
+        load=chosen.history,
         members=chosen.members,
         churn=chosen.churn,
         service_rate=round(chosen.service_rate, 3),

@@ -45,6 +45,7 @@ class Feed:
         batches: what each poll returns, in turn; then nothing.
         error: what everything raises.
         same: whether the topic is still the one that was opened.
+        caught_up: whether its end is reached when no batch is left.
         hangs: a poll that finds nothing waits until it is shut.
         consumers: how many were made.
         opened: how many of them were opened.
@@ -57,6 +58,7 @@ class Feed:
         self.error: Exception | None = None
         self.same = True
         self.hangs = False
+        self.caught_up = True
         self.consumers = self.opened = self.is_open = self.looks = 0
         self.wall = NOW_S
         self.now = 0.0
@@ -96,6 +98,10 @@ class _Consumer:
             self._shut.wait(60)
             raise LagClosedError("shut")
         return []
+
+    def has_caught_up(self) -> bool:
+        self._fail()
+        return self._feed.caught_up and not self._feed.batches
 
     def shut(self) -> None:
         if not self._shut.is_set():

@@ -16,13 +16,14 @@ from kafka_assignors.adapter.feed_reader import FeedReader, expected_of
 from kafka_assignors.errors import LagUnreachableError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
-from tests.unit.adapter.feeding import HOUR_MS, MAX_AGE_MS, Feed, forecast, record
+from tests.unit.adapter.feeding import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record
 
 PARTITIONS = [TopicPartition("t", p) for p in range(3)]
 
 
 def known(reader: FeedReader) -> dict[int, float]:
-    return {at.partition: arrivals for at, arrivals in reader.look(PARTITIONS).arrivals.items()}
+    """To a tenth of a record: of an hour foreseen, few seconds are over."""
+    return {at.partition: round(arrivals, 1) for at, arrivals in reader.look(PARTITIONS).arrivals.items()}
 
 
 def read(feed: Feed) -> FeedReader:
@@ -83,14 +84,28 @@ def test_a_feed_that_has_grown_may_have_old_records_in_another_partition() -> No
 def test_forecasts_are_brought_to_the_horizon_of_the_newest() -> None:
     at = dict(enumerate(PARTITIONS))
     half, other = forecast(10, age_s=5, horizon_ms=HOUR_MS // 2), forecast(6, age_s=9, horizon_ms=2 * HOUR_MS)
-    assert expected_of({at[0]: half, at[1]: forecast(10), at[2]: other})[0] == {
+    now_ms = 1000 * NOW_S
+    assert expected_of({at[0]: half, at[1]: forecast(10), at[2]: other}, now_ms)[0] == {
         at[0]: 20,
         at[1]: 10,
         at[2]: 3,
     }
     equal = forecast(10, horizon_ms=HOUR_MS // 2)
-    assert expected_of({at[0]: equal, at[1]: forecast(10)})[0] == {at[0]: 20, at[1]: 10}
-    assert expected_of({}) == ({}, {})
+    assert expected_of({at[0]: equal, at[1]: forecast(10)}, now_ms)[0] == {at[0]: 20, at[1]: 10}
+    assert expected_of({}, now_ms) == ({}, {})
+
+
+def test_only_what_is_left_of_the_time_foreseen_is_to_come() -> None:
+    """The rest has come, and is lag by now."""
+    feed = Feed([record(0, forecast(10, age_s=15, horizon_ms=60_000)), record(1, forecast(10, age_s=-9))])
+    assert read(feed).look(PARTITIONS[:1]).arrivals == {PARTITIONS[0]: 7.5}
+    assert read(Feed([record(1, forecast(10, age_s=-9))])).look(PARTITIONS).arrivals == {PARTITIONS[1]: 10}
+
+
+def test_a_forecast_whose_time_is_over_foresees_nothing() -> None:
+    """Though it is not too old."""
+    feed = Feed([record(0, forecast(1, age_s=50, horizon_ms=50_000)), record(1, forecast(2, age_s=50))])
+    assert list(known(read(feed))) == [1]
 
 
 def test_the_lag_of_then_is_told_too() -> None:
@@ -171,14 +186,62 @@ def test_why_there_is_not_one_of_each(
 
 
 def test_before_the_end_was_reached_nothing_is_wrong_yet() -> None:
-    feed = Feed([record(0, forecast(1))])
+    feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
     reader = feed.reader()
     assert reader.look(PARTITIONS).problem == "load feed feed: it has not been read yet"
     reader.step()
     told = reader.look(PARTITIONS)
     assert (told.problem, told.was_said) == ("load feed feed: it has not been read yet", True)
-    assert told.arrivals == {PARTITIONS[0]: 1}
-    assert reader.look(PARTITIONS[:1]).problem == ""
+    assert told.arrivals == {}  # half of it would be planned by as if there were no more
+    reader.step()
+    assert known(reader) == {0: 1, 1: 2}
+    assert reader.look(PARTITIONS[:2]).problem == ""
+
+
+def test_a_poll_that_brings_nothing_is_not_the_end() -> None:
+    """A broker may take its time."""
+    feed = Feed([record(0, forecast(1))], [])
+    feed.caught_up = False
+    reader = read(feed)
+    assert known(reader) == {}
+    feed.caught_up = True
+    reader.step()
+    assert known(reader) == {0: 1}
+
+
+def test_a_feed_that_never_rests_is_caught_up_with_all_the_same() -> None:
+    feed = Feed([record(0, forecast(1))])
+    reader = feed.reader()
+    reader.step()
+    assert known(reader) == {0: 1}
+    feed.batches = [[record(1, forecast(2))], [record(2, forecast(3))]]
+    reader.step()
+    assert known(reader) == {0: 1, 1: 2}
+
+
+def test_a_record_that_breaks_something_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it is: who began anew would come to it again."""
+    decode = load_feed.decode
+
+    def fragile(data: bytes) -> load_feed.Forecast:
+        if data == b"poison":
+            raise RecursionError("too deep")
+        return decode(data)
+
+    monkeypatch.setattr(load_feed, "decode", fragile)
+    feed = Feed([record(0, forecast(1)), record(1, b"poison"), record(2, forecast(3))])
+    reader = read(feed)
+    assert known(reader) == {0: 1, 2: 3}
+    assert (reader.ignored, feed.consumers) == (1, 1)
+    assert "RecursionError: too deep" in caplog.text
+
+
+def test_how_many_were_ignored_is_said_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    reader = read(Feed([record(0, b"{"), record(1, b"{")]))
+    reader.close()
+    assert ours(caplog)[-1] == "load feed feed: 2 records in all were ignored"
 
 
 # --- when it cannot read ------------------------------------------------------------------------------------
@@ -235,6 +298,7 @@ def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
     assert (feed.looks, feed.consumers) == (0, 1)
     feed.now += 2
     feed.batches = [[record(0, forecast(3))]]
+    feed.caught_up = False  # which leaves all that is known
     reader.step()
     assert (feed.looks, feed.consumers, feed.is_open) == (1, 2, 1)
     assert known(reader) == {0: 3, 1: 2}  # what the new one does not say holds until it is old

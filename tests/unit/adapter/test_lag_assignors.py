@@ -342,7 +342,7 @@ def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
     assignor = CooperativeLagAwareAssignor(lag_source=Source(), min_improvement=0.25, rebalance_on_skew=True)
     own(assignor, {"t": [0]}, 5)
     assert assignor._watcher is not None
-    assert assignor._watcher._pays == 0.75
+    assert assignor._watcher._watch._pays == 0.75
     assignor.close()
 
 

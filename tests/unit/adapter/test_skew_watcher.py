@@ -95,6 +95,23 @@ def test_it_does_not_ask_when_a_plan_would_help_too_little() -> None:
     assert not world.asked
 
 
+def test_it_does_not_ask_for_what_changes_nothing_though_any_improvement_would_do() -> None:
+    world = World(replace(POLICY, threshold=1, at_least=0), min_improvement=0)
+    world.lags = (100, 100, 100, 100)
+    world.watcher.lead(GIVEN)
+    world.run(1000)
+    assert world.planned
+    assert not world.asked
+
+
+def test_an_idle_group_is_left_alone() -> None:
+    world = World(replace(POLICY, at_least=0), min_improvement=0)
+    world.lags = (0, 0, 0, 0)
+    world.watcher.lead(GIVEN)
+    world.run(1000)
+    assert not world.planned
+
+
 def test_it_is_quiet_before_it_leads() -> None:
     world = World()
     world.run(1000)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Any
 
@@ -32,6 +33,7 @@ def outcome(strategy: str, history: str = "h", **figures: Any) -> Outcome:
         "time_lag_max": 40.0,
         "moved": 10,
         "r_score": 1.0,
+        "r_score_mean": 0.5,
         "rebalances": 2,
         "pause_s": 5.0,
         "unserved_s": 6.0,
@@ -77,6 +79,53 @@ def test_it_says_why_and_what_it_costs() -> None:
         "but 40.0 partitions moved, 10.0 for b",
     )
     assert found.ranking[1].reasons == ("time lag (p99) 90.0 s, 30.0 s for a",)
+
+
+def test_reasons_are_by_the_one_it_was_split_from_and_say_when_the_one_above_is_close() -> None:
+    """B is as good as a by time lag, and has more lag; c is not as good as a, but hardly worse than b."""
+    found = recommend(
+        [
+            outcome("a", time_lag_p99=30.0, mean_lag=100.0),
+            outcome("b", time_lag_p99=35.0, mean_lag=200.0),
+            outcome("c", time_lag_p99=36.0, mean_lag=50.0),
+        ]
+    )
+    assert [one.reasons for one in found.ranking] == [
+        ("mean lag 100 records, 200 for b",),
+        (
+            "mean lag 200 records, 100 for a",
+            "time lag (p99) 35.0 s, 36.0 s for c: less than 15% apart, but c is further from 30.0 s for a",
+        ),
+        ("time lag (p99) 36.0 s, 30.0 s for a (less than 15% from b in the place above: 35.0 s)",),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_place_but_the_first_has_a_reason(seed: int) -> None:
+    """And there the other one is really better, beyond what a simulation can tell."""
+    rng = Random(seed)
+    outcomes = [
+        outcome(
+            name,
+            time_lag_p99=30 * rng.uniform(1, 1.5),
+            recovery_s=20 * rng.uniform(1, 1.5),
+            mean_lag=100 * rng.uniform(1, 1.5),
+            moved=rng.randint(8, 14),
+        )
+        for name in "abcdef"
+    ]
+    ranking = recommend(outcomes).ranking
+    for one in ranking:
+        if one.place > 1:
+            mine, other = map(float, re.findall(r"[\d.]+", one.reasons[0].replace("(p99)", ""))[:2])
+            assert mine - other > 0.14 * mine  # as they are rounded
+        assert all(one.reasons for one in ranking)
+
+
+def test_two_outcomes_of_one_scenario_are_refused() -> None:
+    """As of two sets of pauses: the later one would count for both."""
+    with pytest.raises(ProblemError, match=r"outcomes: two of a for history 'h'.*in the history's name"):
+        recommend([outcome("a"), outcome("b"), outcome("a", moved=99)])
 
 
 def test_strategies_are_judged_by_the_mean_over_the_same_scenarios() -> None:

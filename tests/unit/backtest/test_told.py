@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.backtest.told import Told, with_forecast
+from kafka_assignors.backtest.told import Told, foreseen
 
 OWNED, NOBODYS = np.array([0, 0]), np.array([0, -1])
 
@@ -64,6 +64,6 @@ def test_an_assignment_makes_everybody_look() -> None:
 
 def test_few_forecasts_tell_nothing() -> None:
     nan = float("nan")
-    topics, there = {"b": 1, "a": 2}, np.array([1, 2, 3])
-    assert with_forecast(topics, there, np.array([nan, nan, 9.0])).tolist() == [1, 2, 3]
-    assert with_forecast(topics, there, np.array([4.0, nan, 9.0])).tolist() == [5, 6, 12]
+    topics = {"b": 1, "a": 2}
+    assert foreseen(topics, np.array([nan, nan, 9.0])).tolist() == [0, 0, 0]
+    assert foreseen(topics, np.array([4.0, nan, 9.0])).tolist() == [4, 4, 9]

@@ -8,6 +8,7 @@ from kafka.partitioner.default import DefaultPartitioner
 
 from kafka_assignors.demo.events import find_archive, read_flights
 from kafka_assignors.demo.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
+from kafka_assignors.demo.pipeline.forecast import BUSY, plans_of
 from kafka_assignors.demo.traffic import WEEK, Hour, Traffic, work_off
 from tests.bench.forecasts import FORECASTS, flights, on_its_own
 from tests.joining import cluster
@@ -110,6 +111,19 @@ def test_from_one_state_all_begin_with_what_lag_alone_left() -> None:
     assert largest(found["lag"]).tolist() == largest(alone).tolist()
     assert largest(found["nothing"]).tolist() == largest(alone).tolist()  # no load more than lag
     assert largest(found["arrivals known"]).sum() < largest(alone).sum()
+
+
+def test_what_plans_cost_is_told_of_both_ways() -> None:
+    """Moves an hour, from the same owners."""
+    traffic = daily()
+    first = 3 * WEEK - 50
+    foreseen = np.random.default_rng(1).random(traffic.hours.shape) * traffic.hours.max()
+    plans = plans_of(traffic, foreseen, 2, first)
+    case = Case(2, rate_for(traffic, 2, BUSY), 1, first)
+    found = from_one_state(case, traffic, {"forecast": foreseen})
+    moves = {kind: sum(one.moved for one in hours) / 50 for kind, hours in found.items()}
+    assert (plans["moved_lag"], plans["moved_forecast"]) == (moves["lag"], moves["forecast"])
+    assert moves["lag"] != moves["forecast"]
 
 
 def test_on_the_flights_forecasts_win(four_weeks: Traffic) -> None:

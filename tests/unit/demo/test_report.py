@@ -352,3 +352,16 @@ def test_the_terminal_shows_candidates_runs_forecasts_and_what_to_use(results: R
     assert "47 hours of 336" in text
     assert "the pipeline recommends: Use cooperative-lag-aware (load=forecast)" in text
     assert "…" not in in_terminal(results, width=80)
+
+
+def test_a_step_that_paused_nothing_has_its_place_on_the_axis(results: Results) -> None:
+    for one in results["strategies"]:
+        one["pauses"] = []
+    axis = drawn(render(results))["pauses"]["layout"]["xaxis"]
+    steps = len(results["strategies"][0]["steps"])
+    assert steps > 0
+    assert (axis["type"], axis["range"], len(axis["categoryarray"])) == (
+        "category",
+        [-0.5, steps - 0.5],
+        steps,
+    )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from random import Random
 
+import numpy as np
 import pytest
 
 from kafka_assignors.errors import CodecError
@@ -42,6 +44,76 @@ def test_a_state_that_is_cut_off_is_refused() -> None:
     for length in (13, 100, len(data) // 2, len(data) - 1):
         with pytest.raises(CodecError, match="state of a partition"):
             decode(data[:length], SETTINGS)
+
+
+def parts(data: bytes) -> tuple[list[int], list[float], bytes]:
+    """Whole, floating-point and small numbers."""
+    ints, floats, _small = np.frombuffer(data, "<u4", 3, 1).tolist()
+    at = 13 + 8 * ints
+    return (
+        np.frombuffer(data, "<i8", ints, 13).tolist(),
+        np.frombuffer(data, "<f8", floats, at).tolist(),
+        data[at + 8 * floats :],
+    )
+
+
+def joined(ints: list[int], floats: list[float], small: bytes) -> bytes:
+    """A state with a header that fits."""
+    head = np.array([len(ints), len(floats), len(small)], "<u4").tobytes()
+    return b"\x01" + head + np.array(ints, "<i8").tobytes() + np.array(floats, "<f8").tobytes() + small
+
+
+def test_too_few_and_too_many_of_any_kind_are_refused_though_the_header_says_so() -> None:
+    ints, floats, small = parts(encode(known()))
+    assert joined(ints, floats, small) == encode(known())
+    wrong = [
+        *(joined(ints[:count], floats, small) for count in range(len(ints))),
+        *(joined(ints, floats[:count], small) for count in range(len(floats))),
+        *(joined(ints, floats, small[:count]) for count in range(0, len(small), 7)),
+        joined([*ints, 0], floats, small),
+        joined(ints, [*floats, 0.0], small),
+        joined(ints, floats, small + b"\0"),
+    ]
+    for data in wrong:
+        with pytest.raises(CodecError, match="state of a partition"):
+            decode(data, SETTINGS)
+
+
+@pytest.mark.parametrize("strange", [-1, 2])
+def test_what_is_read_is_written_the_same_or_it_is_refused(strange: int) -> None:
+    """A count below none, and a yes that is no 1, would not be."""
+    for state in (known(), Partition(SETTINGS)):
+        ints, floats, small = parts(encode(state))
+        for place, was in enumerate(ints):
+            if was in (0, 1):
+                data = joined([*ints[:place], strange, *ints[place + 1 :]], floats, small)
+                assert is_refused(data) or encode(decode(data, SETTINGS)) == data
+
+
+def is_refused(data: bytes) -> bool:
+    try:
+        decode(data, SETTINGS)
+    except CodecError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_is_damaged_there_is_one_kind_of_error(seed: int) -> None:
+    rng = Random(seed)
+    whole = encode(known())
+    ints, floats, small = parts(whole)
+    strange = (-1, -(2**63), 2**63 - 1, 2**31, 0, 1, 5)
+    refused = 0
+    for _ in range(400):
+        damaged = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        other = list(ints)
+        other[rng.randrange(len(ints))] = rng.choice(strange)
+        for data in (bytes(damaged), joined(other, floats, small), rng.randbytes(rng.randrange(60))):
+            refused += is_refused(data)
+    assert refused > 400  # what is random is no state, at least
 
 
 def test_a_state_of_another_version_is_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_assignors.errors import OptionError
@@ -46,6 +48,36 @@ def test_nobody_behind_but_one_is_uneven() -> None:
     looks = watch()
     looks.lasting(100, 500, 0)
     assert looks.lasting(130, 500, 0)
+
+
+def test_a_group_without_lag_is_never_uneven() -> None:
+    looks = watch(RebalanceOnSkew(at_least=0, for_s=0, cool_down_s=0, jitter=0))
+    assert not looks.lasting(100, 0, 0)
+    assert looks.lasting(100, 1, 0)
+
+
+def test_a_bound_that_does_not_count_says_so_for_all_above_it() -> None:
+    """What a look relies on that asks for the exact bound only when a simple one counts."""
+    looks = watch(RebalanceOnSkew(threshold=1.3, at_least=7))
+    for largest in range(0, 40):
+        found = [looks.counts(largest, least) for least in range(0, 40)]
+        assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("min_improvement", "after", "expected"),
+    [(0.1, 1_800, 1_800), (0.1, 1_801, None), (0.0, 1_999, 1_999), (0.0, 2_000, None)],
+)
+def test_a_plan_has_to_make_it_smaller(min_improvement: float, after: int, expected: int | None) -> None:
+    looks = SkewWatch(replace(POLICY, for_s=0), "m", min_improvement)
+    looks.settled(0.0)
+    assert looks.worth(60, *UNEVEN, lambda: after) == expected
+    # When it does not, there is a time to cool down before the next plan.
+    assert looks.lasting(61, *UNEVEN) is (expected is not None)
+
+
+def test_nothing_is_planned_before_it_is_time() -> None:
+    assert watch().worth(100, *UNEVEN, lambda: pytest.fail("planned")) is None
 
 
 def test_after_any_rebalance_it_cools_down() -> None:

@@ -129,6 +129,9 @@ def test_a_java_that_has_gone_is_told_from_a_service_that_has() -> None:
 def test_what_is_not_known_is_its_first_line() -> None:
     told = pipeline_error(RuntimeError("the tape is torn\n\tat a.b(C.java:1)\n"), "recording")
     assert str(told) == "recording: RuntimeError: the tape is torn"
+    java = "An error occurred while calling o33.mkdirs.\n: java.io.IOException: no\n\tat a.b(C.java:1)\n"
+    told = pipeline_error(RuntimeError(java), "recording")
+    assert str(told) == "recording: RuntimeError: java.io.IOException: no"
     assert str(pipeline_error(RuntimeError(), "recording")) == "recording: RuntimeError: no more is known"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 import pytest
 
-from kafka_assignors.errors import PipelineError
+from kafka_assignors.errors import OptionError, PipelineError
 from kafka_assignors.spark.kept import Kept
 
 
@@ -47,12 +47,14 @@ class Stream:
         return self.did
 
 
-def starting(streams: list[Stream], failures: list[str]) -> Callable[[], Stream]:
+def starting(streams: list[Stream], failures: Sequence[str | Exception]) -> Callable[[], Stream]:
     """Start streams that do 1, 2, 4 ... things; while there are ``failures``, fail with the first of them."""
 
     def start() -> Stream:
         if failures:
-            raise PipelineError(failures.pop(0))
+            assert isinstance(failures, list)
+            failure = failures.pop(0)
+            raise failure if isinstance(failure, Exception) else PipelineError(failure)
         streams.append(Stream(2 ** len(streams)))
         return streams[-1]
 
@@ -116,3 +118,60 @@ def test_a_stream_that_ran_for_a_while_before_it_failed_is_not_blamed_for_earlie
     with caplog.at_level(logging.WARNING):
         kept.keep()
     assert caplog.messages == [f"commits: it ended: RuntimeError: gone again; trying again in {pause} s"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (OptionError("ssl_certfile", "cannot read it"), "cannot read it"),
+        (OSError("by peer"), "by peer"),
+    ],
+)
+def test_whatever_keeps_it_from_starting_again_is_told_and_tried_again(
+    fault: Exception, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, streams, failures = Clock(), list[Stream](), list[Exception]()
+    kept = Kept("commits", starting(streams, failures), clock)
+    assert kept.down is None
+    streams[0].fail("gone")
+    failures.append(fault)
+    kept.keep()
+    assert "gone" in str(kept.down)
+    clock.now = 1.0
+    kept.keep()
+    assert says in str(kept.down)
+    assert says in caplog.text
+    clock.now = 3.0
+    kept.keep()
+    assert (len(streams), kept.down) == (2, None)
+
+
+def test_what_was_done_before_it_began_is_in_its_report() -> None:
+    kept = Kept("commits", starting([], []), before=64)
+    assert kept.report() == 65
+    assert kept.stop() == 65
+
+
+def test_one_that_fails_before_it_ever_worked_is_an_error() -> None:
+    streams = list[Stream]()
+    kept = Kept("load", starting(streams, []), Clock(), has_worked=lambda done: done > 1)
+    kept.keep()
+    streams[0].fail("another model's")
+    with pytest.raises(PipelineError, match=r"^load: RuntimeError: another model's$"):
+        kept.keep()
+    assert streams[0].stopped
+    assert kept.stop() == 1
+
+
+def test_one_that_has_worked_is_kept_though_it_fails_before_it_works_again() -> None:
+    clock, streams = Clock(), list[Stream]()
+    kept = Kept("load", starting(streams, []), clock, has_worked=lambda done: done > 1)
+    streams[0].did = 2
+    streams[0].fail("no room")
+    kept.keep()
+    clock.now = 1.0
+    kept.keep()
+    streams[1].did = 0
+    streams[1].fail("still no room")
+    kept.keep()
+    assert "still no room" in str(kept.down)

@@ -200,6 +200,8 @@ def forecast() -> ForecastResult:
             forecast=12.0,
             most_lag=80.0,
             most_forecast=70.0,
+            moved_lag=0.6,
+            moved_forecast=0.9,
         ),
     )
 

@@ -40,10 +40,11 @@ def test_plans_both_ways() -> None:
     said = plans(forecast()["plans"])
     assert "47 hours of 336 had a smaller largest lag than planned from lag alone (by 22 %, median)" in said
     assert "1 hour a larger one (by 50 %), 211 the same" in said
-    assert said.endswith("on average it was 12.0 records, not 13.0.")
+    assert "on average it was 12.0 records, not 13.0." in said
+    assert said.endswith("What that costs: 0.9 partitions changed hands an hour, and 0.6 by lag alone.")
 
 
 def test_plans_of_which_nothing_can_be_said() -> None:
     nothing = forecast()["plans"] | {"better": 0, "gain": None, "worse": 0, "loss": None, "lag": None}
     assert "(" not in plans(nothing)
-    assert plans(nothing).endswith("not -.")
+    assert "not -." in plans(nothing)

@@ -1,0 +1,37 @@
+"""Which cluster Spark reads from: a checkpoint is for one, and addresses may lead to another some day."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["cluster_id"]
+
+_LIMITS = {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000"}
+
+
+def cluster_id(spark: SparkSession, kafka_options: Mapping[str, str]) -> str:
+    """The name that a cluster gave itself when it was made.
+
+    It is Kafka's own admin client that asks, with the very options the connector has; it needs no rights.
+
+    Args:
+        spark: the session, with the connector's jars.
+        kafka_options: of Spark's connector.
+
+    Raises:
+        Exception: the cluster does not answer within 30 s, or does not let us in; for ``one_line``.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    config = jvm.java.util.Properties()
+    options = {name.removeprefix("kafka."): value for name, value in kafka_options.items()}
+    for name, value in {**_LIMITS, **options}.items():
+        config.put(name, value)
+    admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
+    try:
+        return str(admin.describeCluster().clusterId().get())
+    finally:
+        admin.close(jvm.java.time.Duration.ofSeconds(5))

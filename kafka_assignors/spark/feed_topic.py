@@ -1,0 +1,82 @@
+"""The topic of the feed, made and looked at with Kafka's own admin client inside Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.spark.faults import one_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["TOPIC_SETTINGS", "create_feed"]
+
+TOPIC_SETTINGS = {
+    "cleanup.policy": "compact",
+    # Kafka does not compact the segment that is written to, which would be of a week.
+    "segment.ms": "3600000",
+    # Nor what is mostly clean: the default would let the topic become twice as large before it begins.
+    "min.cleanable.dirty.ratio": "0.1",
+}
+"""Of a topic that is made here."""
+
+_PATIENCE = {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000"}
+
+
+def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> bool:
+    """Make the topic of the feed, compacted, with the cluster's default of replicas; one partition will do.
+
+    Args:
+        spark: the session.
+        kafka_options: the connector's, with which the admin client asks, too.
+        topic: of the feed.
+
+    Returns:
+        Whether it was made; one that is there is left as it is, if it is compacted.
+
+    Raises:
+        PipelineError: it is there and would lose forecasts, since it is not compacted; or no cluster answers.
+    """
+    given = {
+        name.removeprefix("kafka."): value
+        for name, value in kafka_options.items()
+        if name.startswith("kafka.")
+    }
+    with one_line(f"the feed {topic!r}"):
+        jvm: Any = spark.sparkContext._jvm
+        config = jvm.java.util.Properties()
+        for name, value in {**_PATIENCE, **given}.items():
+            config.put(name, value)
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
+        try:
+            if admin.listTopics().names().get().contains(topic):
+                _check(jvm, admin, topic)
+                return False
+            _create(jvm, admin, topic)
+            return True
+        finally:
+            admin.close(jvm.java.time.Duration.ofSeconds(5))
+
+
+def _create(jvm: Any, admin: Any, topic: str) -> None:
+    default = jvm.java.util.Optional.empty()
+    settings = jvm.java.util.HashMap()
+    for name, value in TOPIC_SETTINGS.items():
+        settings.put(name, value)
+    new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, default, default)
+    new.configs(settings)
+    admin.createTopics(jvm.java.util.Collections.singletonList(new)).all().get()
+
+
+def _check(jvm: Any, admin: Any, topic: str) -> None:
+    kind = jvm.org.apache.kafka.common.config.ConfigResource.Type.TOPIC
+    resource = jvm.org.apache.kafka.common.config.ConfigResource(kind, topic)
+    settings = admin.describeConfigs(jvm.java.util.Collections.singletonList(resource)).all().get()
+    policy = settings.get(resource).get("cleanup.policy").value()
+    if "compact" not in policy:
+        raise PipelineError(
+            f"topic {topic!r} is there with cleanup.policy={policy}: a feed must be compacted; "
+            f"change that, or name another topic"
+        )
