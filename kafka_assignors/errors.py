@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = [
     "BrokerError",
+    "ChangelogError",
+    "ChangelogUnreachableError",
     "CodecError",
     "GroupError",
     "HistoryError",
@@ -17,7 +19,14 @@ __all__ = [
     "OptionError",
     "PipelineError",
     "ProblemError",
+    "StateClosedError",
+    "StateDamagedError",
+    "StateDeniedError",
+    "StateError",
+    "StateFullError",
+    "StateLockedError",
     "ToolMissingError",
+    "TopologyError",
 ]
 
 
@@ -93,3 +102,39 @@ class LagClosedError(LagError):
 
 class PipelineError(KafkaAssignorsError):
     """A step of the pipeline on Spark cannot go on; the text says where it is stuck."""
+
+
+class TopologyError(KafkaAssignorsError, ValueError):
+    """A topology that makes no sense: a topic twice, a name that cannot be, topics that do not fit."""
+
+
+class StateError(KafkaAssignorsError):
+    """Local state cannot be used.  What has no class of its own below will hardly go away by itself."""
+
+
+class StateLockedError(StateError):
+    """Somebody else uses it: another process, or another part of this one."""
+
+
+class StateFullError(StateError):
+    """There is no room for more: the disk, a quota, or a limit on files.  What was flushed before is safe."""
+
+
+class StateDeniedError(StateError):
+    """We are not allowed to: permissions, or a file system that cannot be written."""
+
+
+class StateDamagedError(StateError):
+    """It is not what was written.  Nothing is lost: wiped, it is restored from its changelog."""
+
+
+class StateClosedError(StateError):
+    """The store, or its directory, was closed before or while it was used."""
+
+
+class ChangelogError(KafkaAssignorsError):
+    """A changelog cannot be written, read or made; what was not acknowledged is not committed either."""
+
+
+class ChangelogUnreachableError(ChangelogError):
+    """A changelog cannot be written now: nobody answers, or not enough replicas.  It is tried again."""

@@ -9,6 +9,8 @@ three.  It calls the assignor, so it is found in the call stack, once.  What is 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,7 +25,18 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.future import Future
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["ConsumerSide", "commit", "generation_of", "is_closing", "replicas", "runs_cooperative"]
+__all__ = [
+    "ConsumerSide",
+    "commit",
+    "confirmed_s_ago",
+    "ended",
+    "generation_of",
+    "is_closing",
+    "replicas",
+    "request_rejoin",
+    "runs_cooperative",
+    "session_timeout_s",
+]
 
 _PRIVATE = (
     *("_assignors", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
@@ -74,6 +87,36 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
         KafkaError: it cannot be committed, or not within 5 s.
     """
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
+
+
+def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
+    """Seconds since a heartbeat was sent that the broker answered; None: it is joining, or in no group.
+
+    A process that was stopped for a while finds out here that it was: what the coordinator believes is from
+    before, and so may be an answer that it reads now.  While an answer is waited for: infinitely long.
+    """
+    coordinator = consumer._coordinator
+    if coordinator.generation_if_stable() is None:
+        return None
+    beat = coordinator.heartbeat
+    sent, received = beat.last_send, beat.last_receive
+    return float(time.monotonic() - sent) if received >= sent else float("inf")
+
+
+def session_timeout_s(consumer: KafkaConsumer) -> float:
+    """How long after the last heartbeat the broker gives a member's partitions to others."""
+    return float(consumer._coordinator.config["session_timeout_ms"] / 1000)
+
+
+async def ended(consumer: KafkaConsumer, thread: threading.Thread) -> None:
+    """Wait on the I/O thread for the end of another one, without holding up heartbeats."""
+    while thread.is_alive():
+        await consumer._coordinator._net.sleep(0.01)
+
+
+def request_rejoin(consumer: KafkaConsumer) -> None:
+    """Ask for a rebalance at the consumer's next poll."""
+    consumer._coordinator.request_rejoin()
 
 
 class ConsumerSide:

@@ -28,6 +28,7 @@ class Told(NamedTuple):
         lags: records left to read of the partitions it knows that of.
         lag_age_ms: how long before it joined that was measured.
         unread: what is wrong with the rest of it, None when nothing is.
+        more: what only its own strategy understands.
     """
 
     revoked: Ownership = MappingProxyType({})
@@ -36,6 +37,7 @@ class Told(NamedTuple):
     lags: Mapping[TopicPartition, int] = MappingProxyType({})
     lag_age_ms: int = 0
     unread: str | None = None
+    more: object = None
 
 
 def told_by(joined: Joined, read: Callable[[bytes], Told], complaints: Complaints) -> Told:

@@ -19,6 +19,7 @@ COMMANDS = {
     "plan": "Show what a strategy would do with a group, live or from a file, and why.",
     "record": "Record what groups do, on Spark, for the load model and back-tests.",
     "report": "Draw the HTML page of a recorded demo or back-test again.",
+    "tasks": "Show which member of a stateful group has which task, or a copy of it, and how far that is.",
 }
 
 #: Command -> the extra it needs, where that has another name.
@@ -29,6 +30,7 @@ EXTRAS = {
     "plan": "cli",
     "record": "spark",
     "report": "cli",
+    "tasks": "cli",
 }
 
 

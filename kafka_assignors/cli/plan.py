@@ -10,6 +10,7 @@ import click
 
 from kafka_assignors.adapter import STRATEGIES, Assignor
 from kafka_assignors.adapter.load_sources import Expected
+from kafka_assignors.cli.fields import load
 from kafka_assignors.cli.foreseen import read_feed, with_foreseen
 from kafka_assignors.cli.given import connection_options, given_settings
 from kafka_assignors.cli.live_group import read_live_group
@@ -25,11 +26,14 @@ from kafka_assignors.cli.plan_options import (
     with_options,
 )
 from kafka_assignors.cli.plan_view import comparison, one_plan
-from kafka_assignors.cli.problem import Problem, read
+from kafka_assignors.cli.problem import Problem, parse
+from kafka_assignors.cli.stateful_problem import STATEFUL, is_stateful, parse_stateful
+from kafka_assignors.cli.stateful_view import stateful_json, stateful_table
 from kafka_assignors.cli.tables import show
 from kafka_assignors.cli.what_if import joined, without
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import shown
+from kafka_assignors.plan import Group, Member, shown
+from kafka_assignors.plan.stateful import plan_stateful
 
 __all__ = ["command"]
 
@@ -107,8 +111,13 @@ def command(
         if wrong:
             raise click.UsageError(says)
 
+    content = _load(file)
+    if file is not None and is_stateful(content):
+        _refuse_what_is_for_partitions(compare or strategy or leavers or joiners)
+        _plan_stateful(file, content, options, as_json=output == "json", everything=everything)
+        return
     settings = {} if file is not None else given_settings(bootstrap, config)
-    problem = _from_file(file) if file is not None else _from_cluster(settings, str(group_id))
+    problem = _from_file(file, content) if file is not None else _from_cluster(settings, str(group_id))
     given = dict(named_value(text) for text in options)
     check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
     check_options("--option ", given)
@@ -130,10 +139,7 @@ def command(
         if not no_lag and any(assignor.by_lag for assignor in assignors):
             group, said = with_live_lag(group, settings, group_id, reset)
             notes += said
-    try:
-        group, departed = without(group, leavers)
-    except ProblemError as error:
-        raise click.UsageError(f"--without: {error}") from error
+    group, departed = _without(group, leavers)
     group = joined(group, joiners, departed)
 
     seen = group
@@ -154,9 +160,47 @@ def command(
 # --- the group ---------------------------------------------------------------------------------------------
 
 
-def _from_file(file: BinaryIO) -> Problem:
+def _load(file: BinaryIO | None) -> object:
+    if file is None:
+        return None
     try:
-        problem = read(file.read())
+        return load(file.read())
+    except ProblemError as error:
+        raise click.UsageError(f"{_name(file)}: {error}") from error
+
+
+def _without(group: Group, leavers: tuple[str, ...]) -> tuple[Group, tuple[Member, ...]]:
+    try:
+        return without(group, leavers)
+    except ProblemError as error:
+        raise click.UsageError(f"--without: {error}") from error
+
+
+def _refuse_what_is_for_partitions(given: object) -> None:
+    if given:
+        raise click.UsageError(
+            f"strategy {STATEFUL!r} plans tasks: leave out --compare, --strategy, --without and --join"
+        )
+
+
+def _plan_stateful(
+    file: BinaryIO, content: object, options: tuple[str, ...], *, as_json: bool, everything: bool
+) -> None:
+    """Plan tasks (KIP-441), whose JSON is another one."""
+    try:
+        problem = parse_stateful(content, dict(named_value(text) for text in options))
+    except ProblemError as error:
+        raise click.UsageError(f"{_name(file)}: {error}") from error
+    plan = plan_stateful(problem.group, problem.options)
+    if as_json:
+        click.echo(json.dumps(stateful_json(plan)))
+    else:
+        show(stateful_table(problem.group, plan, everything=everything))
+
+
+def _from_file(file: BinaryIO, content: object) -> Problem:
+    try:
+        problem = parse(content)
     except ProblemError as error:
         raise click.UsageError(f"{_name(file)}: {error}") from error
     if problem.strategy is not None:
@@ -192,7 +236,7 @@ def _strategy(name: str, group_id: str | None) -> type[Assignor]:
         return STRATEGIES[name]
     known = ", ".join(STRATEGIES)
     if group_id is None:
-        raise click.UsageError(f"strategy: unknown {name!r}, there is {known}")
+        raise click.UsageError(f"strategy: unknown {name!r}, there is {known}, {STATEFUL}")
     raise click.UsageError(
         f"group {group_id!r} runs {name!r}, which is not ours: give --strategy, one of {known}"
     )

@@ -15,7 +15,7 @@ from typing import Any
 from kafka.errors import GroupIdNotFoundError, KafkaError, for_code
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.errors import GroupError
@@ -42,6 +42,8 @@ class GroupMember:
         host: where its connection comes from.
         owned: what the leader gave it last.
         readable: False: that cannot be read, and ``owned`` is empty.
+        said: the user data it joined with; empty where there is none, or it cannot be read.
+        told: the user data of what the leader gave it.
     """
 
     member_id: str
@@ -50,6 +52,8 @@ class GroupMember:
     host: str
     owned: tuple[TopicPartition, ...]
     readable: bool = True
+    said: bytes = b""
+    told: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +181,16 @@ def _member(member: Any, kind: str) -> GroupMember:
         host=(member.client_host or "").lstrip("/"),
         owned=owned,
         readable=readable,
+        said=_user_data(ConsumerProtocolSubscription, member.member_metadata) if kind == "consumer" else b"",
+        told=_user_data(ConsumerProtocolAssignment, member.member_assignment) if kind == "consumer" else b"",
     )
+
+
+def _user_data(form: Any, data: bytes | None) -> bytes:
+    try:
+        return bytes(form.decode(data).user_data or b"") if data else b""
+    except Exception:  # kafka-python's decoder raises what its bytes make it
+        return b""
 
 
 def _owned(data: bytes) -> tuple[tuple[TopicPartition, ...], bool]:

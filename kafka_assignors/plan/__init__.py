@@ -24,6 +24,15 @@ from kafka_assignors.plan.model import (
 from kafka_assignors.plan.ranges import plan_range
 from kafka_assignors.plan.roundrobin import plan_roundrobin
 from kafka_assignors.plan.rounds import Hold, this_round
+from kafka_assignors.plan.stateful import (
+    StatefulGroup,
+    StatefulMember,
+    StatefulOptions,
+    StatefulPlan,
+    Subtopology,
+    Task,
+    plan_stateful,
+)
 from kafka_assignors.plan.sticky import plan_fair, plan_fairest_sticky, plan_sticky
 from kafka_assignors.plan.why import Reason, Why, explain
 
@@ -40,6 +49,12 @@ __all__ = [
     "Metrics",
     "Ownership",
     "Reason",
+    "StatefulGroup",
+    "StatefulMember",
+    "StatefulOptions",
+    "StatefulPlan",
+    "Subtopology",
+    "Task",
     "TopicPartition",
     "Why",
     "enough_expected",
@@ -56,6 +71,7 @@ __all__ = [
     "plan_range",
     "plan_roundrobin",
     "plan_seniors",
+    "plan_stateful",
     "plan_sticky",
     "resolve",
     "seniority",

@@ -9,7 +9,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.goals import Mask, Matrix, Problem, Vector
 from kafka_assignors.plan.model import NOBODY, Group
 
-__all__ = ["Lots", "deal"]
+__all__ = ["Lots", "deal", "turns"]
 
 
 class Lots:
@@ -102,7 +102,7 @@ def deal(lots: Lots, shares: Matrix) -> Owners:
     missing -= np.bincount(lots.lot[kept] * members + lots.owner[kept], minlength=len(missing))
     cells = np.flatnonzero(missing)
     if len(cells):
-        owners[lots.partitions[~keeps]] = lots.players[_turns(cells, missing[cells], members)]
+        owners[lots.partitions[~keeps]] = lots.players[turns(cells, missing[cells], members)]
     return owners
 
 
@@ -121,8 +121,17 @@ def _keeps(lots: Lots, shares: Matrix) -> npt.NDArray[np.bool_]:
     return keeps
 
 
-def _turns(cells: Vector, units: Vector, members: int) -> Vector:
-    """Who gets the free partitions, lot by lot: round after round of those that still miss something."""
+def turns(cells: Vector, units: Vector, members: int) -> Vector:
+    """Who gets the free partitions, lot by lot: round after round of those that still miss something.
+
+    Args:
+        cells: ``lot * members + member`` of those that miss something, in order.
+        units: how many each misses.
+        members: how many there are.
+
+    Returns:
+        A member for each free partition, in the order of lots.
+    """
     row, column = np.divmod(cells, members)
     bounds = np.append(np.flatnonzero(np.concatenate([[True], row[1:] != row[:-1]])), len(row))
     offset = np.empty(len(cells), np.int64)

@@ -12,6 +12,7 @@ __all__ = ["Reader", "int32", "pack_ownership", "string"]
 _INT16 = struct.Struct(">h")
 _UINT16 = struct.Struct(">H")
 _INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
 _LONGEST = 2**15 - 1  # bytes of a string
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -50,6 +51,14 @@ class Reader:
     def int32(self) -> int:
         """A signed 32-bit number."""
         return int(_INT32.unpack(self._take(4))[0])
+
+    def int64(self) -> int:
+        """A signed 64-bit number."""
+        return int(_INT64.unpack(self._take(8))[0])
+
+    def raw(self, size: int) -> bytes:
+        """The next ``size`` bytes as they are."""
+        return self._take(size)
 
     def uint8(self) -> int:
         """An unsigned 8-bit number."""

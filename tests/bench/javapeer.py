@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +48,8 @@ def java_peer(folder: Path) -> JavaPeer:
     return JavaPeer(*compiled(folder, SOURCE))
 
 
-def compiled(folder: Path, *sources: Path) -> tuple[Path, str]:
-    """Compile Java into ``folder``, with kafka-clients of the broker's lock.
+def compiled(folder: Path, *sources: Path, beside: Sequence[Path] = ()) -> tuple[Path, str]:
+    """Compile Java into ``folder``, with kafka-clients of the broker's lock and the jars ``beside`` it.
 
     Returns:
         The launcher, and the class path to run it with.
@@ -68,7 +69,7 @@ def compiled(folder: Path, *sources: Path) -> tuple[Path, str]:
         raise NoJavaError(
             f"{java.path} has no compiler (javac) beside it: a JDK is needed, this is a runtime only"
         )
-    class_path = os.pathsep.join(map(str, [*jars, folder]))
+    class_path = os.pathsep.join(map(str, [*jars, *beside, folder]))
     done = subprocess.run(
         [javac, "-cp", class_path, "-d", folder, *sources], capture_output=True, text=True, check=False
     )

@@ -5,7 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-EXTRAS = {"click", "rich", "jgo", "psutil", "plotly", "pandas", "pyspark", "requests"}
+EXTRAS = {
+    "click",
+    "rich",
+    "jgo",
+    "psutil",
+    "plotly",
+    "pandas",
+    "pyspark",
+    "requests",
+    "rocksdict",
+    "filelock",
+}
 
 
 def test_the_package_pulls_in_kafka_python_and_numpy_only() -> None:
@@ -25,3 +36,15 @@ def test_without_the_cli_extra_its_name_is_said() -> None:
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert said.returncode == 1
     assert said.stderr == "kafka-assignors: click is not installed: pip install 'kafka-assignors[cli]'\n"
+
+
+def test_stateful_consumers_can_be_imported_without_their_extra() -> None:
+    """What is missing is said when it is needed."""
+    code = (
+        "import sys\n"
+        "sys.modules['rocksdict'] = sys.modules['filelock'] = None\n"
+        "from kafka_assignors.stateful import StatefulConsumer, Stores\n"
+        "try:\n    Stores()\nexcept ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "rocksdict is not installed: pip install 'kafka-assignors[stateful]'\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
-from kafka.structs import TopicPartition
+from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors import (
     Assignor,
@@ -20,7 +21,15 @@ from kafka_assignors import (
     RangeAssignor,
 )
 from kafka_assignors.adapter import convert
-from kafka_assignors.adapter.consumer_side import is_closing, replicas, runs_cooperative
+from kafka_assignors.adapter.consumer_side import (
+    confirmed_s_ago,
+    ended,
+    is_closing,
+    replicas,
+    request_rejoin,
+    runs_cooperative,
+    session_timeout_s,
+)
 from tests.joining import cluster, own
 from tests.unit.adapter.conftest import MakeConsumer
 
@@ -248,3 +257,50 @@ def test_outside_a_consumer_nothing_is_seen() -> None:
     assert (side.config(), side.member_id(), side.session_timeout_s()) == (None, None, None)
     side.at_close(lambda: None)
     side.request_rejoin_from_elsewhere()
+
+
+def test_a_membership_is_as_fresh_as_the_last_heartbeat_that_was_answered(consumer: MakeConsumer) -> None:
+    """When it was sent counts: an answer may have waited for as long as the process stood still."""
+    made = consumer(CooperativeStickyAssignor)
+    coordinator = made._coordinator
+    assert confirmed_s_ago(made) is None, "it is in no group"
+    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    assert confirmed_s_ago(made) == float("inf"), "it never heard of the group"
+    coordinator.heartbeat.sent_heartbeat()
+    assert confirmed_s_ago(made) == float("inf"), "there is no answer yet"
+    coordinator.heartbeat.last_send -= 100
+    coordinator.heartbeat.received_heartbeat()
+    ago = confirmed_s_ago(made)
+    assert ago is not None
+    assert 100 <= ago < 200
+    coordinator.state = MemberState.REBALANCING
+    assert confirmed_s_ago(made) is None, "it joins"
+
+
+def test_the_session_timeout_is_the_one_it_joins_with(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    assert session_timeout_s(made) == made._coordinator.config["session_timeout_ms"] / 1000 > 0
+
+
+def test_a_rejoin_can_be_asked_for_from_outside(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made._coordinator.rejoin_needed = False
+    request_rejoin(made)
+    assert made._coordinator.rejoin_needed
+
+
+def test_the_end_of_a_thread_is_waited_for_without_holding_up_the_loop(consumer: MakeConsumer) -> None:
+    """Else no heartbeat would be sent meanwhile."""
+    made = consumer(CooperativeStickyAssignor)
+    may_end, turned = threading.Event(), threading.Event()
+    thread = threading.Thread(target=may_end.wait)
+    thread.start()
+
+    async def turn() -> None:
+        turned.set()
+        may_end.set()
+
+    made._net.call_soon_threadsafe(turn)
+    made._net.run(ended, made, thread)
+    assert turned.is_set()
+    assert not thread.is_alive()

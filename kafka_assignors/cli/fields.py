@@ -1,0 +1,138 @@
+"""Fields of the JSON that ``plan`` reads; what is wrong is named by its path.  Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from kafka_assignors.errors import ProblemError
+
+__all__ = [
+    "INT64",
+    "amount",
+    "array",
+    "below",
+    "entries",
+    "fields",
+    "load",
+    "object_at",
+    "optional",
+    "shown_value",
+    "text",
+    "whole",
+    "wrong",
+]
+
+_INT32 = 2**31
+INT64 = 2**63
+_LONGEST = 60  # characters of a wrong value that are shown
+
+
+def load(data: bytes) -> object:
+    """Parse JSON, strictly.
+
+    Raises:
+        ProblemError: it is not JSON (with line and column), or has a name twice in an object.
+    """
+    try:
+        return json.loads(data, object_pairs_hook=_object, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise ProblemError(f"not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise ProblemError(f"byte {error.start}: not {error.encoding}") from error
+    except RecursionError as error:
+        raise ProblemError("nested too deeply") from error
+    except ProblemError:
+        raise
+    except ValueError as error:  # Python's limit on the digits of a number
+        raise ProblemError("a number with too many digits") from error
+
+
+def fields(path: str, value: object, known: tuple[str, ...]) -> dict[str, object]:
+    """An object with none but known fields."""
+    found = object_at(path, value)
+    for name in found:
+        if name not in known:
+            raise ProblemError(f"{below(path, name)}: unknown, there is {', '.join(known)}")
+    return found
+
+
+def entries(path: str, value: object) -> Iterator[tuple[str, str, object]]:
+    """The entries of an object whose keys are topics: path, key, value."""
+    for name, entry in object_at(path, value).items():
+        yield below(path, text(path, name)), name, entry
+
+
+def object_at(path: str, value: object) -> dict[str, object]:
+    """An object."""
+    return value if isinstance(value, dict) else wrong(path or "the file", "an object", value)
+
+
+def array(path: str, value: object) -> list[object]:
+    """An array."""
+    return value if isinstance(value, list) else wrong(path, "an array", value)
+
+
+def text(path: str, value: object) -> str:
+    """A text that is not empty, and can be written."""
+    if not isinstance(value, str) or not value:
+        wrong(path, "a non-empty text", value)
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        wrong(path, "a text that can be written as UTF-8", value)
+    return value
+
+
+def whole(path: str, value: object, least: int = -_INT32, most: int = _INT32 - 1) -> int:
+    """A whole number, of 32 bits unless told otherwise."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        wrong(path, "a whole number", value)
+    if not least <= value <= most:
+        wrong(path, f"a whole number from {least} to {most}", value)
+    return value
+
+
+def amount(path: str, value: object) -> float:
+    """A number that is not negative."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        wrong(path, "a number", value)
+    if not 0 <= value < INT64 or not math.isfinite(value):
+        wrong(path, "a number from 0 to below 2^63", value)
+    return float(value)
+
+
+def optional(check: Callable[[str, object], Any], path: str, value: object) -> Any:
+    """A value that may be null."""
+    return None if value is None else check(path, value)
+
+
+def wrong(path: str, expected: str, value: object) -> NoReturn:
+    """Say what was expected, and what is there."""
+    raise ProblemError(f"{path}: expected {expected}, got {shown_value(value)}")
+
+
+def shown_value(value: object) -> str:
+    """A value as an error shows it."""
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def below(path: str, name: str) -> str:
+    """The path of an entry; a name that would not read as one word is quoted."""
+    shown = name if name.replace("_", "a").replace("-", "a").isalnum() else json.dumps(name)
+    return f"{path}.{shown}" if path else shown
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object; Python would silently take the last of two equal names."""
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ProblemError(f"the name {shown_value(name)} is there twice in one object")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ProblemError(f"{name} is no JSON number")

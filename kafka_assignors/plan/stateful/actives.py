@@ -1,0 +1,125 @@
+"""Where active tasks shall be: balanced, and next to what the members have.
+
+First a number for each subtopology and member (``even``), then a name for each unit of it: tasks stay, and
+those that have to go, go where their state is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.stateful.even import even_shares
+from kafka_assignors.plan.stateful.exchange import exchange
+from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.naming import name
+
+__all__ = ["balanced_owners", "standing_owners"]
+
+Vector = npt.NDArray[np.int64]
+Matrix = npt.NDArray[np.int64]
+
+
+def standing_owners(history: History) -> Vector:
+    """By task: the member that could go on with it at once, or soonest.
+
+    The owner, if nobody is more caught up; else, of the most caught-up members with state, the one that runs
+    least (KIP-441, "Computing the most-caught-up instances").  ``NOBODY`` where nobody has state; stateless
+    tasks, and those without a changelog, stand with their owner only.
+    """
+    owners = np.array(history.owner, np.int64)
+    for task, owner in enumerate(history.owner):
+        if owner != NOBODY and history.rank(task, history.process[owner]) != history.best_rank(task):
+            owners[task] = NOBODY
+    members = len(history.process)
+    known = owners != NOBODY
+    loads = np.bincount(owners[known], minlength=members).tolist()
+    cells = _cells(history, owners)
+    for task in np.flatnonzero(~known).tolist():
+        best = history.best_rank(task)
+        row = cells[history.sub[task]]
+        choice: list[tuple[int, int, int]] = []
+        for process, rank in history.ranks[task].items():
+            if rank == best:
+                # In a process the one that tails the copy, else any.
+                mine = [m for m in history.standbys[task] if history.process[m] == process]
+                choice += [(loads[m], int(row[m]), m) for m in mine or history.crews[process]]
+        if choice:
+            member = min(choice)[2]
+            owners[task] = member
+            loads[member] += 1
+            row[member] += 1
+    return owners
+
+
+def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], base: Vector) -> Vector:
+    """By task of the subtopologies ``kinds``: who shall run it; of others ``NOBODY``.
+
+    Goals in order: balance in all (with ``base``, what each member runs beside these) and in each
+    subtopology; as few tasks as can be leave ``standing``; of those that do, as few as can be go where no
+    copy of their state is.  The first two are exact.  With a balance factor above 1 nothing moves while what
+    stands is within it; what is not goes on to where it is with a factor of 1, and stops on the way.
+    """
+    target = np.full(len(history.tasks), NOBODY, np.int64)
+    if not kinds:
+        return target
+    mine = np.isin(history.sub, kinds)
+    target[mine] = standing[mine]
+    supply = np.diff(history.firsts)[list(kinds)]
+    owned = _cells(history, target)[list(kinds)]
+    factor = history.options.balance_factor
+    if bool((target[mine] != NOBODY).all()) and _is_within(owned, base, factor):
+        return target
+    liking = _liking(history, target, list(kinds), owned, base)
+    shares = even_shares(supply, owned, base, liking)
+    name(history, target, list(kinds), shares - owned)
+    exchange(history, target, standing, list(kinds), base)
+    return target
+
+
+def _cells(history: History, owners: Vector) -> Matrix:
+    """How many tasks of each subtopology each member has."""
+    rows, members = len(history.firsts) - 1, len(history.process)
+    known = owners != NOBODY
+    cells: Matrix = np.bincount(
+        history.sub[known] * members + owners[known], minlength=rows * members
+    ).reshape(rows, members)
+    return cells
+
+
+def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
+    """Where one task more than others have is liked, as copies are there, or begun, that would be used.
+
+    Of who has too little, cells with enough copies of tasks of others; of others, cells without a task of
+    which who has too little has a copy.  Copies beyond those that there shall be count twice: they were begun
+    for a move, which so goes on.
+    """
+    floor = owned.sum(axis=1) // owned.shape[1]
+    loads = base + owned.sum(axis=0)
+    short = (loads < int(loads.sum()) // len(loads)) | (owned < floor[:, None])
+    ready = np.zeros((2, *owned.shape), np.int64)  # all copies; those begun for a move
+    leaves = np.zeros(owned.shape, np.int64)
+    for row, kind in enumerate(kinds):
+        if not short[row].any():
+            continue
+        crews = {p: [m for m in crew if short[row, m]] for p, crew in enumerate(history.crews)}
+        for task in range(history.firsts[kind], history.firsts[kind + 1]):
+            owner, ranks = int(owners[task]), history.ranks[task]
+            weight = 1 + (len(ranks) > history.copies[kind])
+            for process in ranks:
+                for member in crews[process]:
+                    if member != owner:
+                        ready[:weight, row, member] += 1
+                        if owner != NOBODY:
+                            leaves[row, owner] = max(int(leaves[row, owner]), weight)
+    wanted = np.maximum(floor[:, None] - owned, 0) + 1
+    liking: Matrix = np.where(short, (ready >= wanted).sum(axis=0), -leaves)
+    return liking
+
+
+def _is_within(cells: Matrix, base: Vector, factor: int) -> bool:
+    loads = base + cells.sum(axis=0)
+    return int(np.ptp(loads)) <= factor and int(np.ptp(cells, axis=1).max(initial=0)) <= factor

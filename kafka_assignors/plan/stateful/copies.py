@@ -1,0 +1,141 @@
+"""Where the standbys shall be, next to the copies that are there.
+
+KIP-441 asks for ``num.standby.replicas`` copies of each task, and leaves their balance open.  Here a member's
+tasks in all, active and standby, are as even as processes and racks allow; that takes the fewest new copies
+that any such placement needs, or nearly (docs/stateful-plan.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.stateful.history import History
+
+__all__ = ["Standbys"]
+
+Vector = npt.NDArray[np.int64]
+
+_MOST = 2**20
+"""More tasks than a member can have: three such numbers fit into one that is compared."""
+_NOT = 2**62
+
+
+class Standbys:
+    """Standbys on their way to balance.
+
+    Attributes:
+        of: by task, its standbys.
+        spare: by task, members that could be a standby of it without a new copy, and are not.
+        loads: by member, its tasks in all.
+    """
+
+    def __init__(self, history: History, standing: Vector, actives: Vector) -> None:
+        self._history = history
+        self._active_of = actives
+        self._actives: list[int] = actives.tolist()
+        members = len(history.process)
+        stateful = np.isin(history.sub, history.stateful)
+        self.loads = np.bincount(actives[stateful], minlength=members)
+        self._cells = np.zeros((len(history.firsts) - 1, members), np.int64)
+        np.add.at(self._cells, (history.sub[stateful], actives[stateful]), 1)
+        self._pairs = np.zeros((members, members), np.int64)
+        self.of: list[list[int]] = [[] for _ in history.tasks]
+        self.spare: list[list[int]] = [[] for _ in history.tasks]
+        self._tasks = [
+            t for s in history.stateful if history.copies[s] > 1
+            for t in range(history.firsts[s], history.firsts[s + 1])
+        ]  # fmt: skip
+        for task in self._tasks:
+            self._keep(task, int(standing[task]))
+
+    # --- what is there --------------------------------------------------------------------------------
+
+    def _keep(self, task: int, standing: int) -> None:
+        """Start from the copies there are: the caught-up, the kept, the last owner's."""
+        history, active = self._history, self._actives[task]
+        wanted = history.copies[history.sub[task]] - 1
+        ranks, process = history.ranks[task], history.process
+        told = history.standbys[task]
+        if len(told) == wanted == len(ranks) - 1 and standing == active:
+            candidates = told  # as it was
+        else:
+            kept = {process[m] for m in told}
+            last = NOBODY if standing == NOBODY else process[standing]
+            order = sorted(
+                (rank > 0, p not in kept, p != last, rank, p)
+                for p, rank in ranks.items() if p != process[active]
+            )  # fmt: skip
+            roles = {process[m]: m for m in (*told, *([standing] if standing != NOBODY else []))}
+            candidates = [roles[p] if p in roles else self._lightest(history.crews[p]) for *_, p in order]
+        chosen = self.of[task]
+        for member in candidates:
+            if len(chosen) < wanted and history.fits([active, *chosen])[member]:
+                chosen.append(member)
+                self._count(task, member, 1)
+            else:
+                self.spare[task].append(member)
+
+    def _lightest(self, crew: list[int]) -> int:
+        return min(crew, key=lambda m: (self.loads[m], m))
+
+    def _count(self, task: int, member: int, by: int) -> None:
+        self.loads[member] += by
+        self._cells[self._history.sub[task], member] += by
+        self._pairs[self._actives[task], member] += by
+
+    def move(self, task: int, here: int, there: int) -> None:
+        """Let another member have a standby."""
+        mine = self.of[task]
+        mine[mine.index(here)] = there
+        if there in self.spare[task]:
+            self.spare[task].remove(there)
+        if not self.is_new(task, here):
+            self.spare[task].append(here)
+        self._count(task, here, -1)
+        self._count(task, there, 1)
+
+    def is_new(self, task: int, member: int) -> bool:
+        """Whether a standby there is a copy still to be begun."""
+        return self._history.process[member] not in self._history.ranks[task]
+
+    def others(self, task: int, member: int) -> list[int]:
+        """Who else has a copy of a task."""
+        return [self._actives[task], *(m for m in self.of[task] if m != member)]
+
+    def best_of(self, tasks: Vector, member: int) -> int:
+        """Which of some tasks to give to a member: its subtopology spread, then pairs even."""
+        cells = self._cells[self._history.sub[tasks], member]
+        pairs = self._pairs[self._active_of[tasks], member]
+        return int(tasks[(cells * _MOST + pairs).argmin()])
+
+    def place(self, high: Vector) -> None:
+        """Give each task the standbys it lacks: its subtopology spread, then pairs even, then in turn.
+
+        Pairs of an active member and a standby's: when a member leaves, its tasks then go to many.
+
+        Args:
+            high: by member, where its load should end.
+        """
+        history, loads = self._history, self.loads
+        around = np.arange(len(loads))
+        turn = [0] * len(loads)
+        for task in self._tasks:
+            chosen, active, sub = self.of[task], self._actives[task], history.sub[task]
+            for _ in range(len(chosen), history.copies[sub] - 1):
+                fits = history.fits([active, *chosen])
+                if not fits.any():
+                    break
+                if held := [m for m in self.spare[task] if fits[m]]:
+                    # It was in a rack with another copy, and now all are.
+                    self.spare[task].remove(held[0])
+                    chosen.append(held[0])
+                    self._count(task, held[0], 1)
+                    continue
+                turn[active] += 1
+                key = ((loads >= high) * _MOST + self._cells[sub]) * _MOST + self._pairs[active]
+                key = key * _MOST + (around - active - turn[active]) % len(loads)
+                at = int(np.where(fits, key, _NOT).argmin())
+                chosen.append(at)
+                self._count(task, at, 1)

@@ -1,0 +1,71 @@
+"""Active tasks that would need a new copy stay, where another task could go that has one."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.stateful.history import History
+
+__all__ = ["exchange"]
+
+Vector = npt.NDArray[np.int64]
+
+
+def exchange(history: History, target: Vector, standing: Vector, kinds: list[int], base: Vector) -> None:
+    """Let others move in the place of those without a copy where they shall go; changes ``target``.
+
+    The number of moves stays what it is, and so does balance.  One exchange is tried for each: what would
+    take several at once is not found.
+    """
+    copies = history.copies
+    sub, process = history.sub.tolist(), history.process
+    cold = [
+        t
+        for t in np.flatnonzero((target != standing) & (standing != NOBODY) & (target != NOBODY)).tolist()
+        if process[target[t]] not in history.ranks[t] and len(history.ranks[t]) >= copies[sub[t]]
+    ]
+    if not cold:
+        return
+    members = len(process)
+    cells = np.zeros((len(copies), members), np.int64)
+    mine = np.flatnonzero(np.isin(history.sub, kinds))
+    np.add.at(cells, (history.sub[mine], target[mine]), 1)
+    loads = base + cells.sum(axis=0)
+    low, high = cells.min(axis=1), np.maximum(cells.max(axis=1), cells.min(axis=1) + 1)
+    least, most = int(loads.min()), max(int(loads.max()), int(loads.min()) + 1)
+    wanted = {process[target[t]] for t in cold}
+    warm: dict[int, list[int]] = {}  # by process: tasks that stay, and have a copy there
+    for task in mine.tolist():
+        if target[task] == standing[task]:
+            for there in history.ranks[task]:
+                if there in wanted:
+                    warm.setdefault(there, []).append(task)
+
+    def fits(changes: list[tuple[int, int, int]]) -> bool:
+        """Whether balance is kept; leaves the changes made if so."""
+        for row, member, by in changes:
+            cells[row, member] += by
+            loads[member] += by
+        touched = [(row, member) for row, member, _ in changes]
+        if all(
+            low[row] <= cells[row, member] <= high[row] and least <= loads[member] <= most
+            for row, member in touched
+        ):
+            return True
+        for row, member, by in changes:
+            cells[row, member] -= by
+            loads[member] -= by
+        return False
+
+    for task in cold:
+        here, back = int(target[task]), int(standing[task])
+        for other in warm.get(process[here], ()):
+            giver = int(target[other])
+            if giver == here or giver != standing[other]:
+                continue  # it is there, or has gone already
+            row, column = sub[task], sub[other]
+            if fits([(row, here, -1), (row, back, 1), (column, giver, -1), (column, here, 1)]):
+                target[task], target[other] = back, here
+                break

@@ -1,0 +1,100 @@
+"""From numbers of tasks to tasks: those that have to go, go where their state is."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.deal import turns
+from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.stateful.history import History
+
+__all__ = ["name"]
+
+Vector = npt.NDArray[np.int64]
+Matrix = npt.NDArray[np.int64]
+
+
+def name(history: History, target: Vector, kinds: list[int], change: Matrix) -> None:
+    """Give tasks to members that shall have more of a subtopology, from those that shall have less.
+
+    First those whose state is there already, then those that lack a copy anyway, then others.
+    """
+    free: list[int] = []
+    cells: list[int] = []
+    members = change.shape[1]
+    for row, kind in enumerate(kinds):
+        need = {m: int(change[row, m]) for m in np.flatnonzero(change[row] > 0).tolist()}
+        if not need:
+            continue
+        first, end = history.firsts[kind], history.firsts[kind + 1]
+        give = {m: -int(change[row, m]) for m in np.flatnonzero(change[row] < 0).tolist()}
+        may_go = [t for t in range(first, end) if int(target[t]) in give]
+        _follow_state(history, target, may_go, give, need)
+        leaving = _leaving(history, target, may_go, give)
+        leaving += [t for t in range(first, end) if target[t] == NOBODY]
+        free += sorted(leaving)
+        cells += [row * members + m for m in sorted(need) if need[m]]
+        change[row] = 0
+        for m, units in need.items():
+            change[row, m] = units
+    if free:
+        where = np.array(cells, np.int64)
+        target[free] = turns(where, change.reshape(-1)[where], members)
+
+
+def _follow_state(
+    history: History, target: Vector, may_go: list[int], give: dict[int, int], need: dict[int, int]
+) -> None:
+    """Move what can go to where its state is.
+
+    First what has an owner, and so moves for the first time; of that what has a copy more than it shall have,
+    which was begun for this; of members with a copy the one with fewest tasks, on which it was begun.
+    """
+    processes: dict[int, list[int]] = {}
+    for member in need:
+        processes.setdefault(history.process[member], []).append(member)
+    copies = history.copies_of
+    ways = [
+        (
+            history.owner[task] == NOBODY,
+            len(history.ranks[task]) <= copies[task],
+            rank,
+            history.held[member],
+            task,
+            member,
+        )
+        for task in may_go
+        for process, rank in history.ranks[task].items()
+        for member in processes.get(process, ())
+    ]
+    gone = set()
+    for *_, task, member in sorted(ways):
+        owner = int(target[task])
+        if task not in gone and need[member] and give[owner]:
+            gone.add(task)
+            need[member] -= 1
+            give[owner] -= 1
+            target[task] = member
+    may_go[:] = [task for task in may_go if task not in gone]
+
+
+def _leaving(history: History, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
+    """Which others go: those that lack a copy, so that one has to be built anyway, then the first ones."""
+    copies = history.copies
+    sub = history.sub
+
+    def order(task: int) -> tuple[bool, bool, int]:
+        return (
+            len(history.ranks[task]) >= copies[sub[task]],
+            history.owner[task] == NOBODY,
+            task,
+        )
+
+    leaving = []
+    for task in sorted(may_go, key=order):
+        owner = int(target[task])
+        if give[owner]:
+            give[owner] -= 1
+            leaving.append(task)
+    return leaving

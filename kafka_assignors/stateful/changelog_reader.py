@@ -1,0 +1,182 @@
+"""Brings copies up to date in the background: restores what is to be processed, tails what stands by.
+
+A thread with a consumer of its own.  A copy belongs to this thread from ``keep`` until ``give_back``, or
+until ``restored`` hands it out: so a store is never used by two threads.
+
+Memory: what one fetch brings (``fetch_max_bytes``).  Rate: what stands by waits when it has had more than
+``standby_bytes_per_s``; what is to be processed does not.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from kafka import KafkaConsumer
+from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
+
+from kafka_assignors.errors import StateError
+from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.pace import Pace
+from kafka_assignors.stateful.tailing import Tailing
+from kafka_assignors.stateful.topology import Task
+
+__all__ = ["ChangelogReader"]
+
+log = logging.getLogger("kafka_assignors")
+
+T = TypeVar("T")
+
+_IDLE_S = 0.1
+_AGAIN_S = 1.0  # after an error of the cluster
+
+
+class ChangelogReader:
+    """Keeps copies up to date.
+
+    Args:
+        client: how to reach the cluster, as kafka-python's clients take it.
+        standby_bytes_per_s: how fast what stands by may be read; None: as fast as it comes.
+        fetch_max_bytes: of one fetch.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        client: Mapping[str, Any],
+        *,
+        standby_bytes_per_s: int | None = None,
+        fetch_max_bytes: int = 8 * 1024 * 1024,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._consumer: Any = KafkaConsumer(
+            **client,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            fetch_max_bytes=fetch_max_bytes,
+            max_partition_fetch_bytes=min(fetch_max_bytes, 1024 * 1024),
+            max_poll_records=10_000,
+        )
+        self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._restored: SimpleQueue[tuple[Copy, object]] = SimpleQueue()
+        self._failed: SimpleQueue[tuple[Task, StateError]] = SimpleQueue()
+        self._tailing = Tailing(
+            self._consumer,
+            Pace(standby_bytes_per_s, clock),
+            clock,
+            lambda copy, goal: self._restored.put((copy, goal)),
+            lambda task, error: self._failed.put((task, error)),
+        )
+        self._looked = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name="kafka-assignors-changelog-reader", daemon=True
+        )
+        self._thread.start()
+
+    # --- for the thread that processes
+
+    def keep(self, copy: Copy, goal: object = None) -> None:
+        """Bring a copy up to date; it is this reader's until then.
+
+        Args:
+            copy: of a task with a changelog.
+            goal: who waits for it, to know it again when it is handed out; None: nobody, it stands by.
+        """
+        self._orders.put(lambda: self._tailing.begin(copy, goal))
+
+    def aim(self, task: Task, goal: object) -> None:
+        """What stood by is waited for from now on, or (None) the other way round."""
+        self._orders.put(lambda: self._tailing.aim(task, goal))
+
+    def give_back(self, task: Task) -> Copy | None:
+        """Take a copy out of this reader's hands; None: it has none, or has handed it out already."""
+        done, found = threading.Event(), []
+
+        def order() -> None:
+            found.append(self._tailing.take_out(task))
+            done.set()
+
+        self._orders.put(order)
+        while not done.wait(1.0):
+            if not self._thread.is_alive():
+                return None
+        return found[0]
+
+    def restored(self) -> list[tuple[Copy, object]]:
+        """Copies that are up to date now, and who waits for them."""
+        return _drained(self._restored)
+
+    def failed(self) -> list[tuple[Task, StateError]]:
+        """Copies that had to be given up, and why; they are closed."""
+        return _drained(self._failed)
+
+    def rest(self, copies: Mapping[Task, tuple[Changelog, int]]) -> None:
+        """Look after the lags of these, too: they lie on disk, up to that offset of that changelog."""
+        self._tailing.resting = copies
+
+    @property
+    def lags(self) -> Mapping[Task, int]:
+        """Task -> records its copy lacks, of the copies in this reader's hands and of those that rest."""
+        return self._tailing.lags
+
+    @property
+    def applied(self) -> int:
+        """Records applied to copies so far."""
+        return self._tailing.applied
+
+    def look(self, timeout_s: float) -> bool:
+        """Wait until lags were looked at anew; whether they were."""
+        self._looked.clear()
+        return self._looked.wait(timeout_s)
+
+    def close(self) -> list[Copy]:
+        """End the thread; what it had in its hands is the caller's to close."""
+        self._stop.set()
+        self._thread.join()
+        for order in _drained(self._orders):  # a copy may be in one of them
+            self._guarded(order)
+        self._consumer.close(autocommit=False)
+        return [*self._tailing.copies, *(copy for copy, _ in self.restored())]
+
+    # --- the thread
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._guarded(self._turn)
+
+    def _turn(self) -> None:
+        for order in _drained(self._orders):
+            order()
+        try:
+            if not self._tailing.read():
+                self._stop.wait(_IDLE_S)
+            if self._tailing.look_at_ends():
+                self._looked.set()
+        except (OffsetOutOfRangeError, LogTruncationError):
+            self._tailing.reposition()
+
+    def _guarded(self, do: Callable[[], None]) -> None:
+        """Whatever it raises, this thread goes on."""
+        try:
+            do()
+        except KafkaError as error:
+            log.warning("changelogs cannot be read: %s; trying again", error)
+            self._stop.wait(_AGAIN_S)
+        except Exception:
+            log.exception("reading changelogs failed; trying again")
+            self._stop.wait(_AGAIN_S)
+
+
+def _drained(queue: SimpleQueue[T]) -> list[T]:
+    found: list[T] = []
+    try:
+        while True:
+            found.append(queue.get_nowait())
+    except Empty:
+        return found

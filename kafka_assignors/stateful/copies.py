@@ -1,0 +1,292 @@
+"""All state of a member: which tasks have a copy open, in whose hands it is, and what lies on the disk.
+
+A task's copy is in one place at a time: with its active task, with the changelog reader (being restored, or
+standing by), or closed on the disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from kafka_assignors.errors import ChangelogError, StateError, StateLockedError, TopologyError
+from kafka_assignors.stateful.changelog_reader import ChangelogReader
+from kafka_assignors.stateful.checkpoint import Damaged
+from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.duties import Holdings
+from kafka_assignors.stateful.state_dir import StateDir
+from kafka_assignors.stateful.stores import Stores
+from kafka_assignors.stateful.tasks import ActiveTask, Work
+from kafka_assignors.stateful.topology import Task, Topology
+
+__all__ = ["Copies"]
+
+log = logging.getLogger("kafka_assignors")
+
+_AGAIN_S = 5.0  # until state that could not be used is tried again
+_SAVE_EVERY_S = 30.0
+
+
+class Copies:
+    """Opens, passes on and closes copies.  One thread at a time.
+
+    Args:
+        topology: what is processed.
+        work: what the member has to do; its active tasks are given their copies.
+        state_dir: where state lies.
+        stores: what opens it.
+        reader: what brings it up to date.
+        changelogs: the changelog of each task.
+        find_changelogs: finds them again, when there is a task without.
+        clock: seconds.
+
+    Raises:
+        StateError: the directory cannot be read.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        work: Work,
+        state_dir: StateDir,
+        stores: Stores,
+        *,
+        reader: ChangelogReader,
+        changelogs: Mapping[Task, Changelog],
+        find_changelogs: Callable[[], Mapping[Task, Changelog]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._topology = topology
+        self._work = work
+        self._state_dir = state_dir
+        self._stores = stores
+        self._reader = reader
+        self._find_changelogs = find_changelogs
+        self._clock = clock
+        self._changelogs = changelogs
+        self._kept: set[Task] = set()  # in the reader's hands
+        self._waiting: dict[Task, float] = {}  # could not be used -> when to try again
+        self._saved_at: dict[Task, float] = {}
+        self._on_disk = self._found_on_disk()
+        self._rest()
+
+    # --- active tasks
+
+    def begin(self, active: ActiveTask) -> None:
+        """See to it that a task has its state, and is ready then.
+
+        Raises:
+            StateError: there is no way to have it here.
+        """
+        if active.ready:
+            return
+        task = active.task
+        if active.copy is not None or not self._topology[task[0]].stateful:
+            active.ready = True
+        elif task in self._kept:
+            self._reader.aim(task, active)
+        elif (copy := self._opened(task)) is None:
+            return
+        elif copy.changelog is None:
+            active.copy, active.ready = copy, True
+        else:
+            self._hand_over(copy, active)
+
+    def end(self, active: ActiveTask) -> None:
+        """A task is not processed here any more: its copy stands by, or rests on the disk."""
+        active.undo()
+        active.ready = False
+        copy, active.copy = active.copy, None
+        if copy is not None:
+            self._pass_on(copy)
+        elif active.task in self._kept:
+            self._reader.aim(active.task, None)
+
+    def anew(self, active: ActiveTask, error: StateError) -> None:
+        """A store turned out to be damaged while it was used: it is restored from the beginning.
+
+        Raises:
+            StateError: there is no way to have it here.
+        """
+        log.error("state of task %s_%d is restored from the beginning: %s", *active.task, error)
+        copy, active.copy, active.ready = active.copy, None, False
+        if copy is None:
+            return
+        try:
+            copy.begin_anew()
+        except StateError:
+            copy.drop()
+            raise
+        if copy.changelog is None:
+            active.copy, active.ready = copy, True
+        else:
+            self._hand_over(copy, active)
+
+    def save(self) -> None:
+        """Bring the active task's store to disk that waits for it longest, if that is long enough.
+
+        Raises:
+            StateError: it cannot be.
+        """
+        now = self._clock()
+        for task, active in self._work.actives.items():
+            if active.copy is not None and now - self._saved_at.setdefault(task, now) >= _SAVE_EVERY_S:
+                self._saved_at[task] = now
+                active.copy.save()
+                return
+
+    # --- what stands by
+
+    def keep(self) -> None:
+        """Open what a copy is to be kept of, close what is not any more."""
+        wanted = {task for task in self._work.copies if task in self._changelogs}
+        for task in sorted(wanted - self._kept - self._waiting.keys()):
+            try:
+                copy = self._opened(task)
+            except StateError as error:
+                self._unusable(task, error)
+                continue
+            if copy is not None:
+                self._hand_over(copy, None)
+        for task in sorted(self._kept - wanted - self._work.actives.keys() - {*self._work.duties.actives}):
+            self._kept.discard(task)
+            if (copy := self._reader.give_back(task)) is not None:
+                self._close(copy)
+
+    def heed(self) -> None:
+        """Take what the reader has brought up to date, or had to give up.
+
+        Raises:
+            StateError: the state of an active task cannot be had here.
+        """
+        for copy, goal in self._reader.restored():
+            self._kept.discard(copy.task)
+            active = self._work.actives.get(copy.task)
+            if active is None:
+                self._pass_on(copy)
+            elif active is goal:
+                active.copy, active.ready = copy, True
+            else:  # given back and assigned again meanwhile: others may have changed it
+                self._hand_over(copy, active)
+        for task, error in self._reader.failed():
+            self._kept.discard(task)
+            if task in self._work.actives:
+                raise error
+            self._unusable(task, error)
+
+    def retry(self) -> None:
+        """Try again what could not be used, when it is time to.
+
+        Raises:
+            StateError: the state of an active task cannot be had here.
+        """
+        now = self._clock()
+        due = [task for task, at in self._waiting.items() if at <= now]
+        for task in due:
+            del self._waiting[task]
+        if any(self._lacks_changelog(task) for task in due):
+            try:
+                self._changelogs = self._find_changelogs()
+            except (ChangelogError, TopologyError) as error:
+                log.error("a task has no changelog: %s", error)  # noqa: TRY400  # one line says it
+        for task in due:
+            if (active := self._work.actives.get(task)) is not None:
+                self.begin(active)
+        if due:
+            self.keep()
+
+    # --- on disk
+
+    def holdings(self) -> Holdings:
+        """What the group is to know of it."""
+        self._rest()
+        ready = [task for task, active in self._work.actives.items() if active.ready]
+        lags = {**self._reader.lags, **dict.fromkeys(ready, 0)}
+        return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())))
+
+    def clean(self, delay_s: float) -> None:
+        """Delete state that was of no use for so long."""
+        duties = self._work.duties
+        keep = {*duties.actives, *duties.standbys, *duties.warmups}
+        try:
+            for task in self._state_dir.clean(delay_s, keep=keep):
+                self._on_disk.pop(task, None)
+                log.info("state of task %s_%d is deleted: it went elsewhere", *task)
+        except StateError as error:
+            log.warning("old state is not deleted: %s", error)
+
+    def close(self) -> None:
+        """Close all copies, each saved as far as it is committed."""
+        for active in self._work.actives.values():
+            active.undo()
+            copy, active.copy, active.ready = active.copy, None, False
+            if copy is not None:
+                self._close(copy)
+        for copy in self._reader.close():
+            self._close(copy)
+
+    # --- steps
+
+    def _opened(self, task: Task) -> Copy | None:
+        """A task's copy; None: it cannot be used now, which is said, and is tried again."""
+        if self._lacks_changelog(task):
+            topic = self._topology[task[0]].changelog or f"of {task[0]}"
+            self._unusable(task, ChangelogError(f"changelog {topic} has no partition {task[1]}"))
+            return None
+        try:
+            copy = Copy(task, self._changelogs.get(task), self._state_dir, self._stores)
+        except StateLockedError as error:
+            self._unusable(task, error)
+            return None
+        self._waiting.pop(task, None)
+        return copy
+
+    def _lacks_changelog(self, task: Task) -> bool:
+        return self._topology[task[0]].has_changelog and task not in self._changelogs
+
+    def _unusable(self, task: Task, error: Exception) -> None:
+        log.error("state of task %s_%d cannot be used: %s; trying again in %.0f s", *task, error, _AGAIN_S)
+        self._waiting[task] = self._clock() + _AGAIN_S
+
+    def _hand_over(self, copy: Copy, goal: ActiveTask | None) -> None:
+        self._kept.add(copy.task)
+        self._reader.keep(copy, goal)
+
+    def _pass_on(self, copy: Copy) -> None:
+        self._saved_at.pop(copy.task, None)
+        duties = self._work.duties
+        if copy.changelog is not None and copy.task in {*duties.standbys, *duties.warmups}:
+            self._hand_over(copy, None)
+        else:
+            self._close(copy)
+
+    def _close(self, copy: Copy) -> None:
+        try:
+            copy.close()
+        except StateError as error:
+            log.warning("state of task %s: %s", copy, error)
+        self._on_disk[copy.task] = copy.saved
+
+    def _rest(self) -> None:
+        """Let the reader know what lies on the disk; replaced whole, as its thread reads it."""
+        held = self._kept | self._work.actives.keys()
+        self._reader.rest(
+            {
+                task: (self._changelogs[task], position)
+                for task, position in self._on_disk.items()
+                if task not in held and task in self._changelogs
+            }
+        )
+
+    def _found_on_disk(self) -> dict[Task, int]:
+        """Task -> how far its copy on disk is, of tasks that have a changelog."""
+        found = {}
+        for task, known in self._state_dir.tasks().items():
+            changelog = self._changelogs.get(task)
+            if changelog is None or known is None or isinstance(known, Damaged):
+                continue
+            position = known.get(changelog.at)
+            if position is not None and {position.topic_id, changelog.topic_id} <= {None, changelog.topic_id}:
+                found[task] = position.offset
+        return found

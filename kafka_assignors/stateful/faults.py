@@ -1,0 +1,53 @@
+"""What the system and the store's library raise, as errors that say in a line what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from kafka_assignors.errors import (
+    StateDamagedError,
+    StateDeniedError,
+    StateError,
+    StateFullError,
+    StateLockedError,
+)
+
+__all__ = ["state_error", "store_error"]
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_LOCKED = {errno.EAGAIN, errno.ENOLCK}
+_OTHER = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
+_LONGEST = 300
+
+
+def state_error(error: OSError, where: object) -> StateError:
+    """Sort an error of the system; ``where`` is the file or directory that was wanted."""
+    return _sorted(error.errno, str(where), error.strerror or type(error).__name__)
+
+
+def store_error(error: Exception, where: object) -> StateError:
+    """Sort an error of the store's library: its exceptions have no types, the text is all there is.
+
+    RocksDB ends the text of what the system said with the system's words; what it says itself (corruption,
+    files that are missing or do not belong together) means that the store is not what was written.
+    """
+    text = " ".join(str(error).split())
+    if not text.startswith("Corruption"):
+        for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
+            if os.strerror(number) in text:
+                return _sorted(number, str(where), os.strerror(number))
+        if "lock hold by current process" in text:
+            return _sorted(errno.ENOLCK, str(where), "")
+    return StateDamagedError(f"the store {where} is damaged and has to be restored: {text[:_LONGEST]}")
+
+
+def _sorted(number: int | None, where: str, says: str) -> StateError:
+    if number in _FULL:
+        return StateFullError(f"no room for state in {where}: {says}; make room, then start again")
+    if number in _DENIED:
+        return StateDeniedError(f"not allowed to use {where}: {says}")
+    if number in _LOCKED:
+        return StateLockedError(f"{where} is in use")
+    return StateError(f"cannot use {where}: {says}")

@@ -1,0 +1,171 @@
+package org.apache.kafka.streams.processor.internals.assignment;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.UUID;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
+import org.apache.kafka.streams.processor.assignment.ProcessId;
+
+/**
+ * Times Kafka Streams' HighAvailabilityTaskAssignor and plays its probing rounds: what it builds is caught up by
+ * the next round, what it drops is lost. In the package of the assignor, as its values are visible there only.
+ *
+ * Arguments: tasks, instances, standbys, warm-ups, event (new, join or leave), seconds for the rounds.
+ */
+public final class StreamsBench {
+    private static final long END = 150_000L;
+    private static final long LATEST = -2L;
+    private static final int TASKS_OF_A_SUBTOPOLOGY = 100;
+
+    private record Instance(ProcessId id, Set<TaskId> active, Set<TaskId> standby) {
+        boolean has(TaskId task) {
+            return active.contains(task) || standby.contains(task);
+        }
+    }
+
+    private StreamsBench() { }
+
+    public static void main(String[] arguments) {
+        int count = Integer.parseInt(arguments[0]);
+        int instances = Integer.parseInt(arguments[1]);
+        AssignmentConfigs options = options(Integer.parseInt(arguments[3]), Integer.parseInt(arguments[2]));
+        String event = arguments[4];
+        double seconds = Double.parseDouble(arguments[5]);
+
+        Set<TaskId> tasks = new TreeSet<>();
+        for (int i = 0; i < count; i++) {
+            tasks.add(new TaskId(i / TASKS_OF_A_SUBTOPOLOGY, i % TASKS_OF_A_SUBTOPOLOGY));
+        }
+        List<Instance> group = new ArrayList<>();
+        for (int i = 1; i <= instances; i++) {
+            group.add(newcomer(i));
+        }
+        answer("\"ready\": true");
+        if (!event.equals("new")) {
+            Map<ProcessId, ClientState> settled = states(group, tasks);
+            assign(settled, tasks, options);
+            group = after(settled);
+        }
+        if (event.equals("join")) {
+            group.add(newcomer(instances + 1));
+        } else if (event.equals("leave")) {
+            group.remove(group.size() - 1);
+        }
+        time(group, tasks, options);
+        play(group, tasks, options, seconds);
+    }
+
+    /** The median of five plans, after as many that are not counted. */
+    private static void time(List<Instance> group, Set<TaskId> tasks, AssignmentConfigs options) {
+        double[] warm = new double[5];
+        for (int i = -warm.length; i < warm.length; i++) {
+            Map<ProcessId, ClientState> states = states(group, tasks);
+            long started = System.nanoTime();
+            assign(states, tasks, options);
+            double took = seconds(started);
+            if (i == -warm.length) {
+                answer("\"first\": %.6f", took);
+            }
+            if (i >= 0) {
+                warm[i] = took;
+            }
+        }
+        Arrays.sort(warm);
+        answer("\"warm\": %.6f", warm[warm.length / 2]);
+    }
+
+    private static void play(List<Instance> group, Set<TaskId> tasks, AssignmentConfigs options, double patience) {
+        Map<TaskId, ProcessId> before = new HashMap<>();
+        for (Instance instance : group) {
+            for (TaskId task : instance.active()) {
+                before.put(task, instance.id());
+            }
+        }
+        Map<TaskId, ProcessId> owner = new HashMap<>(before);
+        int rounds = 0;
+        long handed = 0;
+        long built = 0;
+        boolean waiting = true;
+        long started = System.nanoTime();
+        while (waiting && seconds(started) < patience) {
+            Map<ProcessId, ClientState> states = states(group, tasks);
+            waiting = assign(states, tasks, options);
+            rounds++;
+            Map<ProcessId, Instance> had = new HashMap<>();
+            for (Instance instance : group) {
+                had.put(instance.id(), instance);
+            }
+            group = after(states);
+            for (Instance instance : group) {
+                Instance old = had.get(instance.id());
+                for (TaskId task : instance.active()) {
+                    ProcessId last = owner.put(task, instance.id());
+                    handed += last != null && !last.equals(instance.id()) ? 1 : 0;
+                    built += old.has(task) ? 0 : 1;
+                }
+                for (TaskId task : instance.standby()) {
+                    built += old.has(task) ? 0 : 1;
+                }
+            }
+        }
+        long moved = before.entrySet().stream().filter(e -> !e.getValue().equals(owner.get(e.getKey()))).count();
+        answer("\"rounds\": %d, \"settled\": %b, \"built\": %d, \"moved\": %d, \"handed\": %d",
+                rounds, !waiting, built, moved, handed);
+    }
+
+    private static Instance newcomer(int number) {
+        return new Instance(new ProcessId(new UUID(0, number)), new TreeSet<>(), new TreeSet<>());
+    }
+
+    private static Map<ProcessId, ClientState> states(Collection<Instance> group, Collection<TaskId> tasks) {
+        Map<ProcessId, ClientState> states = new TreeMap<>();
+        for (Instance instance : group) {
+            Map<TaskId, Long> lags = new HashMap<>();
+            for (TaskId task : tasks) {
+                lags.put(task, instance.active().contains(task) ? LATEST : instance.standby().contains(task) ? 0L : END);
+            }
+            states.put(instance.id(), new ClientState(
+                    instance.active(), instance.standby(), lags, Collections.emptyMap(), 1, instance.id()));
+        }
+        return states;
+    }
+
+    private static List<Instance> after(Map<ProcessId, ClientState> states) {
+        List<Instance> group = new ArrayList<>();
+        states.forEach((id, state) -> group.add(
+                new Instance(id, new TreeSet<>(state.activeTasks()), new TreeSet<>(state.standbyTasks()))));
+        return group;
+    }
+
+    private static boolean assign(Map<ProcessId, ClientState> states, Set<TaskId> tasks, AssignmentConfigs options) {
+        RackAwareTaskAssignor noRacks = new RackAwareTaskAssignor(
+                Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, options, Time.SYSTEM);
+        return new HighAvailabilityTaskAssignor().assign(states, tasks, tasks, noRacks, options);
+    }
+
+    private static AssignmentConfigs options(int warmups, int standbys) {
+        return new AssignmentConfigs(10_000L, warmups, standbys, 600_000L,
+                Collections.emptyList(), OptionalInt.empty(), OptionalInt.empty(), "none");
+    }
+
+    private static double seconds(long started) {
+        return (System.nanoTime() - started) / 1e9;
+    }
+
+    private static void answer(String format, Object... values) {
+        System.out.println("{" + String.format(Locale.ROOT, format, values) + "}");
+    }
+}

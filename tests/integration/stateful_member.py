@@ -1,0 +1,125 @@
+"""A stateful consumer in a process of its own: counts records by key, and tells what becomes of it.
+
+``python -m tests.integration.stateful_member SETTINGS`` with settings as JSON; events are lines of JSON on
+stdout, orders come by stdin: ``close``, ``limit BYTES`` (no file may grow beyond that), ``fast`` (process
+without delay from now on).  When stdin ends, it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from kafka_assignors.stateful import RuntimeOptions, StatefulConsumer, StoreOptions, Subtopology, Topology
+
+POISON = b"poison"
+
+
+def tell(kind: str, **facts: Any) -> None:
+    """Report an event."""
+    line = json.dumps({"kind": kind, "at": time.monotonic_ns(), **facts})
+    with _ONE_AT_A_TIME:
+        print(line, flush=True)
+
+
+class LogEvents(logging.Handler):
+    """Turns log records into events."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Report it."""
+        tell("log", level=record.levelname, message=record.getMessage())
+
+
+class Counting:
+    """The application: how often each key came, and which records that was.
+
+    The second is there whatever is done twice, so that a test can tell what is lost from what is double.
+    """
+
+    def __init__(self, delay_s: float, filler: int) -> None:
+        self.delay_s = delay_s
+        self._filler = b"." * filler
+
+    def __call__(self, record: Any, store: Any) -> None:
+        """Count a record."""
+        if self.delay_s:
+            time.sleep(self.delay_s)
+        count = int(store.get(b"n:" + record.key) or b"0") + 1
+        store.put(b"n:" + record.key, b"%d" % count)
+        store.put(b"r:%d" % record.offset, self._filler or b"1")
+        if record.value == POISON:
+            raise ValueError(f"record {record.offset} is poison")
+
+
+def watch(consumer: StatefulConsumer) -> None:
+    """Report what the member does, whenever that changes."""
+    last: object = None
+    while True:
+        duties = consumer.duties
+        now = {
+            "ready": sorted(p for _, p in consumer.ready),
+            "standbys": sorted(p for _, p in duties.standbys),
+            "warmups": sorted(p for _, p in duties.warmups),
+            "probing": duties.probe_at is not None,
+            "generation": duties.generation,
+            "lags": sorted([p, lag] for (_, p), lag in consumer.lags.items()),
+            "restored": consumer.restored_records,
+        }
+        if now != last:
+            tell("state", **now)
+            last = now
+        time.sleep(0.02)
+
+
+def hear(consumer: StatefulConsumer, counting: Counting) -> None:
+    """Follow orders."""
+    for line in sys.stdin:
+        match line.split():
+            case ["close"]:
+                consumer.close()
+            case ["fast"]:
+                counting.delay_s = 0.0
+            case ["limit", size]:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), resource.RLIM_INFINITY))
+                tell("limited")
+    os._exit(1)  # the test is gone
+
+
+def main() -> None:
+    """Be a member until told to close."""
+    settings = json.loads(sys.argv[1])
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then writing raises, as on a full disk
+    logging.basicConfig(level=logging.WARNING, handlers=[LogEvents()])
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    logging.getLogger("kafka_assignors").setLevel(logging.INFO)
+    counting = Counting(settings.pop("delay_s", 0.0), settings.pop("filler", 0))
+    options = dict(settings.pop("options"))
+    if store := options.pop("store", None):
+        options["store"] = StoreOptions(**store)
+    topology = Topology((Subtopology("count", tuple(settings.pop("topics"))),))
+    try:
+        consumer = StatefulConsumer(
+            topology, counting, settings.pop("store_dir"), options=RuntimeOptions(**options), **settings
+        )
+        signal.signal(signal.SIGTERM, lambda *_: consumer.close())
+        threading.Thread(target=watch, args=(consumer,), daemon=True).start()
+        threading.Thread(target=hear, args=(consumer, counting), daemon=True).start()
+        consumer.run()
+    except Exception as error:
+        tell("raised", type=type(error).__name__, message=str(error))
+        os._exit(3)
+    tell("ended")
+    os._exit(0)
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""The sentences of KIP-441, on groups whose members say anything."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.plan.stateful import StatefulGroup, StatefulOptions, plan_stateful
+from tests.stateful_laws import any_groups, any_options, check, shuffled
+
+
+@given(any_groups(), any_options())
+def test_every_plan_keeps_the_laws(group: StatefulGroup, options: StatefulOptions) -> None:
+    check(group, options, plan_stateful(group, options))
+
+
+@given(any_groups(), any_options(), st.integers(0, 2**32))
+def test_the_order_in_which_things_are_told_does_not_matter(
+    group: StatefulGroup, options: StatefulOptions, seed: int
+) -> None:
+    assert plan_stateful(shuffled(group, seed), options) == plan_stateful(group, options)

@@ -1,0 +1,89 @@
+"""Copies to build and tasks to move, beside the fewest there can be (HiGHS)."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from kafka_assignors.plan.stateful import StatefulGroup, StatefulOptions, StatefulPlan, plan_stateful
+from tests import oracle, stateful_oracle
+from tests.stateful_group import SimulatedGroup, any_topology
+
+GROUPS, BATCH, EVENTS = 50, 10, 4
+
+
+class Sums(NamedTuple):
+    """Over many groups: what was planned, what was done, and the least there is."""
+
+    copies: int
+    least_copies: int
+    built: int
+    moves: int
+    least_moves: int
+
+
+def target_of(group: StatefulGroup, plan: StatefulPlan) -> stateful_oracle.Least:
+    """The figures of a plan's target."""
+    process = {m.member_id: m.process or m.member_id for m in group.members}
+    held = stateful_oracle.held(group)
+    stateful = {s.id for s in group.subtopologies if s.stateful}
+    logged = {s.id for s in group.subtopologies if s.stateful and s.logged}
+    squares = copies = moves = 0
+    for m, of in process.items():
+        active = [t for t in plan.target_active[m] if t.subtopology in stateful]
+        both = (*active, *plan.target_standby[m])
+        squares += len(both) ** 2
+        copies += sum(t.subtopology in logged and (t, of) not in held for t in both)
+        stays = (stateful_oracle.who_could_stay(group, t) for t in active)
+        moves += sum(bool(who) and m not in who for who in stays)
+    return stateful_oracle.Least(squares, copies, moves)
+
+
+def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
+    """Histories of joins and leaves, each event solved exactly."""
+    total = Sums(0, 0, 0, 0, 0)
+    for seed in batch:
+        rng = Random(seed)
+        options = StatefulOptions(num_standby_replicas=rng.choice((0, 1, 1, 1, 2)))
+        sim = SimulatedGroup(any_topology(rng, stateless=shared), options, keeps=keeps)
+        ids = iter(range(100))
+
+        def join() -> None:
+            sim.join(f"m{next(ids):02}", f"p{rng.randint(0, 4)}" if shared else None)  # noqa: B023
+
+        for _ in range(rng.randint(1, 5)):
+            join()
+        for _ in range(EVENTS):
+            group = sim.group()
+            least = stateful_oracle.least(group, options.num_standby_replicas)
+            oracle.scored["HiGHS, stateful"] += 1
+            mine = target_of(group, plan_stateful(group, options))
+            assert mine.squares == least.squares, seed
+            assert mine.copies >= least.copies, seed
+            before = sim.built
+            sim.settle()
+            figures = mine.copies, least.copies, sim.built - before, mine.moves, least.moves
+            total = Sums(*(a + b for a, b in zip(total, figures, strict=True)))
+            if rng.random() < 0.5 or len(sim.members) == 1:
+                join()
+            else:
+                sim.leave(rng.choice(sorted(sim.members)))
+    return total
+
+
+@pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, GROUPS, BATCH)], ids=str)
+def test_a_process_a_member_builds_the_fewest_copies(batch: range) -> None:
+    """Where all tasks have changelogs: the least in nearly all groups, planned and done; moves likewise."""
+    found = sums(batch, shared=False, keeps=False)
+    assert found.built <= found.copies <= 1.02 * found.least_copies
+    assert found.moves <= 1.1 * found.least_moves
+
+
+@pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, GROUPS, BATCH)], ids=str)
+@pytest.mark.parametrize("keeps", [False, True])
+def test_shared_processes_build_hardly_more(batch: range, *, keeps: bool) -> None:
+    """Within a tenth of the least, also with tasks without a changelog, or copies left over from before."""
+    found = sums(batch, shared=True, keeps=keeps)
+    assert found.built <= found.copies <= 1.1 * found.least_copies

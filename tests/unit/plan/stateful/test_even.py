@@ -1,0 +1,73 @@
+"""The numbers behind a target, beside HiGHS: balanced both ways with the fewest moves."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from kafka_assignors.plan.stateful.even import even_shares
+
+
+def fewest_moves(supply: list[int], owned: npt.NDArray[np.int64]) -> int:
+    """A whole number for each cell, and how far it is beyond what is owned."""
+    rows, members = owned.shape
+    cells = rows * members
+    floor = np.repeat(np.array(supply) // members, members)
+    constraints: list[tuple[npt.NDArray[np.float64], float, float]] = []
+    for row in range(rows):
+        line = np.zeros(2 * cells)
+        line[row * members : (row + 1) * members] = 1
+        constraints.append((line, supply[row], supply[row]))
+    total = sum(supply)
+    for member in range(members):
+        line = np.zeros(2 * cells)
+        line[member:cells:members] = 1
+        constraints.append((line, total // members, -(-total // members)))
+    for cell in range(cells):
+        line = np.zeros(2 * cells)
+        line[cell], line[cells + cell] = 1, -1
+        constraints.append((line, -np.inf, owned.reshape(-1)[cell]))
+    result = milp(
+        np.concatenate([np.zeros(cells), np.ones(cells)]),
+        integrality=np.ones(2 * cells),
+        bounds=Bounds(
+            np.concatenate([floor, np.zeros(cells)]), np.concatenate([floor + 1, np.full(cells, 99)])
+        ),
+        constraints=LinearConstraint(
+            np.array([c[0] for c in constraints]), [c[1] for c in constraints], [c[2] for c in constraints]
+        ),
+    )
+    return round(float(result.fun))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_is_balanced_with_the_fewest_moves(seed: int) -> None:
+    rng = Random(seed)
+    rows, members = rng.randint(1, 4), rng.randint(1, 5)
+    supply = [rng.randint(0, 9) for _ in range(rows)]
+    owned = np.zeros((rows, members), np.int64)
+    for row, units in enumerate(supply):
+        for _ in range(rng.randint(0, units)):
+            owned[row, rng.randrange(members)] += 1
+    shares = even_shares(np.array(supply), owned, np.zeros(members, np.int64))
+    assert shares.sum(axis=1).tolist() == supply
+    assert np.ptp(shares, axis=1).max() <= 1
+    assert np.ptp(shares.sum(axis=0)) <= 1
+    assert np.maximum(shares - owned, 0).sum() == fewest_moves(supply, owned)
+
+
+def test_what_a_member_has_beside_counts() -> None:
+    shares = even_shares(np.array([3]), np.zeros((1, 3), np.int64), np.array([1, 0, 0]))
+    assert shares.tolist() == [[1, 1, 1]]
+    shares = even_shares(np.array([2]), np.zeros((1, 3), np.int64), np.array([1, 0, 0]))
+    assert shares.tolist() == [[0, 1, 1]]
+
+
+def test_where_balance_cannot_be_had_it_comes_to_an_end() -> None:
+    """A row without a rest has nothing to send."""
+    shares = even_shares(np.array([5]), np.array([[1, 1, 2, 0, 1]]), np.array([3, 2, 1, 1, 2]))
+    assert shares.tolist() == [[1, 1, 1, 1, 1]]

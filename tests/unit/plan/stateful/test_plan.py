@@ -1,0 +1,219 @@
+"""Plans of stateful members, by hand: each rule of KIP-441 with the smallest group that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from kafka_assignors.errors import OptionError, ProblemError
+from kafka_assignors.plan.stateful import (
+    StatefulGroup,
+    StatefulMember,
+    StatefulOptions,
+    Subtopology,
+    Task,
+    plan_stateful,
+)
+
+ONE_STANDBY = StatefulOptions(num_standby_replicas=1)
+NO_STANDBY = StatefulOptions()
+
+
+def tasks(*names: str) -> tuple[Task, ...]:
+    """``0_1`` as a task."""
+    return tuple(Task(name.split("_")[0], int(name.split("_")[1])) for name in names)
+
+
+def member(  # a test reads best with everything but the id optional
+    member_id: str,
+    active: str = "",
+    standby: str = "",
+    lags: Mapping[str, int] | None = None,
+    *,
+    process: str | None = None,
+    rack: str | None = None,
+    generation: int = 1,
+) -> StatefulMember:
+    """A member; its standbys are caught up unless told otherwise."""
+    there = {**dict.fromkeys(standby.split(), 0), **(lags or {})}
+    known = {tasks(name)[0]: lag for name, lag in there.items()}
+    return StatefulMember(
+        member_id, process, rack, tasks(*active.split()), tasks(*standby.split()), known, generation
+    )
+
+
+def group(
+    *members: StatefulMember,
+    partitions: int = 2,
+    more: Iterable[Subtopology] = (),
+    ends: Mapping[str, int] | None = None,
+) -> StatefulGroup:
+    """A group with one subtopology, 0, and perhaps more."""
+    known = {tasks(name)[0]: end for name, end in (ends or {}).items()}
+    return StatefulGroup((Subtopology("0", partitions), *more), members, known)
+
+
+def test_a_group_without_history_starts_balanced_and_at_once() -> None:
+    plan = plan_stateful(group(member("a"), member("b"), partitions=4), ONE_STANDBY)
+    assert plan.active == {"a": tasks("0_0", "0_2"), "b": tasks("0_1", "0_3")}
+    assert plan.standby == {"a": tasks("0_1", "0_3"), "b": tasks("0_0", "0_2")}
+    assert plan.warmup == {"a": (), "b": ()}
+    assert not plan.probing
+
+
+def test_a_member_that_joins_is_warmed_up_and_its_task_stays_meanwhile() -> None:
+    plan = plan_stateful(group(member("a", "0_0 0_1"), member("b")), NO_STANDBY)
+    assert plan.active == {"a": tasks("0_0", "0_1"), "b": ()}
+    assert plan.warmup == {"a": (), "b": tasks("0_0")}
+    assert plan.probing
+
+
+def test_what_is_caught_up_is_promoted() -> None:
+    plan = plan_stateful(group(member("a", "0_0 0_1"), member("b", standby="0_1")), NO_STANDBY)
+    assert plan.active == {"a": tasks("0_0"), "b": tasks("0_1")}
+    assert not plan.probing
+
+
+@pytest.mark.parametrize(("lag", "moves"), [(10_000, True), (10_001, False)])
+def test_an_acceptable_lag_counts_as_none(lag: int, moves: bool) -> None:
+    there = group(member("a", "0_0 0_1"), member("b", standby="0_1", lags={"0_1": lag}))
+    assert (plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_1")) == moves
+
+
+def test_a_dead_members_task_goes_to_its_standby() -> None:
+    there = group(member("a", "0_0"), member("b", standby="0_1", lags={"0_1": 0}), member("c"))
+    assert plan_stateful(there, ONE_STANDBY).active["b"] == tasks("0_1")
+
+
+def test_with_nobody_caught_up_the_least_lag_wins() -> None:
+    there = group(
+        member("a", lags={"0_0": 50_000, "0_1": 50_000}), member("b", lags={"0_0": 40_000, "0_1": 40_000})
+    )
+    plan = plan_stateful(there, NO_STANDBY)
+    assert plan.active == {"a": (), "b": tasks("0_0", "0_1")}
+    assert plan.warmup["a"]
+
+
+def test_no_state_ranks_last_unless_the_changelog_is_short() -> None:
+    """The rank without state is the changelog's length; a short one anybody has read in no time."""
+    members = member("a", "0_0 0_1"), member("b")
+    assert plan_stateful(group(*members), NO_STANDBY).active["b"] == ()
+    short = plan_stateful(group(*members, ends={"0_0": 10_000, "0_1": 10_000}), NO_STANDBY)
+    assert short.active["b"]
+    assert not short.probing
+
+
+def test_a_task_without_a_changelog_moves_at_once_and_has_no_standby() -> None:
+    there = StatefulGroup((Subtopology("0", 2, logged=False),), (member("a", "0_0 0_1"), member("b")))
+    plan = plan_stateful(there, ONE_STANDBY)
+    assert plan.active["b"]
+    assert not any(plan.standby.values())
+    assert not plan.probing
+
+
+def test_who_restores_what_it_runs_is_behind() -> None:
+    """A member that says what lacks of its own active task is not caught up; one that says nothing is."""
+    there = group(member("a", "0_0", lags={"0_0": 90_000}), member("b", standby="0_0"), partitions=1)
+    assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
+
+
+def test_a_standby_is_in_another_process() -> None:
+    there = group(member("a", process="p"), member("b", process="p"), member("c", process="q"), partitions=3)
+    plan = plan_stateful(there, ONE_STANDBY)
+    in_p = {*plan.standby["a"], *plan.standby["b"]}
+    assert in_p == set(plan.active["c"])
+
+
+def test_a_standby_is_in_another_rack_while_there_is_one() -> None:
+    racks = [member(f"m{i}", rack="ab"[i % 2]) for i in range(4)]
+    plan = plan_stateful(group(*racks, partitions=8), ONE_STANDBY)
+    rack_of = {m.member_id: m.rack for m in racks}
+    active = {task: rack_of[m] for m, mine in plan.active.items() for task in mine}
+    assert all(active[task] != rack_of[m] for m, mine in plan.standby.items() for task in mine)
+    same = [member(f"m{i}", rack="a") for i in range(2)]
+    assert sum(map(len, plan_stateful(group(*same), ONE_STANDBY).standby.values())) == 2
+
+
+def test_warm_ups_are_no_more_than_allowed() -> None:
+    there = group(member("a", " ".join(f"0_{i}" for i in range(8))), member("b"), partitions=8)
+    for most in (1, 3, 100):
+        plan = plan_stateful(there, StatefulOptions(max_warmup_replicas=most))
+        assert len(plan.warmup["b"]) == min(most, 4)
+
+
+def test_a_warm_up_once_begun_goes_on() -> None:
+    there = group(
+        member("a", "0_0 0_1 0_2 0_3"), member("b", standby="0_3", lags={"0_3": 90_000}), partitions=4
+    )
+    assert plan_stateful(there, StatefulOptions(max_warmup_replicas=1)).warmup["b"] == tasks("0_3")
+
+
+def test_the_former_member_becomes_the_standby() -> None:
+    """Promoting a standby swaps roles: no copy is built."""
+    there = group(member("a", "0_0 0_1"), member("b", standby="0_0 0_1"))
+    plan = plan_stateful(there, ONE_STANDBY)
+    assert sorted(map(len, plan.active.values())) == [1, 1]
+    assert set(plan.standby["a"]) == set(plan.active["b"])
+    assert not plan.probing
+
+
+def test_stateless_tasks_fill_up() -> None:
+    """B has a stateful task less: it gets the stateless one more."""
+    there = group(member("a"), member("b"), partitions=1, more=[Subtopology("1", 3, stateful=False)])
+    plan = plan_stateful(there, ONE_STANDBY)
+    assert {m: len(mine) for m, mine in plan.active.items()} == {"a": 2, "b": 2}
+
+
+def test_a_balance_factor_lets_things_be() -> None:
+    there = group(member("a", "0_0 0_1 0_2"), member("b", "0_3"), partitions=4)
+    assert plan_stateful(there, StatefulOptions(balance_factor=2)).target_active["a"] == tasks(
+        "0_0", "0_1", "0_2"
+    )
+    assert len(plan_stateful(there, NO_STANDBY).target_active["a"]) == 2
+
+
+def test_two_claims_of_one_generation_cancel_out() -> None:
+    """Whose lag is known has it; in a newer generation the claim counts."""
+    claims = group(member("a", "0_0"), member("b", "0_0", lags={"0_0": 3}), partitions=1)
+    assert plan_stateful(claims, NO_STANDBY).active["b"] == tasks("0_0")
+    newer = group(member("a", "0_0", generation=2), member("b", "0_0"), partitions=1)
+    assert plan_stateful(newer, NO_STANDBY).active["a"] == tasks("0_0")
+
+
+def test_what_does_not_exist_counts_for_nothing() -> None:
+    strange = member("a", "9_9 0_7", "8_8", {"0_0": -1, "7_7": 5})
+    plan = plan_stateful(group(strange, partitions=1), ONE_STANDBY)
+    assert plan.active == {"a": tasks("0_0")}
+    assert plan.standby == {"a": ()}
+
+
+def test_without_members_there_is_nothing() -> None:
+    plan = plan_stateful(group(), NO_STANDBY)
+    assert plan.active == {}
+    assert not plan.probing
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("acceptable_recovery_lag", -1),
+        ("num_standby_replicas", -1),
+        ("max_warmup_replicas", 0),
+        ("balance_factor", 0),
+        ("balance_factor", True),
+        ("num_standby_replicas", 1.0),
+    ],
+)
+def test_options_are_checked(name: str, value: object) -> None:
+    with pytest.raises(OptionError, match=name):
+        StatefulOptions(**{name: value})  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_group_is_checked() -> None:
+    with pytest.raises(ProblemError, match="member"):
+        group(member("a"), member("a"))
+    with pytest.raises(ProblemError, match="twice"):
+        group(more=[Subtopology("0", 1)])
+    with pytest.raises(ProblemError, match="negative"):
+        group(partitions=-1)

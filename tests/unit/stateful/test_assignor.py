@@ -1,0 +1,370 @@
+"""``StatefulAssignor``: what members tell, what the leader makes of it, and what they hear."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors import ConfigurationError
+from kafka_assignors.plan import NO_GENERATION
+from kafka_assignors.stateful import (
+    Duties,
+    Holdings,
+    StatefulAssignor,
+    StatefulOptions,
+    Subtopology,
+    Topology,
+)
+from kafka_assignors.wire import stateful_assignment, stateful_subscription
+from kafka_assignors.wire.task_section import Task
+from tests.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
+
+TOPOLOGY = Topology((Subtopology("s", ("t", "u")), Subtopology("free", ("v",), stateful=False)))
+TOPICS = {"t": 4, "u": 4, "v": 2}
+NOW = 1_000_000.0
+
+
+class Member:
+    """A member, and what it was told."""
+
+    def __init__(self, name: str, holdings: Holdings | None = None, **options: Any) -> None:
+        self.name = name
+        self.duties: list[Duties] = []
+        self.holdings = holdings or Holdings()
+        self.assignor = StatefulAssignor(
+            topology=options.pop("topology", TOPOLOGY),
+            process_id=UUID(int=sum(name.encode())),
+            holdings=lambda: self.holdings,
+            on_duties=self.duties.append,
+            time=lambda: NOW,
+            **options,
+        )
+
+    def joins(self) -> Any:
+        """As the leader sees it."""
+        return joined(self.name, self.assignor.metadata(TOPICS))
+
+    def hears(self, given: Mapping[str, ConsumerProtocolAssignment], generation: int) -> Duties:
+        """It is told its part, over the wire."""
+        part = ConsumerProtocolAssignment.decode(given[self.name].encode())
+        self.assignor.on_assignment(part, generation)
+        return self.duties[-1]
+
+
+def round_of(*members: Member, generation: int = 1) -> dict[str, Duties]:
+    """One rebalance, led by the first."""
+    given = members[0].assignor.assign(cluster(TOPICS), [member.joins() for member in members])
+    return {member.name: member.hears(given, generation) for member in members}
+
+
+def settled(*members: Member, rounds: int = 10) -> dict[str, Duties]:
+    """Rebalances until nothing changes; what members have catches up at once."""
+    last: dict[str, Duties] = {}
+    for generation in range(1, rounds):
+        now = round_of(*members, generation=generation)
+        for member in members:
+            duties = now[member.name]
+            copies = (*duties.standbys, *duties.warmups)
+            held = {task: 0 for task in (*duties.actives, *copies) if task[0] == "s"}
+            member.holdings = Holdings({**member.holdings.lags, **held}, copies)
+            member.assignor.say_anew()
+        if last and {n: d.actives for n, d in last.items()} == {n: d.actives for n, d in now.items()}:
+            return now
+        last = now
+    raise AssertionError("it does not settle")
+
+
+def tasks(*partitions: int) -> set[Task]:
+    return {("s", p) for p in partitions}
+
+
+def logged(data: bytes, name: str = "x", topics: Iterable[str] = TOPICS) -> Any:
+    """A member that sends just that."""
+    return joined(name, raw(topics, data))
+
+
+# --- options -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"topology": None}, "topology"),
+        ({"acceptable_recovery_lag": -1}, "acceptable_recovery_lag"),
+        ({"num_standby_replicas": -1}, "num_standby_replicas"),
+        ({"max_warmup_replicas": 0}, "max_warmup_replicas"),
+        ({"balance_factor": 0}, "balance_factor"),
+        ({"probing_rebalance_interval_ms": 0}, "probing_rebalance_interval_ms"),
+        ({"probing_rebalance_interval_ms": True}, "probing_rebalance_interval_ms"),
+        ({"endpoint": "x" * 256}, "endpoint"),
+        ({"rack": ""}, "rack"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        StatefulAssignor(**{"topology": TOPOLOGY, **options})
+    assert caught.value.option == named
+
+
+def test_the_defaults_are_those_of_kip_441() -> None:
+    options = StatefulOptions(topology=TOPOLOGY)
+    assert (options.acceptable_recovery_lag, options.num_standby_replicas) == (10_000, 0)
+    assert (options.max_warmup_replicas, options.probing_rebalance_interval_ms) == (2, 600_000)
+
+
+# --- as a member -------------------------------------------------------------------------------------------
+
+
+def told(member: Member) -> stateful_subscription.Subscription:
+    found = stateful_subscription.decode(bytes(member.assignor.metadata(TOPICS).user_data))
+    assert isinstance(found, stateful_subscription.Subscription)
+    return found
+
+
+def test_a_member_tells_what_it_has() -> None:
+    a = Member("a", Holdings({("s", 1): 5}, (("s", 1),)), endpoint="here:1", rack="r")
+    said = told(a)
+    assert (said.lags, said.standbys, said.endpoint, said.rack) == ({("s", 1): 5}, (("s", 1),), "here:1", "r")
+    assert (said.actives, said.generation) == ((), NO_GENERATION)
+    round_of(a)
+    assert set(told(a).actives) == {*tasks(0, 1, 2, 3), ("free", 0), ("free", 1)}
+    assert told(a).generation == 1
+
+
+def test_a_join_that_is_tried_again_says_the_same_and_a_probe_something_else() -> None:
+    """A broker takes other bytes for news, and begins another rebalance."""
+    a = Member("a")
+    first = a.assignor.metadata(TOPICS).user_data
+    a.holdings = Holdings({("s", 0): 7})
+    assert a.assignor.metadata(TOPICS).user_data == first
+    a.assignor.say_anew()
+    assert a.assignor.metadata(TOPICS).user_data != first
+    assert told(a).lags == {("s", 0): 7}
+    before = a.assignor.metadata(TOPICS).user_data
+    round_of(a)
+    assert a.assignor.metadata(TOPICS).user_data != before
+
+
+def test_what_is_raised_while_looking_at_the_disk_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fails() -> Holdings:
+        raise OSError("broken")
+
+    assignor = StatefulAssignor(topology=TOPOLOGY, holdings=fails)
+    said = stateful_subscription.decode(bytes(assignor.metadata(TOPICS).user_data))
+    assert isinstance(said, stateful_subscription.Subscription)
+    assert said.lags == {}
+    assert "looking at what is on disk failed" in caplog.text
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"nonsense", b"\0\1\0\1" + b"\xff" * 30])
+def test_what_cannot_be_read_leaves_copies_as_they_were(data: bytes) -> None:
+    """The partitions say what is processed; who has copies keeps them."""
+    a = Member("a")
+    a.assignor.on_assignment(
+        ConsumerProtocolAssignment(
+            0, [], stateful_assignment.encode(stateful_assignment.Assignment(standbys=(("s", 1), ("s", 2))))
+        ),
+        1,
+    )
+    a.assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [1]), ("u", [1])], data), 2)
+    assert a.duties[-1] == Duties((("s", 1),), standbys=(("s", 2),), generation=2)
+
+
+def test_a_copy_of_what_is_not_in_the_topology_is_not_kept() -> None:
+    a = Member("a")
+    data = stateful_assignment.encode(stateful_assignment.Assignment(standbys=(("other", 1), ("s", 2))))
+    a.assignor.on_assignment(ConsumerProtocolAssignment(0, [], data), 1)
+    assert a.duties[-1].standbys == (("s", 2),)
+
+
+def test_a_callback_that_fails_does_not_stop_the_assignment(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_: Duties) -> None:
+        raise ValueError("no")
+
+    assignor = StatefulAssignor(topology=TOPOLOGY, on_duties=fails)
+    assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [1])], b""), 1)
+    assert "on_duties failed" in caplog.text
+
+
+# --- as the leader -----------------------------------------------------------------------------------------
+
+
+def test_partitions_of_a_task_go_together() -> None:
+    a, b, c = Member("a"), Member("b"), Member("c")
+    given = a.assignor.assign(cluster(TOPICS), [m.joins() for m in (a, b, c)])
+    owners = owner_of(plan_of(given))
+    assert owners.keys() == every(TOPICS)
+    for partition in range(4):
+        assert owners["t", partition] == owners["u", partition]
+    assert {len(d.actives) for d in round_of(a, b, c).values()} == {2}
+
+
+def test_a_new_member_warms_up_first_then_gets_its_share_and_one_asks_for_probes() -> None:
+    a, b = Member("a", acceptable_recovery_lag=0), Member("b")
+    alone = settled(a)["a"]
+    assert alone.probe_at is None
+    assert set(alone.actives) >= tasks(0, 1, 2, 3)
+    first = round_of(a, b, generation=20)
+    assert not {task for task in first["b"].actives if task[0] == "s"}
+    assert len(first["b"].warmups) == 2
+    # By hand no assignor knows whether it leads: nobody probes, rather than everybody.
+    assert [duties.probe_at for duties in first.values()] == [None, None]
+    after = settled(a, b)
+    assert {name: len(tasks(0, 1, 2, 3) & {*duties.actives}) for name, duties in after.items()} == {
+        "a": 2,
+        "b": 2,
+    }
+    assert not after["a"].warmups
+    assert not after["b"].warmups
+
+
+def test_the_leader_alone_is_told_when_to_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=5_000), Member("b")
+    settled(a)
+    monkeypatch.setattr(a.assignor._side, "member_id", lambda: "a")
+    waiting = round_of(a, b, generation=20)
+    assert (waiting["a"].probe_at, waiting["b"].probe_at) == (NOW + 5, None)
+    settled(a, b)
+    assert [d.probe_at for d in round_of(a, b, generation=40).values()] == [None, None]
+
+
+def test_standbys_lie_on_other_processes() -> None:
+    a, b = Member("a", num_standby_replicas=1), Member("b", num_standby_replicas=1)
+    now = settled(a, b)
+    for one, other in (("a", "b"), ("b", "a")):
+        assert set(now[one].standbys) == {task for task in now[other].actives if task[0] == "s"}
+
+
+def test_what_another_one_still_holds_is_kept_warm_until_it_comes() -> None:
+    """In the round in which the old owner lets go, the new one does not stop tailing."""
+    a, b = Member("a"), Member("b")
+    settled(a)
+    b.holdings = Holdings(dict.fromkeys(tasks(0, 1, 2, 3), 0))
+    now = round_of(a, b, generation=20)
+    assert not {task for task in now["b"].actives if task[0] == "s"}
+    assert len(now["b"].warmups) == 2
+    assert not set(now["b"].warmups) & set(now["a"].actives)
+
+
+def test_a_task_of_which_a_partition_is_held_back_waits_as_a_whole() -> None:
+    """Else two members would process it, and both write its changelog."""
+    a = Member("a")
+    one, other = (
+        joined(name, raw(TOPICS, stateful_subscription.encode(told(Member(name))), {topic: [0]}, generation))
+        for name, topic, generation in (("h", "t", 7), ("i", "u", 6))
+    )
+    owners = owner_of(plan_of(a.assignor.assign(cluster(TOPICS), [a.joins(), one, other])))
+    assert ("t", 0) not in owners
+    assert ("u", 0) not in owners
+    assert owners.keys() >= {("t", 1), ("u", 1)}
+
+
+def test_a_member_of_another_topology_gets_nothing() -> None:
+    a = Member("a")
+    other = joined("o", raw(["t"], stateful_subscription.encode(told(Member("o")))))
+    plan = plan_of(a.assignor.assign(cluster(TOPICS), [a.joins(), other]))
+    assert plan["o"] == {}
+    assert owner_of(plan).keys() == every(TOPICS)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\xff" * 80, b"\0\1\0\1" + b"\xff" * 40])
+def test_a_member_that_cannot_be_read_is_one_without_state(
+    data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    a = Member("a")
+    given = a.assignor.assign(cluster(TOPICS), [a.joins(), logged(data)])
+    assert owner_of(plan_of(given)).keys() == every(TOPICS)
+    assert "x" in given
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING and "cannot be read" in r.getMessage()]
+
+
+def test_whatever_fails_everything_is_given_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    a, b = Member("a"), Member("b")
+    monkeypatch.setattr("kafka_assignors.stateful.assignor.planner.plan_stateful", fails)
+    owners = owner_of(plan_of(a.assignor.assign(cluster(TOPICS), [a.joins(), b.joins()])))
+    assert owners.keys() == every(TOPICS)
+    assert all(owners["t", p] == owners["u", p] for p in range(4))
+    assert "planning failed" in caplog.text
+
+
+# --- version probing ---------------------------------------------------------------------------------------
+
+
+def _of_version(version: int, latest: int, name: str = "x") -> Any:
+    """A member that writes and reads up to ``latest``; newer ones with something that we do not know."""
+    said = stateful_subscription.Subscription(UUID(int=9), lags={("s", 0): 0}, latest_supported=latest)
+    if version <= 2:
+        return logged(stateful_subscription.encode(said, version), name)
+    head = version.to_bytes(2, "big") + latest.to_bytes(2, "big") + UUID(int=9).bytes
+    return logged(head + b"news", name)
+
+
+def _asked(given: Mapping[str, ConsumerProtocolAssignment], name: str) -> stateful_assignment.Assignment:
+    found = stateful_assignment.decode(bytes(given[name].user_data))
+    assert isinstance(found, stateful_assignment.Assignment)
+    return found
+
+
+def test_an_older_member_brings_the_group_down_to_its_version() -> None:
+    """Its latest is 1, so that is what all write; when it is gone they come up again."""
+    a, b = Member("a", endpoint="a:1"), Member("b", endpoint="b:1")
+    given = a.assignor.assign(cluster(TOPICS), [a.joins(), b.joins(), _of_version(1, 1)])
+    assert {_asked(given, name).common_version for name in "abx"} == {1}
+    assert stateful_assignment.decode(bytes(given["x"].user_data), latest=1) == _asked(given, "x")
+    b.hears(given, 1)
+    written = bytes(b.assignor.metadata(TOPICS).user_data)
+    assert isinstance(stateful_subscription.decode(written, latest=1), stateful_subscription.Subscription)
+    assert told(b).endpoint == ""
+    again = a.assignor.assign(cluster(TOPICS), [a.joins(), b.joins()])
+    b.hears(again, 2)
+    assert told(b).endpoint == "b:1"
+
+
+def test_a_newer_member_is_asked_to_come_down_and_counts_as_one_without_state() -> None:
+    a = Member("a")
+    given = a.assignor.assign(cluster(TOPICS), [a.joins(), _of_version(3, 3)])
+    assert _asked(given, "x").common_version == 2
+    assert owner_of(plan_of(given)).keys() == every(TOPICS)
+    come_down = a.assignor.assign(cluster(TOPICS), [a.joins(), _of_version(2, 3)])
+    assert _asked(come_down, "x").common_version == 2
+
+
+def test_a_newer_leader_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    """What it gives is processed; what it wants kept cannot be read, so nothing changes there."""
+    caplog.set_level(logging.INFO)
+    a = Member("a")
+    newer = b"\0\3\0\3" + b"of another release"
+    a.assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [0]), ("u", [0])], newer), 1)
+    assert a.duties[-1] == Duties((("s", 0),), generation=1)
+    assert "of a newer release" in caplog.text
+    assert told(a).latest_supported == 2
+
+
+def test_everybody_hears_who_has_what_by_endpoint() -> None:
+    a, b = Member("a", endpoint="a:1"), Member("b", endpoint="b:1")
+    now = round_of(a, b)
+    assert now["a"].owners == now["b"].owners
+    assert {e: set(t) for e, t in now["a"].owners.items()} == {
+        "a:1": set(now["a"].actives),
+        "b:1": set(now["b"].actives),
+    }
+
+
+def test_plans_do_not_depend_on_the_order_of_joining() -> None:
+    a, b, c = Member("a"), Member("b"), Member("c")
+    members = [m.joins() for m in (a, b, c)]
+    plans: list[Plan] = [
+        plan_of(Member("l").assignor.assign(cluster(TOPICS), order))
+        for order in (members, members[::-1], [members[1], members[2], members[0]])
+    ]
+    assert plans[0] == plans[1] == plans[2]

@@ -1,0 +1,282 @@
+"""Which copy is in whose hands.  Stores and directory are real, the changelog reader is doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_assignors.errors import StateDamagedError, StateError, StateFullError, TopologyError
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.stateful import Duties, StateDir, Stores, Subtopology, Topology
+from kafka_assignors.stateful.copies import Copies
+from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.tasks import ActiveTask, Work
+from kafka_assignors.stateful.topology import Task
+
+TOPOLOGY = Topology(
+    (
+        Subtopology("s", ("t",)),
+        Subtopology("free", ("u",), stateful=False),
+        Subtopology("own", ("v",), logged=False),
+    )
+)
+S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
+
+
+class Reader:
+    """A changelog reader whose copies arrive, or fail, when the test says so."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Task, tuple[Copy, object]] = {}
+        self.lags: Mapping[Task, int] = {}
+        self.resting: Mapping[Task, tuple[Changelog, int]] = {}
+        self._restored: list[tuple[Copy, object]] = []
+        self._failed: list[tuple[Task, StateError]] = []
+
+    def keep(self, copy: Copy, goal: object = None) -> None:
+        assert copy.task not in self.kept
+        self.kept[copy.task] = copy, goal
+
+    def aim(self, task: Task, goal: object) -> None:
+        if task in self.kept:
+            self.kept[task] = self.kept[task][0], goal
+
+    def give_back(self, task: Task) -> Copy | None:
+        return self.kept.pop(task, (None, None))[0]
+
+    def rest(self, copies: Mapping[Task, tuple[Changelog, int]]) -> None:
+        self.resting = copies
+
+    def restored(self) -> list[tuple[Copy, object]]:
+        found, self._restored = self._restored, []
+        return found
+
+    def failed(self) -> list[tuple[Task, StateError]]:
+        found, self._failed = self._failed, []
+        return found
+
+    def close(self) -> list[Copy]:
+        return [copy for copy, _ in self.kept.values()]
+
+    def arrives(self, task: Task) -> None:
+        self._restored.append(self.kept.pop(task))
+
+    def fails(self, task: Task, error: StateError) -> None:
+        copy, _ = self.kept.pop(task)
+        copy.drop()
+        self._failed.append((task, error))
+
+
+class Bench:
+    """Copies of a member without a cluster."""
+
+    def __init__(self, root: Path) -> None:
+        self.now = 0.0
+        self.reader = Reader()
+        self.work = Work()
+        self.state_dir = StateDir(root, "g")
+        self.found: dict[Task, Changelog] = {("s", p): Changelog(TopicPartition("log", p)) for p in range(2)}
+        self.asked = 0
+        reader: Any = self.reader
+        self.copies = Copies(
+            TOPOLOGY,
+            self.work,
+            self.state_dir,
+            Stores(),
+            reader=reader,
+            changelogs=dict(self.found),
+            find_changelogs=self.find,
+            clock=lambda: self.now,
+        )
+
+    def find(self) -> dict[Task, Changelog]:
+        self.asked += 1
+        if S2 not in self.found:
+            raise TopologyError("log has 2 partitions, its topics have 3")
+        return dict(self.found)
+
+    def begin(self, task: Task) -> ActiveTask:
+        active = self.work.actives[task] = ActiveTask(task, lambda *_: None)
+        self.copies.begin(active)
+        return active
+
+    def end(self, task: Task) -> None:
+        self.copies.end(self.work.actives.pop(task))
+
+    def told(self, *standbys: Task) -> None:
+        self.work.duties = Duties(standbys=standbys)
+        self.copies.keep()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    bench.copies.close()
+    bench.state_dir.close()
+
+
+def test_a_task_is_ready_when_its_state_has_arrived(bench: Bench) -> None:
+    active = bench.begin(S0)
+    assert (active.ready, active.copy) == (False, None)
+    bench.reader.arrives(S0)
+    bench.copies.heed()
+    assert active.ready
+    assert active.copy is not None
+    assert bench.copies.holdings().lags == {S0: 0}
+
+
+@pytest.mark.parametrize("task", [("free", 0), ("own", 0)])
+def test_a_task_without_a_changelog_is_ready_at_once(bench: Bench, task: Task) -> None:
+    active = bench.begin(task)
+    assert active.ready
+    assert (active.copy is None) == (task[0] == "free")
+
+
+def test_a_standby_is_promoted_where_it_is(bench: Bench) -> None:
+    bench.told(S0)
+    (copy, goal) = bench.reader.kept[S0]
+    assert goal is None
+    assert bench.copies.holdings().copies == (S0,)
+    active = bench.begin(S0)
+    assert bench.reader.kept[S0] == (copy, active)
+    bench.reader.arrives(S0)
+    bench.copies.heed()
+    assert active.copy is copy
+
+
+def test_a_copy_that_arrives_for_an_earlier_stay_is_tailed_once_more(bench: Bench) -> None:
+    """Meanwhile the task was somebody else's, who may have changed it."""
+    bench.begin(S0)
+    bench.reader.arrives(S0)
+    bench.end(S0)
+    again = bench.begin(S0)
+    bench.copies.heed()
+    assert not again.ready
+    assert bench.reader.kept[S0][1] is again
+
+
+def test_a_copy_that_arrives_for_nobody_rests_or_stands_by(bench: Bench) -> None:
+    for task in (S0, S1):
+        bench.begin(task)
+        bench.reader.arrives(task)
+        bench.end(task)
+    bench.work.duties = Duties(standbys=(S1,))
+    bench.copies.heed()
+    assert set(bench.reader.kept) == {S1}
+    bench.copies.holdings()
+    assert set(bench.reader.resting) == {S0}
+
+
+def test_what_is_given_back_drops_what_was_not_committed_and_stands_by_if_it_shall(bench: Bench) -> None:
+    active = bench.begin(S0)
+    bench.reader.arrives(S0)
+    bench.copies.heed()
+    assert active.copy is not None
+    active.copy.store.put(b"a", b"1")
+    bench.work.duties = Duties(standbys=(S0,))
+    bench.end(S0)
+    copy, goal = bench.reader.kept[S0]
+    assert (goal, copy.store.get(b"a"), active.ready) == (None, None, False)
+
+
+def test_what_is_not_wanted_any_more_is_closed_and_rests(bench: Bench) -> None:
+    bench.told(S0, S1)
+    bench.told(S1)
+    assert set(bench.reader.kept) == {S1}
+    with bench.state_dir.claim(S0):
+        pass  # nobody has it
+    assert bench.copies.holdings().copies == (S1,)
+    assert set(bench.reader.resting) == {S0}
+
+
+def test_a_standby_that_fails_is_tried_again_after_a_while(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.told(S0)
+    bench.reader.fails(S0, StateFullError("no room"))
+    bench.copies.heed()
+    bench.copies.keep()
+    assert S0 not in bench.reader.kept
+    assert "no room; trying again in 5 s" in caplog.text
+    bench.now = 5.0
+    bench.copies.retry()
+    assert S0 in bench.reader.kept
+
+
+def test_an_active_task_that_cannot_have_its_state_is_an_error(bench: Bench) -> None:
+    bench.begin(S0)
+    bench.reader.fails(S0, StateFullError("no room"))
+    with pytest.raises(StateFullError):
+        bench.copies.heed()
+
+
+def test_state_in_somebody_elses_hands_is_waited_for(bench: Bench) -> None:
+    claimed = bench.state_dir.claim(S0)
+    active = bench.begin(S0)
+    assert S0 not in bench.reader.kept
+    claimed.release()
+    bench.now = 5.0
+    bench.copies.retry()
+    assert bench.reader.kept[S0][1] is active
+
+
+def test_a_task_without_a_changelog_yet_waits_until_there_is_one(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its topic grew; a store nobody could restore would be worse."""
+    active = bench.begin(S2)
+    assert "has no partition 2" in caplog.text
+    bench.now = 5.0
+    bench.copies.retry()
+    assert "log has 2 partitions, its topics have 3" in caplog.text
+    assert (active.ready, S2 in bench.reader.kept) == (False, False)
+    bench.found[S2] = Changelog(TopicPartition("log", 2))
+    bench.now = 10.0
+    bench.copies.retry()
+    assert (bench.asked, bench.reader.kept[S2][1]) == (2, active)
+
+
+def test_a_damaged_store_begins_anew(bench: Bench) -> None:
+    active = bench.begin(S0)
+    bench.reader.arrives(S0)
+    bench.copies.heed()
+    copy = active.copy
+    assert copy is not None
+    copy.apply([(b"a", b"1")], 9)
+    bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+    assert bench.reader.kept[S0] == (copy, active)
+    assert (copy.position, copy.store.get(b"a"), active.ready) == (0, None, False)
+
+
+def test_stores_of_active_tasks_are_saved_one_at_a_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no turn takes as long as all of them."""
+    saved: list[Task] = []
+    monkeypatch.setattr(Copy, "save", lambda copy: saved.append(copy.task))
+    for task in (S0, S1):
+        bench.begin(task)
+        bench.reader.arrives(task)
+    bench.copies.heed()
+    counts = []
+    for bench.now in (0.0, 29.0, 31.0, 31.0, 31.0, 60.0, 62.0, 62.0):
+        bench.copies.save()
+        counts.append(len(saved))
+    assert counts == [0, 0, 1, 2, 2, 2, 3, 4]
+    assert saved == [S0, S1, S0, S1]
+
+
+def test_what_is_on_disk_from_before_is_told(tmp_path: Path) -> None:
+    """A member that comes back can have its tasks again."""
+    first = Bench(tmp_path)
+    first.told(S0)
+    first.copies.close()
+    first.state_dir.close()
+    second = Bench(tmp_path)
+    assert set(second.reader.resting) == {S0}
+    second.copies.close()
+    second.state_dir.close()

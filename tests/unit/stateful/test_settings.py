@@ -1,0 +1,73 @@
+"""Options of a stateful consumer."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.stateful import RuntimeOptions, StatefulAssignor, StatefulConsumer, Subtopology, Topology
+from kafka_assignors.stateful.settings import checked_config
+
+TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"commit_interval_ms": 0}, "commit_interval_ms"),
+        ({"max_uncommitted_bytes": 1}, "max_uncommitted_bytes"),
+        ({"max_uncommitted_bytes": True}, "max_uncommitted_bytes"),
+        ({"restore_fetch_bytes": None}, "restore_fetch_bytes"),
+        ({"cleanup_delay_s": -1}, "cleanup_delay_s"),
+        ({"cleanup_delay_s": "1"}, "cleanup_delay_s"),
+        ({"standby_bytes_per_s": 0}, "standby_bytes_per_s"),
+        ({"standby_bytes_per_s": 1024.5}, "standby_bytes_per_s"),
+    ],
+)
+def test_wrong_values_are_named(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        RuntimeOptions(**options)
+    assert caught.value.option == named
+
+
+def test_planning_options_and_their_defaults_are_the_assignors() -> None:
+    """A name, or a default, that exists twice must not differ."""
+    ours = RuntimeOptions().planning
+    theirs = StatefulAssignor(topology=TOPOLOGY).options
+    assert ours == {name: getattr(theirs, name) for name in ours}
+    assert set(ours) <= {field.name for field in fields(RuntimeOptions)}
+
+
+@pytest.mark.parametrize(
+    "name", ["enable_auto_commit", "partition_assignment_strategy", "consumer_timeout_ms"]
+)
+def test_what_a_stateful_consumer_does_itself_cannot_be_set(name: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        checked_config({"group_id": "g", name: 1})
+    assert caught.value.option == name
+    assert "leave it out" in str(caught.value)
+
+
+def test_it_starts_at_the_beginning_unless_told_otherwise() -> None:
+    assert checked_config({"group_id": "g"})["auto_offset_reset"] == "earliest"
+    assert checked_config({"group_id": "g", "auto_offset_reset": "latest"})["auto_offset_reset"] == "latest"
+    assert checked_config({"group_id": "g"})["enable_auto_commit"] is False
+
+
+def test_it_needs_a_group() -> None:
+    with pytest.raises(OptionError) as caught:
+        checked_config({"bootstrap_servers": "localhost:1"})
+    assert caught.value.option == "group_id"
+    assert "application" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "process", [{}, {"a": print}, {"a": print, "b": 1}, {"a": print, "b": print, "c": print}]
+)
+def test_each_subtopology_needs_a_function(process: Any, tmp_path: Any) -> None:
+    with pytest.raises(OptionError, match="one for each of a, b"):
+        StatefulConsumer(TOPOLOGY, process, tmp_path, group_id="g")
+    assert not list(tmp_path.iterdir()), "it made files before it looked at its arguments"

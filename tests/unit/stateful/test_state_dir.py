@@ -1,0 +1,273 @@
+"""The directory with the state: one owner, nothing lost, nothing kept for ever."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kafka_assignors.errors import (
+    OptionError,
+    StateClosedError,
+    StateDeniedError,
+    StateError,
+    StateFullError,
+    StateLockedError,
+)
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.stateful import Damaged, Position, StateDir
+from tests.unit.stateful.processes import program, run
+
+AT = {TopicPartition("app-count-changelog", 3): Position(7)}
+HOLDER = """
+import sys
+from kafka_assignors.stateful import StateDir
+with StateDir(sys.argv[1], "app") as state:
+    print(state.process_id, flush=True)
+    sys.stdin.read()
+"""
+
+
+class Clock:
+    """Seconds since 1970, as told."""
+
+    def __init__(self) -> None:
+        self.now = 2_000_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_layout(tmp_path: Path) -> None:
+    with StateDir(tmp_path / "deep" / "state", "app") as state, state.claim(("count", 3)) as mine:
+        mine.write_checkpoint(AT)
+        assert mine.path == tmp_path / "deep" / "state" / "app" / "count_3"
+        assert mine.store_path == mine.path / "store"
+        assert mine.read_checkpoint() == AT
+    app = tmp_path / "deep" / "state" / "app"
+    assert sorted(entry.name for entry in app.iterdir() if entry.name != "lock") == ["count_3", "process"]
+    assert app.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_process_id_outlives_the_process(tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app") as state:
+        first = state.process_id
+    with StateDir(tmp_path, "app") as state:
+        assert state.process_id == first
+    with StateDir(tmp_path, "other") as other:
+        assert other.process_id != first
+
+
+@pytest.mark.parametrize("text", ["", "junk", "[]", '{"process_id": 7}', '{"process_id": "x"}', "\ufeff{}"])
+def test_a_process_id_that_cannot_be_read_is_made_anew(text: str, tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app"):
+        (tmp_path / "app" / "process").write_text(text)
+    with StateDir(tmp_path, "app") as state:
+        told = json.loads((tmp_path / "app" / "process").read_text())
+        assert told == {"version": 1, "process_id": str(state.process_id), "pid": os.getpid()}
+
+
+def test_tasks_on_disk_are_known_without_their_stores(tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app") as state:
+        for task in (("count", 3), ("a.b_c-d", 0), ("new", 1), ("bad", 2)):
+            state.claim(task).release()
+        with state.claim(("count", 3)) as mine:
+            mine.write_checkpoint(AT)
+        (tmp_path / "app" / "bad_2" / "checkpoint").write_bytes(b"junk")
+        for name in ("no-task", "other_03", "count_x", "_3", "count_٣"):
+            (tmp_path / "app" / name).mkdir()
+        (tmp_path / "app" / "file_7").touch()
+        found = state.tasks()
+    assert [*found] == [("a.b_c-d", 0), ("bad", 2), ("count", 3), ("new", 1)]
+    assert found["count", 3] == AT
+    assert found["new", 1] is None
+    assert isinstance(found["bad", 2], Damaged)
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "%removed-1", "ä b", "x_1", "C:\\x", "a\0b"])
+def test_any_name_stays_inside(name: str, tmp_path: Path) -> None:
+    with StateDir(tmp_path / "in", name) as state:
+        state.claim((name, 5)).release()
+        assert [*state.tasks()] == [(name, 5)]
+        assert state.path.resolve().parent == (tmp_path / "in").resolve()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+    with StateDir(tmp_path / "in", name) as again:
+        assert [*again.tasks()] == [(name, 5)]
+
+
+def test_an_application_has_a_name(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="application"):
+        StateDir(tmp_path, "")
+
+
+# --- one owner
+
+
+def test_a_second_process_is_told_who_has_it(tmp_path: Path) -> None:
+    with program(HOLDER, tmp_path) as holder:
+        assert holder.stdout is not None
+        process_id = holder.stdout.readline().strip()
+        with pytest.raises(StateLockedError, match=f"in use by process {holder.pid}; give each consumer"):
+            StateDir(tmp_path, "app")
+        StateDir(tmp_path, "another").close()
+        holder.communicate("")
+    with StateDir(tmp_path, "app") as state:
+        assert state.process_id == UUID(process_id)
+
+
+def test_a_process_that_was_killed_has_it_no_more(tmp_path: Path) -> None:
+    with program(HOLDER, tmp_path) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        holder.kill()
+        holder.wait()
+        StateDir(tmp_path, "app").close()
+
+
+def test_two_consumers_of_a_process_do_not_share_it(tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app"), pytest.raises(StateLockedError, match=f"process {os.getpid()}"):
+        StateDir(tmp_path, "app")
+    StateDir(tmp_path, "app").close()
+
+
+def test_a_task_has_one_owner(tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app") as state:
+        mine = state.claim(("count", 3))
+        with pytest.raises(StateLockedError, match="count_3 is in use in this process"):
+            state.claim(("count", 3))
+        mine.release()
+        again = state.claim(("count", 3))
+        mine.release()  # once is enough: it is another's now
+        with pytest.raises(StateLockedError):
+            state.claim(("count", 3))
+        again.release()
+
+
+def test_closed_it_gives_nothing(tmp_path: Path) -> None:
+    state = StateDir(tmp_path, "app")
+    state.claim(("count", 3))
+    state.close()
+    state.close()
+    with pytest.raises(StateClosedError):
+        state.claim(("count", 4))
+    with pytest.raises(StateClosedError):
+        state.tasks()
+
+
+# --- nothing kept for ever
+
+
+def test_wiped_a_task_begins_anew(tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app") as state, state.claim(("count", 3)) as mine:
+        mine.write_checkpoint(AT)
+        mine.store_path.mkdir()
+        mine.wipe()
+        assert mine.read_checkpoint() is None
+        assert list(mine.path.iterdir()) == []
+        mine.write_checkpoint(AT)
+        assert [entry.name for entry in state.path.iterdir() if entry.name.startswith("%")] == []
+
+
+def test_what_a_crash_left_half_deleted_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app"):
+        left = tmp_path / "app" / "%removed-1"
+        (left / "store").mkdir(parents=True)
+    with StateDir(tmp_path, "app") as state:
+        assert state.tasks() == {}
+        assert not left.exists()
+
+
+def test_state_that_nobody_used_for_long_is_deleted(tmp_path: Path) -> None:
+    clock = Clock()
+    with StateDir(tmp_path, "app", clock=clock) as state:
+        for number in range(4):
+            state.claim(("count", number)).release()
+        clock.now += 500
+        state.claim(("count", 1)).release()  # used once more
+        used = state.claim(("count", 2))
+        clock.now += 499
+        assert state.clean(1_000, keep=[("count", 3)]) == []
+        clock.now += 1
+        assert state.clean(1_000, keep=[("count", 3)]) == [("count", 0)]
+        assert [*state.tasks()] == [("count", 1), ("count", 2), ("count", 3)]
+        clock.now += 10_000
+        assert state.clean(1_000, keep=[("count", 1), ("count", 3)]) == []
+        used.release()
+        assert state.clean(1_000) == [("count", 1), ("count", 3)]  # 2 was in use until now
+        assert [*state.tasks()] == [("count", 2)]
+
+
+def test_a_task_that_is_claimed_is_in_use_from_then_on(tmp_path: Path) -> None:
+    """So that the state of a process that is killed is not taken for older than that."""
+    clock = Clock()
+    with StateDir(tmp_path, "app", clock=clock) as state:
+        clock.now += 777
+        assert state.claim(("count", 0)).path.stat().st_mtime == clock.now
+
+
+def test_a_clock_that_was_set_back_deletes_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    with StateDir(tmp_path, "app", clock=clock) as state:
+        state.claim(("count", 0)).release()
+        clock.now -= 1_000_000
+        assert state.clean(1) == []
+
+
+# --- what the system does not let us
+
+
+def test_a_place_that_cannot_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StateError, match=r"cannot use .*file.*: Not a directory"):
+        StateDir(tmp_path / "file", "app")
+    with pytest.raises(StateError, match="File name too long"):
+        StateDir(tmp_path, "x" * 300)
+
+
+FORBIDDEN = """
+import os, sys
+from kafka_assignors.errors import StateDeniedError
+from kafka_assignors.stateful import StateDir
+import filelock
+if os.geteuid() == 0:  # whom nothing is forbidden
+    os.setuid(65534)
+try:
+    StateDir(sys.argv[1], "app")
+except StateDeniedError as error:
+    print(error)
+"""
+
+
+def test_a_directory_that_is_not_ours_is_said(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    (said,) = run(FORBIDDEN, tmp_path / "locked")
+    assert said == f"not allowed to use {tmp_path / 'locked' / 'app'}: Permission denied"
+    assert issubclass(StateDeniedError, StateError)
+
+
+FULL = """
+import resource, sys
+from kafka_assignors.errors import StateFullError
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.stateful import Position, StateDir
+with StateDir(sys.argv[1], "app") as state, state.claim(("count", 3)) as mine:
+    mine.write_checkpoint({TopicPartition("log", 3): Position(7)})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    try:
+        mine.write_checkpoint({TopicPartition("l" * 200, 3): Position(8)})
+    except StateFullError as error:
+        print(error)
+    print(mine.read_checkpoint() == {TopicPartition("log", 3): Position(7)})
+    print(*sorted(entry.name for entry in mine.path.iterdir()))
+"""
+
+
+def test_no_room_for_a_checkpoint_leaves_the_one_before(tmp_path: Path) -> None:
+    said, kept, there = run(FULL, tmp_path)
+    where = tmp_path / "app" / "count_3" / "checkpoint"
+    assert said == f"no room for state in {where}: File too large; make room, then start again"
+    assert (kept, there) == ("True", "checkpoint")
+    assert issubclass(StateFullError, StateError)
