@@ -2,7 +2,8 @@
 
 ``python -m tests.integration.stateful_member SETTINGS`` with settings as JSON; events are lines of JSON on
 stdout, orders come by stdin: ``close``, ``limit BYTES`` (no file may grow beyond that), ``fast`` (process
-without delay from now on).  When stdin ends, it ends.
+without delay from now on), ``freeze`` (stand still at the next record, with it in memory, until a SIGCONT).
+When stdin ends, it ends.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Counting:
 
     def __init__(self, delay_s: float, filler: int) -> None:
         self.delay_s = delay_s
+        self.freeze = False
         self._filler = b"." * filler
 
     def __call__(self, record: Any, store: Any) -> None:
@@ -56,6 +58,10 @@ class Counting:
         store.put(b"r:%d" % record.offset, self._filler or b"1")
         if record.value == POISON:
             raise ValueError(f"record {record.offset} is poison")
+        if self.freeze:
+            self.freeze = False
+            tell("frozen")
+            os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def watch(consumer: StatefulConsumer) -> None:
@@ -86,6 +92,8 @@ def hear(consumer: StatefulConsumer, counting: Counting) -> None:
                 consumer.close()
             case ["fast"]:
                 counting.delay_s = 0.0
+            case ["freeze"]:
+                counting.freeze = True
             case ["limit", size]:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), resource.RLIM_INFINITY))
                 tell("limited")
