@@ -21,6 +21,7 @@ log = logging.getLogger("kafka_assignors")
 _POLL_MS = 100
 _SAVE_EVERY_S = 30.0
 _ENDS_EVERY_S = 1.0
+_ALL_ENDS_EVERY_S = 10.0
 _ANSWER_MS = 2_000
 _AT_ONCE = 256 * 1024  # bytes applied to a store in one step, during which other threads stand still
 
@@ -51,7 +52,9 @@ class Tailing:
 
     Attributes:
         resting: task -> changelog and position of copies on disk that are nobody's to read; for their lags.
+        changelogs: of all tasks; for their ends.
         lags: task -> records its copy lacks.
+        ends: task -> where its changelog ended some seconds ago.
         applied: records applied, of all copies.
     """
 
@@ -71,7 +74,10 @@ class Tailing:
         self._kept: dict[Task, _Tailed] = {}
         self._at_rest: dict[Task, int] = {}
         self._ends_at = clock() - _ENDS_EVERY_S
+        self._all_ends_at = clock() - _ALL_ENDS_EVERY_S
         self.resting: Mapping[Task, tuple[Changelog, int]] = {}
+        self.changelogs: Mapping[Task, Changelog] = {}
+        self.ends: Mapping[Task, int] = {}
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
 
@@ -129,6 +135,20 @@ class Tailing:
                 tailed.end = ends[tailed.at]
         self._settle()
         return True
+
+    def look_at_all_ends(self) -> None:
+        """How much there is to restore of each task, here or elsewhere.
+
+        Raises:
+            KafkaError: the cluster does not say; what was known stays.
+        """
+        changelogs = self.changelogs
+        if not changelogs or self._clock() - self._all_ends_at < _ALL_ENDS_EVERY_S:
+            return
+        self._all_ends_at = self._clock()
+        at = {task: TheirPartition(*changelog.at) for task, changelog in changelogs.items()}
+        ends = self._consumer.end_offsets(sorted(at.values()), timeout_ms=_ANSWER_MS)
+        self.ends = {task: ends[at[task]] for task in changelogs}
 
     def reposition(self) -> None:
         """A changelog begins later than a copy is, or ends sooner.
