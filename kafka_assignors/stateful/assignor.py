@@ -59,8 +59,7 @@ class StatefulAssignor(Assignor):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        assert self.options.topology is not None  # noqa: S101  # `check` has seen to it
-        self._topology = self.options.topology
+        self._topology = self.options.given_topology()
         self._process_id = self.options.process_id or uuid4()
         self._version = LATEST_VERSION
         self._probes = 0
@@ -180,9 +179,7 @@ class StatefulAssignor(Assignor):
         able = [member for member in group.members if topics <= member.topics]
         members = tuple(self._as_planned(member) for member in able)
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
-        plan = planner.plan_stateful(
-            planner.StatefulGroup(there, members, ends), self.options.for_planning()
-        )
+        plan = planner.plan_stateful(planner.StatefulGroup(there, members, ends), self.options.for_planning())
         owners = np.full(group.size, NOBODY, np.int32)
         for member_id, tasks in plan.active.items():
             for task in tasks:

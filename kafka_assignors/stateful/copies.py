@@ -191,7 +191,7 @@ class Copies:
                 self._changelogs = self._find_changelogs()
                 self._reader.watch(self._changelogs)
             except (ChangelogError, TopologyError) as error:
-                log.error("a task has no changelog: %s", error)  # noqa: TRY400  # one line says it
+                log.warning("a task has no changelog: %s; trying again", error)
         for task in due:
             if (active := self._work.actives.get(task)) is not None:
                 self.begin(active)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -31,10 +32,9 @@ class _Tailed:
 
     __slots__ = ("at", "copy", "end", "goal", "saved_at")
 
-    def __init__(self, copy: Copy, goal: object, now: float) -> None:
-        assert copy.changelog is not None  # noqa: S101  # there is nothing to read for one without
+    def __init__(self, copy: Copy, changelog: Changelog, goal: object, now: float) -> None:
         self.copy = copy
-        self.at = TheirPartition(*copy.changelog.at)
+        self.at = TheirPartition(*changelog.at)
         self.goal = goal  # who waits for it; None: it stands by
         self.end: int | None = None  # of the changelog, when last looked at
         self.saved_at = now
@@ -87,8 +87,10 @@ class Tailing:
         return [tailed.copy for tailed in self._kept.values()]
 
     def begin(self, copy: Copy, goal: object) -> None:
-        """Bring a copy up to date."""
-        tailed = self._kept[copy.task] = _Tailed(copy, goal, self._clock())
+        """Bring a copy up to date; of one without a changelog there is nothing to read."""
+        if copy.changelog is None:
+            raise ValueError(f"task {copy} has no changelog")
+        tailed = self._kept[copy.task] = _Tailed(copy, copy.changelog, goal, self._clock())
         self._assign()
         self._consumer.seek(tailed.at, copy.position)
 
@@ -202,7 +204,7 @@ class Tailing:
                 self._pace.took(size)
             changes = [(record.key, record.value) for record in some if record.key]
             before = tailed.copy.store
-            self._guarded(tailed, lambda: tailed.copy.apply(changes, some[-1].offset + 1))  # noqa: B023  # called here
+            self._guarded(tailed, partial(tailed.copy.apply, changes, some[-1].offset + 1))
             if tailed.copy.store is not before:
                 return  # it begins anew, from the beginning
             self.applied += len(changes)
