@@ -40,9 +40,10 @@ from kafka_assignors.stateful.checkpoint import Checkpoint, Damaged, Position
 from kafka_assignors.stateful.consumer import StatefulConsumer
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.settings import RuntimeOptions
-from kafka_assignors.stateful.state_dir import StateDir, TaskDir
+from kafka_assignors.stateful.state_dir import StateDir
 from kafka_assignors.stateful.store import Store
 from kafka_assignors.stateful.stores import StoreOptions, Stores
+from kafka_assignors.stateful.task_dir import TaskDir
 from kafka_assignors.stateful.topology import Subtopology, Topology
 
 __all__ = [
