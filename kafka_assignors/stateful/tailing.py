@@ -292,14 +292,19 @@ class Tailing:
         self._guarded(tailed, partial(self._begin_anew, tailed))
 
     def _begin_anew(self, tailed: Tailed) -> None:
-        tailed.lag = None
+        self._forget_lag(tailed)
         tailed.copy.begin_anew()
 
     def _give_up(self, tailed: Tailed, error: StateError) -> None:
-        tailed.lag = None
+        self._forget_lag(tailed)
         self.take_out(tailed.copy.task)
         tailed.copy.drop()
         self._on_failed(tailed.copy.task, error)
+
+    def _forget_lag(self, tailed: Tailed) -> None:
+        """At once: others may be told of it before it is looked at again."""
+        tailed.lag = None
+        self.lags = {task: lag for task, lag in self.lags.items() if task != tailed.copy.task}
 
 
 def _lag(resting: Resting, end: int) -> int:

@@ -391,6 +391,7 @@ def test_a_changelog_that_lost_what_was_read_is_read_from_the_beginning(
     bench.consumer.write(0, b"d")
     bench.tailing.cut_off(LogTruncationError({at: upto, TopicPartition("log", 7): None}))
     assert ("a broker that lacked some of it leads" in caplog.text) == begins_anew
+    assert bench.tailing.lags == ({} if begins_anew else {S0: 0}), "it is told to others at any time"
     bench.turn()
     assert (copy.store.get(b"never") is None) == begins_anew
     assert copy.store.get(b"d") == b"3"
