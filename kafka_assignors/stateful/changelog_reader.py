@@ -60,6 +60,7 @@ class ChangelogReader:
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
+            allow_auto_create_topics=False,  # one that is deleted would come back without compaction
             fetch_max_bytes=fetch_max_bytes,
             max_partition_fetch_bytes=min(fetch_max_bytes, 1024 * 1024),
             max_poll_records=10_000,

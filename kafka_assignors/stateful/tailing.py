@@ -165,9 +165,8 @@ class Tailing:
                 continue
             position = tailed.copy.position
             if upto is None or upto.offset < position:
-                self._restart(
-                    tailed, f"is another one before {position}: a broker that lacked some of it leads"
-                )
+                why = "it was made again, or a broker that lacked some of it leads"
+                self._restart(tailed, f"is another one before {position}, where it is: {why}")
             if tailed.copy.task in self._kept:
                 self._seek(tailed, tailed.copy.position)
 

@@ -68,6 +68,18 @@ class Bench:
         self.mine.append(copy)
         return copy
 
+    def restored(self) -> tuple[Copy, object]:
+        """The one that is handed out next."""
+        found: list[tuple[Copy, object]] = []
+
+        def one_is_there() -> bool:
+            found.extend(self.reader.restored())
+            return bool(found)
+
+        wait_until(one_is_there)
+        (one,) = found
+        return one
+
     def close(self) -> None:
         self.consumer.go_on.set()
         self.reader.close()
@@ -96,6 +108,7 @@ def test_it_belongs_to_no_group_and_never_guesses_where_to_begin(bench: Bench) -
         "group_id": None,
         "auto_offset_reset": "none",
         "enable_auto_commit": False,
+        "allow_auto_create_topics": False,
         "fetch_max_bytes": 4096,
         "max_partition_fetch_bytes": 4096,
     }
@@ -107,14 +120,11 @@ def test_what_is_waited_for_is_handed_out_and_what_stands_by_stays(bench: Bench)
     one, other = bench.copy(S0), bench.copy(S1)
     bench.reader.keep(one, GOAL)
     bench.reader.keep(other)
-    found: list[tuple[Copy, object]] = []
-    wait_until(lambda: found.extend(bench.reader.restored()) or found)
-    assert found == [(one, GOAL)]
+    assert bench.restored() == (one, GOAL)
     wait_until(lambda: bench.reader.lags.get(S1) == 0)
     assert bench.reader.applied == 3
     bench.reader.aim(S1, GOAL)
-    wait_until(lambda: found.extend(bench.reader.restored()) or len(found) == 2)
-    assert found[1] == (other, GOAL)
+    assert bench.restored() == (other, GOAL)
 
 
 def test_copies_are_given_back_together_and_read_no_more(bench: Bench) -> None:
@@ -202,8 +212,7 @@ def test_what_a_poll_raises_is_said_and_the_rest_goes_on(
     bench.consumer.raised = [KafkaConnectionError("away"), ValueError("nobody thought of it")]
     copy = bench.copy(S0)
     bench.reader.keep(copy, GOAL)
-    found: list[tuple[Copy, object]] = []
-    wait_until(lambda: found.extend(bench.reader.restored()) or found)
+    assert bench.restored() == (copy, GOAL)
     assert "changelogs cannot be read: KafkaConnectionError: away; trying again" in caplog.text
     assert "reading changelogs failed" in caplog.text
 
@@ -255,6 +264,11 @@ def test_a_copy_without_room_is_given_up_and_named(bench: Bench, monkeypatch: py
     bench.consumer.write(0, b"a")
     bench.reader.keep(bench.copy(S0))
     failed: list[tuple[Task, StateError]] = []
-    wait_until(lambda: failed.extend(bench.reader.failed()) or failed)
+
+    def one_failed() -> bool:
+        failed.extend(bench.reader.failed())
+        return bool(failed)
+
+    wait_until(one_failed)
     assert [(task, str(error)) for task, error in failed] == [(S0, "no room")]
     assert bench.reader.give_back([S0]) == []
