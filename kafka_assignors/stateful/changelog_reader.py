@@ -3,8 +3,9 @@
 A thread with a consumer of its own.  A copy belongs to this thread from ``keep`` until ``give_back``, or
 until ``restored`` hands it out: so a store is never used by two threads.
 
-Memory: what one fetch brings (``fetch_max_bytes``).  Rate: what stands by waits when it has had more than
-``standby_bytes_per_s``; what is to be processed does not.
+Memory: what a fetch from each broker brings (``fetch_max_bytes``), and while that is applied the next one.
+Rate: what stands by waits when it has had more than ``standby_bytes_per_s``, and while a task waits for its
+state; what is to be processed does not.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class ChangelogReader:
     Args:
         client: how to reach the cluster, as kafka-python's clients take it.
         standby_bytes_per_s: how fast what stands by may be read; None: as fast as it comes.
-        fetch_max_bytes: of one fetch.
+        fetch_max_bytes: of one fetch from one broker.
         clock: seconds.
     """
 

@@ -26,6 +26,7 @@ from kafka_assignors.stateful.state_dir import StateDir
 from kafka_assignors.stateful.stores import Stores
 from kafka_assignors.stateful.tasks import ActiveTask, Work
 from kafka_assignors.stateful.topology import Task, Topology
+from kafka_assignors.wire.task_section import MOST_LAG
 
 __all__ = ["Copies"]
 
@@ -34,7 +35,6 @@ log = logging.getLogger("kafka_assignors")
 _AGAIN_S = 5.0  # until state that could not be used is tried again
 _SAVE_EVERY_S = 30.0
 _AT_ONCE = 8  # copies opened, or given up, in one turn: each takes some 10 ms, in which nothing is processed
-_UNKNOWN = 2**63 - 1  # how much one lacks whose changelog did not answer yet
 
 
 class Copies:
@@ -234,14 +234,17 @@ class Copies:
     def holdings(self) -> Holdings:
         """What the group is to know of it."""
         self._rest()
-        ends = self._reader.ends
+        ends = dict(self._reader.ends)
         lags = {task: lag for task, lag in self._reader.lags.items() if task not in self._on_disk.leaving}
         for task, active in self._work.actives.items():
             if active.ready:
                 lags[task] = 0
+                if active.copy is not None and active.copy.changelog is not None:
+                    # Nobody else writes it, and it may have grown by much since it was asked.
+                    ends[task] = max(ends.get(task, 0), active.copy.position)
             elif self._topology[task[0]].has_changelog:
                 # Without a lag its copy would count as complete: it is our task.
-                lags.setdefault(task, ends.get(task, _UNKNOWN))
+                lags.setdefault(task, ends.get(task, MOST_LAG))
         return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())), ends)
 
     def clean(self, delay_s: float) -> None:

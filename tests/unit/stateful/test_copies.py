@@ -159,6 +159,20 @@ def test_who_leads_knows_how_long_the_changelogs_are(bench: Bench) -> None:
     assert bench.reader.watched.keys() == {S0, S1, S2}
 
 
+def test_who_leads_knows_how_long_the_changelogs_of_its_own_tasks_are_by_now(bench: Bench) -> None:
+    """It writes them: ten seconds ago they may have been empty, and a task be given away as if they were."""
+    active = bench.begin(S0)
+    bench.reader.arrives(S0)
+    bench.copies.heed()
+    bench.reader.ends = {S0: 7, S1: 3}
+    assert bench.copies.holdings().ends == {S0: 7, S1: 3}
+    assert active.copy is not None
+    active.copy.apply((), 9)
+    assert bench.copies.holdings().ends == {S0: 9, S1: 3}
+    bench.begin(("own", 0))
+    assert bench.copies.holdings().ends == {S0: 9, S1: 3}
+
+
 @pytest.mark.parametrize("task", [("free", 0), ("own", 0)])
 def test_a_task_without_a_changelog_is_ready_at_once(bench: Bench, task: Task) -> None:
     active = bench.begin(task)
