@@ -190,7 +190,8 @@ def test_orders_that_were_not_heard_at_the_end_are_not_lost(bench: Bench) -> Non
 def test_what_was_handed_out_and_not_taken_is_given_back_at_the_end(bench: Bench) -> None:
     copy = bench.copy(S0)
     bench.reader.keep(copy, GOAL)
-    wait_until(lambda: bench.consumer.at == {})
+    wait_until(lambda: bench.reader.lags == {S0: 0})
+    assert bench.consumer.at == {}
     assert bench.reader.close() == [copy]
 
 

@@ -489,14 +489,12 @@ def test_state_that_is_wanted_again_is_not_deleted(bench: Bench) -> None:
     bench.copies.holdings()
     assert bench.reader.resting == {}
     bench.told(S0)
-    bench.now += 60.0
-    bench.copies.clean(600.0)
     bench.told()
+    bench.copies.holdings()
+    assert set(bench.reader.resting) == {S0}, "it was in use until now"
     bench.now += 60.0
     bench.copies.clean(600.0)
     assert _kept(bench) == {S0}
-    bench.copies.holdings()
-    assert set(bench.reader.resting) == {S0}, "it was in use until now"
 
 
 def test_how_far_a_copy_is_that_failed_nobody_knows(bench: Bench) -> None:

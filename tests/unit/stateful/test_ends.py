@@ -53,6 +53,9 @@ def test_a_topic_that_does_not_answer_is_left_alone_for_a_while(
     bench.consumer.gone = set()
     assert bench.ends.last([A]) == {A: 1}
     assert not bench.ends.are_silent(A)
+    bench.consumer.gone = {"log"}
+    bench.ends.last([A])
+    assert caplog.text.count("cannot see where changelog log-0 ends") == 2, "it is said each time it begins"
 
 
 def test_first_offsets_are_asked_for_in_the_same_way(bench: Bench) -> None:

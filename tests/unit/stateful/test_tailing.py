@@ -469,6 +469,19 @@ def test_positions_are_asked_for_where_records_are_missing_and_of_a_few_at_a_tim
     assert {copy.task[1] for copy, _ in bench.restored} == {*some}
 
 
+def test_each_has_its_turn_to_be_asked(bench: Bench) -> None:
+    """Ten that go on lacking records, as their brokers are away, do not keep an eleventh waiting."""
+    stuck = {TopicPartition("log", partition) for partition in range(10)}
+    for partition in range(11):
+        bench.consumer.ends[TopicPartition("log", partition)] = 5
+        bench.tailing.begin(bench.copy(("s", partition)), GOAL)
+    bench.tailing.look_at_ends()
+    bench.consumer.leaderless = stuck
+    for _ in range(2):
+        bench.turn()
+    assert [copy.task for copy, _ in bench.restored] == [("s", 10)]
+
+
 def test_lags_are_noted_now_and_then(bench: Bench) -> None:
     """Ten times a second while somebody waits, once a second otherwise."""
     bench.tailing.begin(bench.copy(S0), None)
