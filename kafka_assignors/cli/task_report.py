@@ -14,7 +14,7 @@ from typing import Any
 from kafka_assignors.errors import CodecError, GroupError
 from kafka_assignors.lag.fetch_group import GroupMember, GroupState
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.task_section import MOST_LAG, Task
 
 __all__ = ["Copy", "TaskReport", "TaskRow", "task_report"]
 
@@ -28,7 +28,7 @@ class Copy:
 
     Attributes:
         member_id: whose.
-        lag: records it lacked when the member joined last; None: it had none, or did not say.
+        lag: records it lacked when the member joined last; None: it had none, or did not say or know.
     """
 
     member_id: str
@@ -131,7 +131,7 @@ def task_report(group: GroupState, time: str) -> TaskReport:
     probes: list[int] = []
     for member in group.members:
         about, told = _words_of(member, unread)
-        lags = about.lags if about else {}
+        lags = {task: lag for task, lag in about.lags.items() if lag < MOST_LAG} if about else {}
         if about is not None:
             said[member.member_id] = about
         if told is None:

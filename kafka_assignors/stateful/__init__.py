@@ -14,13 +14,19 @@ file                  purpose                                               key 
 ``processing``        records to the callback, within bounds of memory      ``Processing``
 ``commits``           changelogs, stores, offsets; by members only          ``Commits``
 ``copies``            which copy is in whose hands                          ``Copies``
+``on_disk``           copies in nobody's hands                              ``OnDisk``
+``aside``             a question whose answer takes long                    ``Aside``
 ``copy``              one task's state, opened and checked                  ``Copy``, ``Changelog``
 ``changelog_topics``  the changelogs' topics, made and checked              ``changelogs_of``
 ``changelog_writer``  changes to changelogs, acknowledged                   ``ChangelogWriter``
 ``changelog_reader``  a thread that brings copies up to date                ``ChangelogReader``
 ``tailing``           what that thread does                                 ``Tailing``
+``tailed``            a copy that is being brought up to date               ``Tailed``
+``ends``              where changelogs end, of those that can be asked      ``Ends``, ``AllEnds``
 ``pace``              how much may be read in how long a time               ``Pace``
-``state_dir``         the directory: locked, listed, cleaned                ``StateDir``, ``TaskDir``
+``state_dir``         the directory: locked, listed, cleaned                ``StateDir``
+``task_dir``          one task's directory                                  ``TaskDir``
+``removal``           deletes directories in a thread of its own            ``Removal``
 ``checkpoint``        up to where of the changelog a copy is on disk        ``Checkpoint``, ``Damaged``
 ``stores``            opens stores, within bounds of memory                 ``Stores``, ``StoreOptions``
 ``store``             one task's keys and values                            ``Store``
@@ -40,9 +46,10 @@ from kafka_assignors.stateful.checkpoint import Checkpoint, Damaged, Position
 from kafka_assignors.stateful.consumer import StatefulConsumer
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.settings import RuntimeOptions
-from kafka_assignors.stateful.state_dir import StateDir, TaskDir
+from kafka_assignors.stateful.state_dir import StateDir
 from kafka_assignors.stateful.store import Store
 from kafka_assignors.stateful.stores import StoreOptions, Stores
+from kafka_assignors.stateful.task_dir import TaskDir
 from kafka_assignors.stateful.topology import Subtopology, Topology
 
 __all__ = [

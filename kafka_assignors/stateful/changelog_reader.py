@@ -3,8 +3,9 @@
 A thread with a consumer of its own.  A copy belongs to this thread from ``keep`` until ``give_back``, or
 until ``restored`` hands it out: so a store is never used by two threads.
 
-Memory: what one fetch brings (``fetch_max_bytes``).  Rate: what stands by waits when it has had more than
-``standby_bytes_per_s``; what is to be processed does not.
+Memory: what a fetch from each broker brings (``fetch_max_bytes``), and while that is applied the next one.
+Rate: what stands by waits when it has had more than ``standby_bytes_per_s``, and while a task waits for its
+state; what is to be processed does not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.ends import AllEnds, Ends
+from kafka_assignors.stateful.on_disk import Resting
 from kafka_assignors.stateful.pace import Pace
 from kafka_assignors.stateful.tailing import Tailing
 from kafka_assignors.stateful.topology import Task
@@ -41,7 +44,7 @@ class ChangelogReader:
     Args:
         client: how to reach the cluster, as kafka-python's clients take it.
         standby_bytes_per_s: how fast what stands by may be read; None: as fast as it comes.
-        fetch_max_bytes: of one fetch.
+        fetch_max_bytes: of one fetch from one broker.
         clock: seconds.
     """
 
@@ -58,6 +61,7 @@ class ChangelogReader:
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
+            allow_auto_create_topics=False,  # one that is deleted would come back without compaction
             fetch_max_bytes=fetch_max_bytes,
             max_partition_fetch_bytes=min(fetch_max_bytes, 1024 * 1024),
             max_poll_records=10_000,
@@ -65,12 +69,14 @@ class ChangelogReader:
         self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._restored: SimpleQueue[tuple[Copy, object]] = SimpleQueue()
         self._failed: SimpleQueue[tuple[Task, StateError]] = SimpleQueue()
+        ends = Ends(self._consumer, clock)
+        self._all_ends = AllEnds(ends, clock)
         self._tailing = Tailing(
-            self._consumer,
+            *(self._consumer, ends),
             Pace(standby_bytes_per_s, clock),
             clock,
-            lambda copy, goal: self._restored.put((copy, goal)),
-            lambda task, error: self._failed.put((task, error)),
+            on_restored=lambda copy, goal: self._restored.put((copy, goal)),
+            on_failed=lambda task, error: self._failed.put((task, error)),
         )
         self._looked = threading.Event()
         self._stop = threading.Event()
@@ -94,19 +100,27 @@ class ChangelogReader:
         """What stood by is waited for from now on, or (None) the other way round."""
         self._orders.put(lambda: self._tailing.aim(task, goal))
 
-    def give_back(self, task: Task) -> Copy | None:
-        """Take a copy out of this reader's hands; None: it has none, or has handed it out already."""
-        done, found = threading.Event(), []
+    def give_back(self, tasks: Collection[Task]) -> list[Copy]:
+        """Take copies out of this reader's hands, those that it has and has not handed out already.
+
+        It takes a turn of the reader's thread, however many they are.
+        """
+        done, found = threading.Event(), list[Copy]()
 
         def order() -> None:
-            found.append(self._tailing.take_out(task))
-            done.set()
+            if done.is_set():
+                return  # nobody waits for it any more
+            try:
+                found.extend(copy for task in tasks if (copy := self._tailing.take_out(task)) is not None)
+            finally:
+                done.set()
 
         self._orders.put(order)
         while not done.wait(1.0):
             if not self._thread.is_alive():
-                return None
-        return found[0]
+                done.set()
+                return []  # `close` has them
+        return found
 
     def restored(self) -> list[tuple[Copy, object]]:
         """Copies that are up to date now, and who waits for them."""
@@ -116,18 +130,18 @@ class ChangelogReader:
         """Copies that had to be given up, and why; they are closed."""
         return _drained(self._failed)
 
-    def rest(self, copies: Mapping[Task, tuple[Changelog, int]]) -> None:
-        """Look after the lags of these, too: they lie on disk, up to that offset of that changelog."""
+    def rest(self, copies: Mapping[Task, Resting]) -> None:
+        """Look after the lags of these, too: they lie on disk."""
         self._tailing.resting = copies
 
     def watch(self, changelogs: Mapping[Task, Changelog]) -> None:
         """Look after the ends of these: those of all tasks."""
-        self._tailing.changelogs = changelogs
+        self._all_ends.changelogs = changelogs
 
     @property
     def ends(self) -> Mapping[Task, int]:
         """Task -> where its changelog ended some seconds ago, of all tasks."""
-        return self._tailing.ends
+        return self._all_ends.known
 
     @property
     def lags(self) -> Mapping[Task, int]:
@@ -157,30 +171,37 @@ class ChangelogReader:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._guarded(self._turn)
+            for order in _drained(self._orders):
+                self._guarded(order)
+            for step in (self._read, self._all_ends.look, self._look):
+                self._guarded(step)
 
-    def _turn(self) -> None:
-        for order in _drained(self._orders):
-            order()
-        try:
-            if not self._tailing.read():
-                self._stop.wait(_IDLE_S)
-            self._tailing.look_at_all_ends()
-            if self._tailing.look_at_ends():
-                self._looked.set()
-        except (OffsetOutOfRangeError, LogTruncationError):
-            self._tailing.reposition()
+    def _read(self) -> None:
+        if not self._tailing.read():
+            self._stop.wait(_IDLE_S)
+
+    def _look(self) -> None:
+        if self._tailing.look_at_ends():
+            self._looked.set()
 
     def _guarded(self, do: Callable[[], None]) -> None:
-        """Whatever it raises, this thread goes on."""
+        """Whatever one step raises, this thread goes on, and with the next step."""
         try:
-            do()
+            self._repositioned(do)
         except KafkaError as error:
             log.warning("changelogs cannot be read: %s; trying again", error)
             self._stop.wait(_AGAIN_S)
         except Exception:
             log.exception("reading changelogs failed; trying again")
             self._stop.wait(_AGAIN_S)
+
+    def _repositioned(self, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except OffsetOutOfRangeError:
+            self._tailing.reposition()
+        except LogTruncationError as error:
+            self._tailing.cut_off(error)
 
 
 def _drained(queue: SimpleQueue[T]) -> list[T]:

@@ -98,7 +98,8 @@ def _checked(
     if not logs:
         return {}
     described = _described(admin, list(logs.values()))
-    _refuse_retention(admin, list(logs.values()))
+    settings = _settings(admin, list(logs.values()))
+    _refuse_retention(settings)
     found: dict[Task, Changelog] = {}
     for id, topic in logs.items():
         there = described.get(topic, {})
@@ -107,22 +108,32 @@ def _checked(
                 f"subtopology {id}: changelog {topic} has {count} partitions, its topics have {tasks[id]}"
             )
         topic_id = str(there["topic_id"]) if there.get("topic_id") else None
+        keeps = settings.get(topic, {}).get("delete.retention.ms")
+        keeps_s = int(keeps) / 1000 if keeps is not None else None
         for partition in range(count):
-            found[id, partition] = Changelog(TopicPartition(topic, partition), topic_id)
+            found[id, partition] = Changelog(TopicPartition(topic, partition), topic_id, keeps_s)
     return found
 
 
-def _refuse_retention(admin: KafkaAdminClient, topics: Sequence[str]) -> None:
+def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Of topics; of none where the cluster does not tell."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic) for topic in topics]
     try:
         told = admin.describe_configs(resources, config_filter="all")
     except KafkaError as error:  # its rules may not let us look; then it is the user's word
-        log.warning("cannot see whether the changelogs are compacted: %s", error)
-        return
-    for by_topic in told.values():
-        for topic, settings in by_topic.items():
-            policy = str(settings.get("cleanup.policy", {}).get("value", "compact"))
-            if "delete" in policy.split(","):
-                raise ChangelogError(
-                    f"changelog {topic} has cleanup.policy={policy}: it would lose state; set it to compact"
-                )
+        log.warning("cannot see how the changelogs are compacted: %s", error)
+        return {}
+    return {
+        topic: {name: str(one["value"]) for name, one in settings.items() if one.get("value") is not None}
+        for by_topic in told.values()
+        for topic, settings in by_topic.items()
+    }
+
+
+def _refuse_retention(settings: Mapping[str, Mapping[str, str]]) -> None:
+    for topic, told in settings.items():
+        policy = told.get("cleanup.policy", "compact")
+        if "delete" in policy.split(","):
+            raise ChangelogError(
+                f"changelog {topic} has cleanup.policy={policy}: it would lose state; set it to compact"
+            )

@@ -24,7 +24,12 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
-from kafka_assignors.adapter.consumer_side import request_rejoin, session_timeout_s
+from kafka_assignors.adapter.consumer_side import (
+    confirmed_s_ago,
+    generation_of,
+    request_rejoin,
+    session_timeout_s,
+)
 from kafka_assignors.errors import OptionError, StateClosedError
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.stateful.assignor import StatefulAssignor
@@ -47,7 +52,6 @@ __all__ = ["StatefulConsumer"]
 log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
-_CLEAN_EVERY_S = 60.0
 _FIRST_LOOK_S = 5.0  # for how far behind the copies on disk are, before we join
 _LOOK_S = 0.1  # for the answer to a heartbeat, before a commit
 _AGAIN_S = 0.5  # after an error of the cluster
@@ -91,7 +95,7 @@ class StatefulConsumer:
         self._work = Work()
         self._holdings = Holdings()
         self._closing = threading.Event()
-        self._next_commit = self._next_clean = 0.0
+        self._next_commit = 0.0
         self._ran = False
         self._one_at_a_time = threading.RLock()
         self._events = Events()
@@ -216,8 +220,7 @@ class StatefulConsumer:
             self._copies.save()
             self._holdings = self._copies.holdings()
             self._probe()
-            if now >= self._next_clean:
-                self._next_clean = now + _CLEAN_EVERY_S
+            if self._is_settled():
                 self._copies.clean(self._options.cleanup_delay_s)
 
     def _poll(self) -> Mapping[TopicPartition, list[ConsumerRecord]]:
@@ -253,6 +256,12 @@ class StatefulConsumer:
                         self._begin(partitions)
                 self._copies.keep()
             self._holdings = self._copies.holdings()
+
+    def _is_settled(self) -> bool:
+        """Whether no rebalance is under way: what was told for it may be counted on."""
+        return confirmed_s_ago(self._consumer) is not None and (
+            self._work.duties.generation == generation_of(self._consumer)
+        )
 
     def _begin(self, partitions: frozenset[TopicPartition]) -> None:
         for at in partitions:

@@ -10,15 +10,23 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from kafka_assignors.errors import ChangelogError, StateError, StateLockedError, TopologyError
+from kafka_assignors.errors import (
+    ChangelogError,
+    StateDamagedError,
+    StateError,
+    StateLockedError,
+    TopologyError,
+)
+from kafka_assignors.stateful.aside import Aside, in_a_thread
 from kafka_assignors.stateful.changelog_reader import ChangelogReader
-from kafka_assignors.stateful.checkpoint import Damaged
 from kafka_assignors.stateful.copy import Changelog, Copy
 from kafka_assignors.stateful.duties import Holdings
+from kafka_assignors.stateful.on_disk import OnDisk
 from kafka_assignors.stateful.state_dir import StateDir
 from kafka_assignors.stateful.stores import Stores
 from kafka_assignors.stateful.tasks import ActiveTask, Work
 from kafka_assignors.stateful.topology import Task, Topology
+from kafka_assignors.wire.task_section import MOST_LAG
 
 __all__ = ["Copies"]
 
@@ -26,6 +34,7 @@ log = logging.getLogger("kafka_assignors")
 
 _AGAIN_S = 5.0  # until state that could not be used is tried again
 _SAVE_EVERY_S = 30.0
+_AT_ONCE = 8  # copies opened, or given up, in one turn: each takes some 10 ms, in which nothing is processed
 
 
 class Copies:
@@ -38,8 +47,9 @@ class Copies:
         stores: what opens it.
         reader: what brings it up to date.
         changelogs: the changelog of each task.
-        find_changelogs: finds them again, when there is a task without.
+        find_changelogs: finds them again, when there is a task without.  It may take as long as it likes.
         clock: seconds.
+        aside: has something done in another thread.
 
     Raises:
         StateError: the directory cannot be read.
@@ -56,20 +66,22 @@ class Copies:
         changelogs: Mapping[Task, Changelog],
         find_changelogs: Callable[[], Mapping[Task, Changelog]],
         clock: Callable[[], float] = time.monotonic,
+        aside: Callable[[Callable[[], None]], None] = in_a_thread,
     ) -> None:
         self._topology = topology
         self._work = work
         self._state_dir = state_dir
         self._stores = stores
         self._reader = reader
-        self._find_changelogs = find_changelogs
+        self._search = Aside(find_changelogs, aside)
         self._clock = clock
         self._changelogs = changelogs
         reader.watch(changelogs)
         self._kept: set[Task] = set()  # in the reader's hands
         self._waiting: dict[Task, float] = {}  # could not be used -> when to try again
         self._saved_at: dict[Task, float] = {}
-        self._on_disk = self._found_on_disk()
+        self._more = False  # there are copies to open, or to give up, in the next turn
+        self._on_disk = OnDisk(state_dir, changelogs, clock)
         self._rest()
 
     # --- active tasks
@@ -110,10 +122,10 @@ class Copies:
         Raises:
             StateError: there is no way to have it here.
         """
-        log.error("state of task %s_%d is restored from the beginning: %s", *active.task, error)
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:
             return
+        log.error("state of task %s %s: %s", copy, copy.begins, error)
         try:
             copy.begin_anew()
         except StateError:
@@ -124,8 +136,11 @@ class Copies:
         else:
             self._hand_over(copy, active)
 
-    def save(self) -> None:
+    def save(self) -> list[tuple[ActiveTask, StateDamagedError]]:
         """Bring the active task's store to disk that waits for it longest, if that is long enough.
+
+        Returns:
+            The task whose store turned out to be damaged, and how, if so: for `anew`.
 
         Raises:
             StateError: it cannot be.
@@ -134,15 +149,20 @@ class Copies:
         for task, active in self._work.actives.items():
             if active.copy is not None and now - self._saved_at.setdefault(task, now) >= _SAVE_EVERY_S:
                 self._saved_at[task] = now
-                active.copy.save()
-                return
+                try:
+                    active.copy.save()
+                except StateDamagedError as error:
+                    return [(active, error)]
+                return []
+        return []
 
     # --- what stands by
 
     def keep(self) -> None:
-        """Open what a copy is to be kept of, close what is not any more."""
+        """Open what a copy is to be kept of, close what is not any more: some of it in each turn."""
         wanted = {task for task in self._work.copies if task in self._changelogs}
-        for task in sorted(wanted - self._kept - self._waiting.keys()):
+        missing = sorted(wanted - self._kept - self._waiting.keys())
+        for task in missing[:_AT_ONCE]:
             try:
                 copy = self._opened(task)
             except StateError as error:
@@ -150,10 +170,12 @@ class Copies:
                 continue
             if copy is not None:
                 self._hand_over(copy, None)
-        for task in sorted(self._kept - wanted - self._work.actives.keys() - {*self._work.duties.actives}):
-            self._kept.discard(task)
-            if (copy := self._reader.give_back(task)) is not None:
+        useless = sorted(self._kept - wanted - self._work.actives.keys() - {*self._work.duties.actives})
+        if useless:
+            self._kept.difference_update(useless[:_AT_ONCE])
+            for copy in self._reader.give_back(useless[:_AT_ONCE]):
                 self._close(copy)
+        self._more = max(len(missing), len(useless)) > _AT_ONCE
 
     def heed(self) -> None:
         """Take what the reader has brought up to date, or had to give up.
@@ -172,51 +194,63 @@ class Copies:
                 self._hand_over(copy, active)
         for task, error in self._reader.failed():
             self._kept.discard(task)
+            self._on_disk.forget(task)
             if task in self._work.actives:
                 raise error
             self._unusable(task, error)
 
     def retry(self) -> None:
-        """Try again what could not be used, when it is time to.
+        """Try again what could not be used, when it is time to; go on with what was too much for a turn.
 
         Raises:
             StateError: the state of an active task cannot be had here.
         """
+        self._heed_search()
         now = self._clock()
         due = [task for task, at in self._waiting.items() if at <= now]
         for task in due:
             del self._waiting[task]
         if any(self._lacks_changelog(task) for task in due):
-            try:
-                self._changelogs = self._find_changelogs()
-                self._reader.watch(self._changelogs)
-            except (ChangelogError, TopologyError) as error:
-                log.warning("a task has no changelog: %s; trying again", error)
+            self._search.ask()
         for task in due:
             if (active := self._work.actives.get(task)) is not None:
                 self.begin(active)
-        if due:
+        if due or self._more:
             self.keep()
+
+    def _heed_search(self) -> None:
+        try:
+            found = self._search.answer()
+        except (ChangelogError, TopologyError) as error:
+            log.warning("a task has no changelog: %s; trying again", error)
+            return
+        if found is not None:
+            self._changelogs = found
+            self._reader.watch(found)
+            self._waiting |= {task: self._clock() for task in self._waiting if task in found}
 
     # --- on disk
 
     def holdings(self) -> Holdings:
         """What the group is to know of it."""
         self._rest()
-        ready = [task for task, active in self._work.actives.items() if active.ready]
-        lags = {**self._reader.lags, **dict.fromkeys(ready, 0)}
-        return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())), self._reader.ends)
+        ends = dict(self._reader.ends)
+        lags = {task: lag for task, lag in self._reader.lags.items() if task not in self._on_disk.leaving}
+        for task, active in self._work.actives.items():
+            if active.ready:
+                lags[task] = 0
+                if active.copy is not None and active.copy.changelog is not None:
+                    # Nobody else writes it, and it may have grown by much since it was asked.
+                    ends[task] = max(ends.get(task, 0), active.copy.position)
+            elif self._topology[task[0]].has_changelog:
+                # Without a lag its copy would count as complete: it is our task.
+                lags.setdefault(task, ends.get(task, MOST_LAG))
+        return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())), ends)
 
     def clean(self, delay_s: float) -> None:
-        """Delete state that was of no use for so long."""
+        """Delete state that was of no use for so long; not while a rebalance is under way."""
         duties = self._work.duties
-        keep = {*duties.actives, *duties.standbys, *duties.warmups}
-        try:
-            for task in self._state_dir.clean(delay_s, keep=keep):
-                self._on_disk.pop(task, None)
-                log.info("state of task %s_%d is deleted: it went elsewhere", *task)
-        except StateError as error:
-            log.warning("old state is not deleted: %s", error)
+        self._on_disk.clean(delay_s, {*duties.actives, *duties.standbys, *duties.warmups})
 
     def close(self) -> None:
         """Close all copies, each saved as far as it is committed."""
@@ -242,6 +276,7 @@ class Copies:
             self._unusable(task, error)
             return None
         self._waiting.pop(task, None)
+        self._on_disk.use(task)
         return copy
 
     def _lacks_changelog(self, task: Task) -> bool:
@@ -268,27 +303,8 @@ class Copies:
             copy.close()
         except StateError as error:
             log.warning("state of task %s: %s", copy, error)
-        self._on_disk[copy.task] = copy.saved
+        self._on_disk.put(copy)
 
     def _rest(self) -> None:
         """Let the reader know what lies on the disk; replaced whole, as its thread reads it."""
-        held = self._kept | self._work.actives.keys()
-        self._reader.rest(
-            {
-                task: (self._changelogs[task], position)
-                for task, position in self._on_disk.items()
-                if task not in held and task in self._changelogs
-            }
-        )
-
-    def _found_on_disk(self) -> dict[Task, int]:
-        """Task -> how far its copy on disk is, of tasks that have a changelog."""
-        found = {}
-        for task, known in self._state_dir.tasks().items():
-            changelog = self._changelogs.get(task)
-            if changelog is None or known is None or isinstance(known, Damaged):
-                continue
-            position = known.get(changelog.at)
-            if position is not None and {position.topic_id, changelog.topic_id} <= {None, changelog.topic_id}:
-                found[task] = position.offset
-        return found
+        self._reader.rest(self._on_disk.resting(self._changelogs, self._kept | self._work.actives.keys()))

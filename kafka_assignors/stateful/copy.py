@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.plan.model import TopicPartition
-from kafka_assignors.stateful.checkpoint import Damaged, Position
-from kafka_assignors.stateful.state_dir import StateDir, TaskDir
+from kafka_assignors.stateful.checkpoint import Checkpoint, Damaged, Position
+from kafka_assignors.stateful.state_dir import StateDir
 from kafka_assignors.stateful.store import Store
 from kafka_assignors.stateful.stores import Stores
+from kafka_assignors.stateful.task_dir import TaskDir
 from kafka_assignors.stateful.topology import Task
 
-__all__ = ["Changelog", "Copy"]
+__all__ = ["Changelog", "Copy", "is_stale", "offset_in"]
 
 log = logging.getLogger("kafka_assignors")
 
@@ -26,10 +27,33 @@ class Changelog:
     Attributes:
         at: its partition.
         topic_id: as the cluster knows it; None: not known.
+        keeps_deletes_s: for how long it still has that a key was deleted (``delete.retention.ms``); None: not
+            known.
     """
 
     at: TopicPartition
     topic_id: str | None = None
+    keeps_deletes_s: float | None = None
+
+
+def offset_in(known: Checkpoint | Damaged | None, changelog: Changelog) -> int | str:
+    """Up to where of a changelog a copy is by its checkpoint, or why nobody can say that."""
+    if isinstance(known, Damaged):
+        return known.reason
+    if known is None:
+        return "there is no checkpoint, so that nobody knows what it is of"
+    position = known.get(changelog.at)
+    if position is None:
+        return f"its checkpoint is of another changelog than {changelog.at.topic}"
+    if len({position.topic_id, changelog.topic_id} - {None}) > 1:
+        return f"topic {changelog.at.topic} was deleted and made again"
+    return position.offset
+
+
+def is_stale(task: Task, changelog: Changelog, state_dir: StateDir) -> bool:
+    """Whether a copy lay there for so long that its changelog may have forgotten which keys were deleted."""
+    keeps_s = changelog.keeps_deletes_s
+    return keeps_s is not None and state_dir.unconfirmed_s(task) > keeps_s
 
 
 class Copy:
@@ -43,6 +67,9 @@ class Copy:
         state_dir: where it lies.
         stores: what opens it.
 
+    Attributes:
+        stale: whether it is of use only if its changelog has nothing more: deletes may be missing there.
+
     Raises:
         StateError: the disk is full, or does not let us.
     """
@@ -51,6 +78,7 @@ class Copy:
         self.task = task
         self.changelog = changelog
         self._stores = stores
+        self.stale = changelog is not None and is_stale(task, changelog, state_dir)
         self._dir: TaskDir = state_dir.claim(task)
         self.saved = -1  # offset in the checkpoint
         try:
@@ -58,6 +86,7 @@ class Copy:
         except BaseException:
             self._dir.release()
             raise
+        self.stale = self.stale and self.position > 0
         try:
             self._first_checkpoint()
         except BaseException:
@@ -66,6 +95,11 @@ class Copy:
 
     def __str__(self) -> str:
         return f"{self.task[0]}_{self.task[1]}"
+
+    @property
+    def begins(self) -> str:
+        """What happens to it when it is wiped, in words for the log."""
+        return "is lost, and begins empty" if self.changelog is None else "is restored from the beginning"
 
     @property
     def position(self) -> int:
@@ -81,7 +115,10 @@ class Copy:
         if self.changelog is None:
             self.store.flush()
             return
-        if self.store.position is None or self.store.position == self.saved:
+        if self.stale or self.store.position is None:
+            return  # the checkpoint shall stay as old as it is
+        if self.store.position == self.saved:
+            self._dir.confirm_checkpoint()
             return
         position = self.store.flush()
         if position is not None:
@@ -100,6 +137,7 @@ class Copy:
             log.debug("state of task %s: %s", self, error)
         self._dir.wipe()
         self.store = self._new()
+        self.stale = False
         self._first_checkpoint()
 
     def close(self) -> None:
@@ -129,8 +167,9 @@ class Copy:
                 return self._stores.open(self._dir.store_path, at_least, logged=self.changelog is not None)
             except StateDamagedError as error:
                 wrong = str(error)
-        log.warning("state of task %s is restored from the beginning: %s", self, wrong)
+        log.warning("state of task %s %s: %s", self, self.begins, wrong)
         self._dir.wipe()
+        self.stale = False
         return self._new()
 
     def _new(self) -> Store:
@@ -148,21 +187,10 @@ class Copy:
         known = self._dir.read_checkpoint()
         if isinstance(known, Damaged):
             return None, known.reason
-        if self.changelog is None:
+        if self.changelog is None or (known is None and not self._dir.store_path.exists()):
             return None, None
-        if known is None:
-            return (
-                None,
-                "there is no checkpoint, so that nobody knows what it is of" if self._is_there() else None,
-            )
-        position = known.get(self.changelog.at)
-        if position is None:
-            return None, f"its checkpoint is of another changelog than {self.changelog.at.topic}"
-        ids = {position.topic_id, self.changelog.topic_id} - {None}
-        if len(ids) > 1:
-            return None, f"topic {self.changelog.at.topic} was deleted and made again"
-        self.saved = position.offset
-        return position.offset, None
-
-    def _is_there(self) -> bool:
-        return self._dir.store_path.exists()
+        found = offset_in(known, self.changelog)
+        if isinstance(found, str):
+            return None, found
+        self.saved = found
+        return found, None

@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -38,70 +37,16 @@ from kafka_assignors.stateful import checkpoint
 from kafka_assignors.stateful.checkpoint import Checkpoint, Damaged
 from kafka_assignors.stateful.faults import state_error
 from kafka_assignors.stateful.files import read_up_to, sync_dir, write_whole
+from kafka_assignors.stateful.removal import Removal, delete
+from kafka_assignors.stateful.task_dir import TaskDir
 from kafka_assignors.wire.task_section import Task
 
-__all__ = ["StateDir", "TaskDir"]
+__all__ = ["StateDir"]
 
 log = logging.getLogger("kafka_assignors")
 
 _REMOVED = "%removed-"  # no task's: "%" is quoted
 _VERSION = 1
-
-
-class TaskDir:
-    """One task's directory, claimed: nobody else in this process gets it before `release`.
-
-    Attributes:
-        task: whose it is.
-        path: the directory.
-    """
-
-    def __init__(self, task: Task, path: Path, of: StateDir) -> None:
-        self.task = task
-        self.path = path
-        self._of = of
-
-    @property
-    def store_path(self) -> Path:
-        """Where `Stores.open` finds or makes the store."""
-        return self.path / "store"
-
-    def read_checkpoint(self) -> Checkpoint | Damaged | None:
-        """The checkpoint; None: there is none.  If it is not a `Checkpoint`, wipe before you restore.
-
-        Raises:
-            StateError: the system does not let us.
-        """
-        return checkpoint.read(self.path / "checkpoint")
-
-    def write_checkpoint(self, positions: Checkpoint) -> None:
-        """Replace the checkpoint, after the store was flushed.
-
-        Raises:
-            StateError: it could not be written; the one before is still there.
-        """
-        checkpoint.write(self.path / "checkpoint", positions)
-
-    def wipe(self) -> None:
-        """Begin anew with an empty directory; the store has to be closed.
-
-        Raises:
-            StateError: it could not be done; then nothing of it is taken for good any more.
-        """
-        self._of.remove(self.path)
-        self._of.make(self.path)
-
-    def release(self) -> None:
-        """Let others have it; the store has to be closed.  Releasing twice is no matter."""
-        self._of.released(self)
-
-    def __enter__(self) -> TaskDir:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        self.release()
 
 
 class StateDir:
@@ -135,6 +80,8 @@ class StateDir:
             raise OptionError("application", "an empty name")
         self.path = Path(store_dir) / _quoted(application)
         self._clock = clock
+        self._since = clock()
+        self._removal = Removal()
         self._guard = threading.Lock()
         self._claimed: dict[Task, TaskDir] = {}
         self._closed = False
@@ -153,8 +100,9 @@ class StateDir:
             self.process_id = self._identify()
             for left in self._entries():
                 if left.name.startswith(_REMOVED):
-                    _delete(left)
+                    self._removal.delete(left)
         except StateError:
+            self._removal.close()
             self._lock.release()
             raise
 
@@ -165,8 +113,14 @@ class StateDir:
             StateError: the system does not let us.
         """
         self._check_open()
-        found = sorted(task for entry in self._entries() if (task := _task(entry)) and entry.is_dir())
-        return {task: checkpoint.read(self._dir(task) / "checkpoint") for task in found}
+        return {task: checkpoint.read(self._dir(task) / "checkpoint") for task in self._tasks()}
+
+    def unconfirmed_s(self, task: Task) -> float:
+        """Seconds since a task's checkpoint was written or confirmed; 0 if there is none."""
+        try:
+            return max(0.0, self._clock() - (self._dir(task) / "checkpoint").stat().st_mtime)
+        except OSError:
+            return 0.0
 
     def claim(self, task: Task) -> TaskDir:
         """Take a task's directory, made if it is not there.
@@ -185,27 +139,50 @@ class StateDir:
             claimed = self._claimed[task] = TaskDir(task, path, self)
         return claimed
 
-    def clean(self, delay_s: float, keep: Collection[Task] = ()) -> list[Task]:
+    def idle(self, delay_s: float, keep: Collection[Task] = ()) -> list[Task]:
+        """Tasks whose state nobody used for so long, and not since this directory was opened.
+
+        A process that was away for a while has told its group of that state, and may be given the tasks.
+
+        Raises:
+            StateError: the directory cannot be read.
+        """
+        self._check_open()
+        now = self._clock()
+        found = []
+        for task in self._tasks():
+            if task in self._claimed or task in keep:
+                continue
+            with suppress(OSError):  # somebody else's doing: gone is gone
+                if now - max(self._dir(task).stat().st_mtime, self._since) >= delay_s:
+                    found.append(task)
+        return found
+
+    def clean(
+        self, delay_s: float, keep: Collection[Task] = (), *, among: Collection[Task] | None = None
+    ) -> list[Task]:
         """Delete state that nobody used for so long, and say whose.  What cannot be deleted is logged.
+
+        It is out of the way at once, and deleted by a thread aside.
 
         Args:
             delay_s: a task may come back: its state is worth keeping for a while.
             keep: tasks to leave alone; those claimed are, in any case.
+            among: only of these; None: of all.
 
         Raises:
             StateError: the directory cannot be read.
         """
         gone = []
-        for task in self.tasks():
-            path = self._dir(task)
+        for task in self.idle(delay_s, keep):
+            if among is not None and task not in among:
+                continue
             with self._guard:
-                if task in self._claimed or task in keep:
+                if task in self._claimed:
                     continue
                 try:
-                    if self._clock() - path.stat().st_mtime < delay_s:
-                        continue
-                    self.remove(path)
-                except (OSError, StateError) as error:
+                    self._removal.delete(self._put_aside(self._dir(task)))
+                except StateError as error:
                     log.warning("state of task %s_%s could not be deleted: %s", *task, error)
                     continue
             gone.append(task)
@@ -220,6 +197,7 @@ class StateDir:
             claimed = list(self._claimed.values())
         for each in claimed:
             each.release()
+        self._removal.close()
         self._lock.release()
 
     def __enter__(self) -> StateDir:
@@ -241,14 +219,8 @@ class StateDir:
             raise state_error(error, path) from error
 
     def remove(self, path: Path) -> None:
-        """Delete a task's directory: renamed at once, so that half of it is never taken for state."""
-        aside = self.path / f"{_REMOVED}{uuid4().hex}"
-        try:
-            path.rename(aside)
-            sync_dir(self.path)
-        except OSError as error:
-            raise state_error(error, path) from error
-        _delete(aside)
+        """Delete a task's directory now: there is room for what comes in its place."""
+        delete(self._put_aside(path))
 
     def released(self, claimed: TaskDir) -> None:
         """Note that it is free, and since when."""
@@ -257,10 +229,23 @@ class StateDir:
                 del self._claimed[claimed.task]
                 self._used(claimed.path)
 
+    def _put_aside(self, path: Path) -> Path:
+        """Rename it, so that half of it is never taken for state."""
+        aside = self.path / f"{_REMOVED}{uuid4().hex}"
+        try:
+            path.rename(aside)
+            sync_dir(self.path)
+        except OSError as error:
+            raise state_error(error, path) from error
+        return aside
+
     def _used(self, path: Path) -> None:
         now = self._clock()
         with suppress(OSError):  # it is about when to delete it; the system's own time will do
             os.utime(path, (now, now))
+
+    def _tasks(self) -> list[Task]:
+        return sorted(task for entry in self._entries() if (task := _task(entry)) and entry.is_dir())
 
     def _dir(self, task: Task) -> Path:
         return self.path / f"{_quoted(task[0])}_{task[1]}"
@@ -303,10 +288,3 @@ def _task(path: Path) -> Task | None:
     name, _, number = path.name.rpartition("_")
     task = (unquote(name), int(number)) if name and number.isascii() and number.isdigit() else None
     return task if task and path.name == f"{_quoted(task[0])}_{task[1]}" else None
-
-
-def _delete(path: Path) -> None:
-    try:
-        shutil.rmtree(path)
-    except OSError as error:  # it is no task's any more; the next start tries again
-        log.warning("%s could not be deleted: %s", path, error.strerror)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as TheirPartition
+from kafka.errors import LogTruncationError
 
 from kafka_assignors.errors import StateDamagedError, StateError
-from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.copy import Copy
+from kafka_assignors.stateful.ends import Ends
+from kafka_assignors.stateful.on_disk import Resting
 from kafka_assignors.stateful.pace import Pace
+from kafka_assignors.stateful.tailed import Tailed, portions
 from kafka_assignors.stateful.topology import Task
 
 __all__ = ["Tailing"]
@@ -22,22 +26,8 @@ log = logging.getLogger("kafka_assignors")
 _POLL_MS = 100
 _SAVE_EVERY_S = 30.0
 _ENDS_EVERY_S = 1.0
-_ALL_ENDS_EVERY_S = 10.0
-_ANSWER_MS = 2_000
-_AT_ONCE = 256 * 1024  # bytes applied to a store in one step, during which other threads stand still
-
-
-class _Tailed:
-    """A copy in this thread's hands."""
-
-    __slots__ = ("at", "copy", "end", "goal", "saved_at")
-
-    def __init__(self, copy: Copy, changelog: Changelog, goal: object, now: float) -> None:
-        self.copy = copy
-        self.at = TheirPartition(*changelog.at)
-        self.goal = goal  # who waits for it; None: it stands by
-        self.end: int | None = None  # of the changelog, when last looked at
-        self.saved_at = now
+_SETTLE_EVERY_S = 0.1
+_POSITIONS = 10  # asked for at once: kafka-python walks over all partitions for each
 
 
 class Tailing:
@@ -45,39 +35,39 @@ class Tailing:
 
     Args:
         consumer: without a group, and without a reset of offsets.
+        ends: of changelogs, asked of that consumer.
         pace: of what stands by.
         clock: seconds.
         on_restored: takes a copy that has arrived, and who waits for it.
         on_failed: takes the task of a copy that was given up, and why.
 
     Attributes:
-        resting: task -> changelog and position of copies on disk that are nobody's to read; for their lags.
-        changelogs: of all tasks; for their ends.
+        resting: copies on disk that are nobody's to read; for their lags.
         lags: task -> records its copy lacks.
-        ends: task -> where its changelog ended some seconds ago.
         applied: records applied, of all copies.
     """
 
     def __init__(
         self,
         consumer: KafkaConsumer,
+        ends: Ends,
         pace: Pace,
         clock: Callable[[], float],
+        *,
         on_restored: Callable[[Copy, object], None],
         on_failed: Callable[[Task, StateError], None],
     ) -> None:
         self._consumer: Any = consumer
+        self._ends = ends
         self._pace = pace
         self._clock = clock
         self._on_restored = on_restored
         self._on_failed = on_failed
-        self._kept: dict[Task, _Tailed] = {}
+        self._kept: dict[Task, Tailed] = {}
         self._at_rest: dict[Task, int] = {}
         self._ends_at = clock() - _ENDS_EVERY_S
-        self._all_ends_at = clock() - _ALL_ENDS_EVERY_S
-        self.resting: Mapping[Task, tuple[Changelog, int]] = {}
-        self.changelogs: Mapping[Task, Changelog] = {}
-        self.ends: Mapping[Task, int] = {}
+        self._settled_at = clock() - _SETTLE_EVERY_S
+        self.resting: Mapping[Task, Resting] = {}
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
 
@@ -90,9 +80,10 @@ class Tailing:
         """Bring a copy up to date; of one without a changelog there is nothing to read."""
         if copy.changelog is None:
             raise ValueError(f"task {copy} has no changelog")
-        tailed = self._kept[copy.task] = _Tailed(copy, copy.changelog, goal, self._clock())
+        lag = self.lags.get(copy.task) if copy.position else None  # as it was on disk
+        tailed = self._kept[copy.task] = Tailed(copy, copy.changelog, goal, lag, self._clock())
         self._assign()
-        self._consumer.seek(tailed.at, copy.position)
+        self._seek(tailed, copy.position)
 
     def aim(self, task: Task, goal: object) -> None:
         """Who waits for a copy from now on; None: nobody, it stands by."""
@@ -107,69 +98,55 @@ class Tailing:
         return tailed.copy
 
     def read(self) -> bool:
-        """Apply what has come; whether there was anything to wait for."""
+        """Apply what has come; whether there was anything to wait for.
+
+        Raises:
+            KafkaError: the cluster does not say.
+            Exception: what went wrong with a copy; the others have what came for them, and this one is read
+                again from where it is.
+        """
         if not self._kept:
             return False
         self._hold_back()
+        failed: Exception | None = None
+        found = {tailed.at: tailed for tailed in self._kept.values()}
         for at, records in self._consumer.poll(_POLL_MS).items():
-            self._apply(at, records)
+            if (tailed := found.get(at)) is None:
+                continue
+            try:
+                self._apply(tailed, records)
+            except Exception as error:  # whatever it is: the consumer is past records that are not applied
+                failed = error
+                if self._kept.get(tailed.copy.task) is tailed:
+                    self._seek(tailed, tailed.copy.position)
+        if failed is not None:
+            raise failed
         self._save_one()
         return True
 
     def look_at_ends(self) -> bool:
         """How far each copy is behind; what has arrived is handed out.  Whether it was looked."""
-        if not any(t.end is None for t in self._kept.values()) and (
-            self._clock() - self._ends_at < _ENDS_EVERY_S
-        ):
+        looked = self._clock() - self._ends_at >= _ENDS_EVERY_S or any(
+            tailed.end is None and not self._ends.are_silent(tailed.at) for tailed in self._kept.values()
+        )
+        if looked:
+            self._ends_at = self._clock()
+            self._look()
+        waited_for = any(tailed.goal is not None for tailed in self._kept.values())
+        if looked or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
             self._settle()
-            return False
-        self._ends_at = self._clock()
-        resting = self.resting
-        at_rest = {task: TheirPartition(*changelog.at) for task, (changelog, _) in resting.items()}
-        asked = {*at_rest.values(), *(t.at for t in self._kept.values())}
-        ends = self._consumer.end_offsets(sorted(asked), timeout_ms=_ANSWER_MS) if asked else {}
-        self._at_rest = {
-            task: max(0, ends[at_rest[task]] - position) for task, (_, position) in resting.items()
-        }
-        for tailed in self._kept.values():
-            # What somebody waits for has an end that no longer moves: who wrote to it has let go.
-            if tailed.end is None or tailed.goal is None:
-                tailed.end = ends[tailed.at]
-        self._settle()
-        return True
-
-    def look_at_all_ends(self) -> None:
-        """How much there is to restore of each task, here or elsewhere.
-
-        Raises:
-            KafkaError: the cluster does not say; what was known stays.
-        """
-        changelogs = self.changelogs
-        if not changelogs or self._clock() - self._all_ends_at < _ALL_ENDS_EVERY_S:
-            return
-        self._all_ends_at = self._clock()
-        at = {task: TheirPartition(*changelog.at) for task, changelog in changelogs.items()}
-        ends = self._consumer.end_offsets(sorted(at.values()), timeout_ms=_ANSWER_MS)
-        self.ends = {task: ends[at[task]] for task in changelogs}
+        return looked
 
     def reposition(self) -> None:
-        """A changelog begins later than a copy is, or ends sooner.
-
-        Raises:
-            KafkaError: the cluster does not say.
-        """
+        """A changelog begins later than a copy is, or ends sooner."""
         found = {tailed.at: tailed for tailed in self._kept.values()}
-        begins = self._consumer.beginning_offsets(list(found), timeout_ms=_ANSWER_MS)
-        ends = self._consumer.end_offsets(list(found), timeout_ms=_ANSWER_MS)
-        for at, tailed in found.items():
+        begins, ends = self._ends.first(found), self._ends.last(found)
+        for at in begins.keys() & ends.keys():
+            tailed = found[at]
             position = tailed.copy.position
             if position > ends[at]:
-                log.error(
-                    "changelog %s-%d ends at %d, before %d, where task %s is: it was cut off or made again; "
-                    "the state is restored from what there is",
-                    *(at.topic, at.partition, ends[at], position, tailed.copy),
-                )
-                self._guarded(tailed, tailed.copy.begin_anew)
+                ends_at = f"ends at {ends[at]}, before {position}, where it is"
+                self._restart(tailed, f"{ends_at}: it was cut off or made again")
                 position = 0
             if position < begins[at]:
                 log.error(
@@ -178,27 +155,49 @@ class Tailing:
                 )
                 position = begins[at]
             if tailed.copy.task in self._kept:
-                self._consumer.seek(at, position)
+                self._seek(tailed, position)
+
+    def cut_off(self, error: LogTruncationError) -> None:
+        """A leader that lacked records was elected: what was written after that is not what copies have."""
+        for at, upto in error.divergent_offsets.items():
+            tailed = next((one for one in self._kept.values() if one.at == at), None)
+            if tailed is None:
+                continue
+            position = tailed.copy.position
+            if upto is None or upto.offset < position:
+                why = "it was made again, or a broker that lacked some of it leads"
+                self._restart(tailed, f"is another one before {position}, where it is: {why}")
+            if tailed.copy.task in self._kept:
+                self._seek(tailed, tailed.copy.position)
 
     # --- steps
 
     def _assign(self) -> None:
         self._consumer.assign(sorted(tailed.at for tailed in self._kept.values()))
 
+    def _seek(self, tailed: Tailed, offset: int) -> None:
+        tailed.passed = 0
+        self._consumer.seek(tailed.at, offset)
+
     def _hold_back(self) -> None:
-        """What stands by waits where it has had its share."""
-        exhausted = self._pace.exhausted()
-        waits = {t.at for t in self._kept.values() if t.goal is None} if exhausted else set()
+        """What stands by waits where it has had its share, and while a task waits for its state."""
+        waits = set()
+        if self._pace.exhausted() or any(
+            # One that cannot be read now is not brought up to date any sooner by that.
+            tailed.goal is not None and not self._ends.are_silent(tailed.at)
+            for tailed in self._kept.values()
+        ):
+            waits = {tailed.at for tailed in self._kept.values() if tailed.goal is None}
         paused = self._consumer.paused()
         if begin := waits - paused:
             self._consumer.pause(*begin)
         if end := paused - waits:
             self._consumer.resume(*end)
 
-    def _apply(self, at: TheirPartition, records: Iterable[Any]) -> None:
-        tailed = next((one for one in self._kept.values() if one.at == at), None)
-        for some, size in _portions(records):
-            if tailed is None or self._kept.get(tailed.copy.task) is not tailed:
+    def _apply(self, tailed: Tailed, records: Iterable[Any]) -> None:
+        tailed.heard = True
+        for some, size in portions(records):
+            if self._kept.get(tailed.copy.task) is not tailed:
                 return
             if tailed.goal is None:
                 self._pace.took(size)
@@ -209,22 +208,52 @@ class Tailing:
                 return  # it begins anew, from the beginning
             self.applied += len(changes)
 
+    def _look(self) -> None:
+        resting = self.resting
+        at = {task: TheirPartition(*one.changelog.at) for task, one in resting.items()}
+        ends = self._ends.last({*at.values(), *(tailed.at for tailed in self._kept.values())})
+        known = {task: lag for task, lag in self._at_rest.items() if task in resting}
+        self._at_rest = known | {
+            task: _lag(one, ends[at[task]]) for task, one in resting.items() if at[task] in ends
+        }
+        for tailed in list(self._kept.values()):
+            # What somebody waits for has an end that no longer moves: who wrote to it has let go.
+            if (tailed.end is None or tailed.goal is None) and tailed.at in ends:
+                tailed.end = ends[tailed.at]
+                self._use_or_restart(tailed, tailed.end)
+
+    def _use_or_restart(self, tailed: Tailed, end: int) -> None:
+        if tailed.copy.stale and end > tailed.began:
+            self._restart(tailed, "may have forgotten what was deleted since the copy here was last in use")
+            if tailed.copy.task in self._kept:
+                self._seek(tailed, 0)
+        tailed.copy.stale = False
+
     def _settle(self) -> None:
         """Note how far each copy is; hand out what has arrived."""
+        self._settled_at = self._clock()
+        self._look_at_positions()
         lags = {task: lag for task, lag in self._at_rest.items() if task in self.resting}
         for task, tailed in list(self._kept.items()):
-            if tailed.end is None:
-                continue
-            # Records may be gone by compaction: the consumer is past them, the last one applied is not.
-            position = max(
-                tailed.copy.position, self._consumer.position(tailed.at, timeout_ms=_ANSWER_MS) or 0
-            )
-            lags[task] = max(0, tailed.end - position)
-            if tailed.goal is not None and lags[task] == 0:
-                self._arrived(tailed, tailed.end)
+            if tailed.end is not None:
+                tailed.lag = max(0, tailed.end - tailed.position)
+                if tailed.goal is not None and tailed.lag == 0:
+                    self._arrived(tailed, tailed.end)
+            if tailed.lag is not None:
+                lags[task] = tailed.lag
         self.lags = lags
 
-    def _arrived(self, tailed: _Tailed, end: int) -> None:
+    def _look_at_positions(self) -> None:
+        """Of some copies that lack records, and first of those for which none came: they may be gone."""
+        behind = [t for t in self._kept.values() if t.end is not None and t.position < t.end]
+        for tailed in sorted(behind, key=lambda t: (t.heard, t.asked_at))[:_POSITIONS]:
+            tailed.asked_at = self._clock()
+            # It is known or not: with time to find out it would wait for partitions without a leader.
+            tailed.passed = self._consumer.position(tailed.at, timeout_ms=0) or 0
+        for tailed in self._kept.values():
+            tailed.heard = False
+
+    def _arrived(self, tailed: Tailed, end: int) -> None:
         before = tailed.copy.store
         if end > tailed.copy.position:
             self._guarded(tailed, lambda: tailed.copy.apply((), end))
@@ -240,35 +269,44 @@ class Tailing:
                 self._guarded(tailed, tailed.copy.save)
                 return
 
-    def _guarded(self, tailed: _Tailed, do: Callable[[], None]) -> None:
+    def _guarded(self, tailed: Tailed, do: Callable[[], None]) -> None:
         """What is wrong with one copy's disk is that copy's fault alone."""
         try:
             do()
         except StateDamagedError as error:
             log.warning("state of task %s is restored from the beginning: %s", tailed.copy, error)
             try:
-                tailed.copy.begin_anew()
-                self._consumer.seek(tailed.at, 0)
+                self._begin_anew(tailed)
+                self._seek(tailed, 0)
             except StateError as worse:
                 self._give_up(tailed, worse)
         except StateError as error:
             self._give_up(tailed, error)
 
-    def _give_up(self, tailed: _Tailed, error: StateError) -> None:
+    def _restart(self, tailed: Tailed, why: str) -> None:
+        log.error(
+            "state of task %s is restored from the beginning: changelog %s-%d %s",
+            *(tailed.copy, tailed.at.topic, tailed.at.partition, why),
+        )
+        self._guarded(tailed, partial(self._begin_anew, tailed))
+
+    def _begin_anew(self, tailed: Tailed) -> None:
+        self._forget_lag(tailed)
+        tailed.copy.begin_anew()
+
+    def _give_up(self, tailed: Tailed, error: StateError) -> None:
+        self._forget_lag(tailed)
         self.take_out(tailed.copy.task)
         tailed.copy.drop()
         self._on_failed(tailed.copy.task, error)
 
+    def _forget_lag(self, tailed: Tailed) -> None:
+        """At once: others may be told of it before it is looked at again."""
+        tailed.lag = None
+        self.lags = {task: lag for task, lag in self.lags.items() if task != tailed.copy.task}
 
-def _portions(records: Iterable[Any]) -> Iterator[tuple[list[Any], int]]:
-    """Records, some hundred kilobytes at a time, and how many bytes that is."""
-    some: list[Any] = []
-    size = 0
-    for record in records:
-        some.append(record)
-        size += max(0, record.serialized_value_size) + max(0, record.serialized_key_size)
-        if size >= _AT_ONCE:
-            yield some, size
-            some, size = [], 0
-    if some:
-        yield some, size
+
+def _lag(resting: Resting, end: int) -> int:
+    """Records that a copy on disk lacks; of one that would be begun anew all there are."""
+    lag = max(0, end - resting.position)
+    return end if resting.stale and lag else lag

@@ -43,8 +43,9 @@ class Subscription:
         process_id: members of one process share its state directory.
         actives: tasks it processes.
         standbys: tasks it keeps a copy of; the leader need not tell warm-ups from standbys.
-        lags: records each copy is behind its changelog; a task without an entry has no state here.  Of tasks
-            that are neither active nor standby, the ``MOST_OTHERS`` that are least behind are sent.
+        lags: records each copy is behind its changelog, ``MOST_LAG`` where nobody knows; a task without an
+            entry has no state here.  Of tasks that are neither active nor standby, the ``MOST_OTHERS`` that
+            are least behind are sent.
         generation: the actives and standbys were assigned in; ``NO_GENERATION``: in none yet.
         probe: counts up with each probing rebalance.  A broker takes a join with the same bytes for nothing
             new.

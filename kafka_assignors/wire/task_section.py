@@ -19,6 +19,7 @@ from kafka_assignors.wire.primitives import Reader, string
 
 __all__ = [
     "LONGEST_ID",
+    "MOST_LAG",
     "MOST_TASKS",
     "Task",
     "pack_lags",
@@ -41,7 +42,8 @@ LONGEST_ID = 249
 
 _MOST_SUBTOPOLOGIES = 2**16 - 1
 _MOST_PARTITION = 2**31 - 1
-_MOST_LAG = 2**63 - 1
+MOST_LAG = 2**63 - 1
+"""And of a copy of which nobody knows how much it lacks."""
 _CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
 _NOTHING = b"\0"
 _UINT16 = struct.Struct(">H")
@@ -140,7 +142,7 @@ def pack_lags(lags: Mapping[Task, int], ids: Sequence[str]) -> bytes:
     values = [lags[name, partition] for name, partitions in numbers.items() for partition in partitions]
     if min(values) < 0:
         raise CodecError("a negative lag")
-    return _section(numbers) + _packed([min(value, _MOST_LAG) for value in values])
+    return _section(numbers) + _packed([min(value, MOST_LAG) for value in values])
 
 
 def read_lags(reader: Reader, ids: Sequence[str]) -> dict[Task, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,49 @@ def test_state_that_is_still_on_disk_is_not_restored_again(fresh: FreshNames, tm
         app.wait_until_done()
         assert again.state["restored"] == 0
         again.close()
+        app.assert_exact()
+
+
+def test_state_of_a_member_that_was_away_for_days_is_still_of_use(fresh: FreshNames, tmp_path: Path) -> None:
+    """It is not deleted before the group says whose the tasks are; and nobody wrote meanwhile."""
+    with App(fresh, tmp_path, cleanup_delay_s=5.0) as app:
+        app.produce(2_000)
+        a = app.join("a")
+        app.wait_until_all_are_ready(a)
+        app.wait_until_done()
+        a.close()
+        days_ago = time.time() - 5 * 24 * 3600
+        for entry in (tmp_path / "a").rglob("*"):
+            os.utime(entry, (days_ago, days_ago))
+        again = app.join("a")
+        app.wait_until_all_are_ready(again)
+        app.produce(1_000)
+        app.wait_until_done()
+        assert again.state["restored"] == 0
+        again.close()
+        app.assert_exact()
+
+
+def test_state_of_tasks_that_went_elsewhere_is_deleted_after_a_while(
+    fresh: FreshNames, tmp_path: Path
+) -> None:
+    """And only that."""
+    with App(fresh, tmp_path, cleanup_delay_s=1.0, acceptable_recovery_lag=100_000) as app:
+        app.produce(1_000)
+        a = app.join("a")
+        app.wait_until_all_are_ready(a)
+        app.wait_until_done()
+        b = app.join("b")
+        app.wait_until(lambda: len(b.ready) == len(a.ready) == 2, "half of the tasks to move")
+        app.wait_until(
+            lambda: len(a.logged("is deleted: it went elsewhere")) == 2, "their state to be deleted"
+        )
+        for partition in range(4):
+            assert app.task_dir("a", partition).exists() == (partition in a.ready)
+            assert app.task_dir("b", partition).exists() == (partition in b.ready)
+        app.produce(1_000)
+        app.wait_until_done()
+        app.close()
         app.assert_exact()
 
 

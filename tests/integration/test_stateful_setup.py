@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from kafka_assignors.errors import ChangelogError, TopologyError
 from kafka_assignors.stateful import StatefulConsumer, Subtopology, Topology
 from kafka_assignors.stateful.changelog_topics import changelogs_of
 from tests.integration.conftest import FreshNames
-from tests.integration.stateful_app import App
+from tests.integration.stateful_app import App, Member
 
 
 def found(fresh: FreshNames, topology: Topology, group: str) -> dict[Any, Any]:
@@ -94,6 +95,26 @@ def test_a_changelog_that_was_deleted_and_made_again_begins_anew(fresh: FreshNam
         a.close()
         (state,) = app.state()
         assert sum(int(v) for k, v in state.items() if k.startswith(b"n:")) == 50
+
+
+def test_a_changelog_that_is_deleted_while_it_is_read_ends_no_member(
+    fresh: FreshNames, tmp_path: Path
+) -> None:
+    """Each says so, of its standby: that it is gone, or that it is another one by now."""
+    with App(fresh, tmp_path, partitions=2, num_standby_replicas=1) as app:
+        app.produce(100)
+        a, b = app.join("a"), app.join("b")
+        app.wait_until(lambda: len(a.ready) == len(b.ready) == 1, "balance")
+        app.wait_until_done()
+        app.admin.delete_topics([app.changelog])
+        gone, another = "cannot see where changelog", "restored from the beginning: changelog"
+        for member in (a, b):
+            app.wait_until(partial(_said_one_of, member, gone, another), "it to be said")
+        app.close()
+
+
+def _said_one_of(member: Member, *texts: str) -> bool:
+    return any(member.logged(text) for text in texts)
 
 
 def test_a_topic_that_grew_is_processed_where_there_is_a_changelog(fresh: FreshNames, tmp_path: Path) -> None:

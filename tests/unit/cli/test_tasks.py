@@ -18,7 +18,7 @@ from kafka_assignors.cli.task_view import fitted_lines, task_lines
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch_group import GroupMember, GroupState
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.task_section import MOST_LAG, Task
 
 TIME = "2026-11-21T12:00:00.000+00:00"
 A, B = (f"billing-{n}-1f0c2d3{n}-0000-4000-8000-0123456789ab" for n in (1, 2))
@@ -85,6 +85,12 @@ def test_who_has_what_and_how_far_it_is() -> None:
     )
     assert a_report().probe_at == "2026-11-21T12:00:05+00:00"
     assert a_report().unread == {}
+
+
+def test_how_far_a_copy_is_that_does_not_know_it_is_not_known() -> None:
+    """Its changelog did not answer when the member joined."""
+    told = stateful_assignment.Assignment((("s", 0),))
+    assert task_report(group(member(A, {("s", 0): MOST_LAG}, told)), TIME).rows[0].active == Copy(A, None)
 
 
 def test_the_json_has_all_of_it() -> None:

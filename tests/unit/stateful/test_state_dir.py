@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
+import threading
+import time
 from pathlib import Path
 from uuid import UUID
 
@@ -20,6 +24,7 @@ from kafka_assignors.errors import (
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Damaged, Position, StateDir
 from tests.unit.stateful.processes import program, run
+from tests.unit.stateful.waiting import wait_until
 
 AT = {TopicPartition("app-count-changelog", 3): Position(7)}
 HOLDER = """
@@ -29,6 +34,10 @@ with StateDir(sys.argv[1], "app") as state:
     print(state.process_id, flush=True)
     sys.stdin.read()
 """
+
+
+def _aside(state: StateDir) -> list[str]:
+    return [entry.name for entry in state.path.iterdir() if entry.name.startswith("%")]
 
 
 class Clock:
@@ -177,7 +186,78 @@ def test_what_a_crash_left_half_deleted_is_gone_after_the_next_start(tmp_path: P
         (left / "store").mkdir(parents=True)
     with StateDir(tmp_path, "app") as state:
         assert state.tasks() == {}
-        assert not left.exists()
+        wait_until(lambda: not left.exists())
+
+
+def test_what_is_cleaned_is_deleted_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of the way at once, however long it takes to delete; what is not begun waits for the next start."""
+    begun, go_on = threading.Event(), threading.Event()
+    really = shutil.rmtree
+
+    def rmtree(path: Path) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        really(path)
+
+    clock = Clock()
+    state = StateDir(tmp_path, "app", clock=clock)
+    for number in (0, 1):
+        state.claim(("count", number)).release()
+    clock.now += 10
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    assert state.clean(10) == [("count", 0), ("count", 1)]
+    assert state.tasks() == {}
+    assert begun.wait(60)
+    assert len(_aside(state)) == 2
+    closing = threading.Thread(target=state.close)
+    closing.start()
+    go_on.set()
+    closing.join()
+    assert len(_aside(state)) == 1
+    with StateDir(tmp_path, "app") as again:
+        wait_until(lambda: not _aside(again))
+
+
+def test_what_cannot_be_deleted_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def rmtree(path: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    with StateDir(tmp_path, "app") as state:
+        state.claim(("count", 0)).release()
+        assert state.clean(0) == [("count", 0)]
+        wait_until(lambda: "could not be deleted: Device or resource busy" in caplog.text)
+
+
+def test_state_from_before_is_not_idle_until_it_was_there_for_so_long(tmp_path: Path) -> None:
+    """The process was away for a year; its group is told of that state, and may give it the task."""
+    clock = Clock()
+    with StateDir(tmp_path, "app", clock=clock) as state:
+        state.claim(("count", 0)).release()
+    clock.now += 31_536_000
+    with StateDir(tmp_path, "app", clock=clock) as state:
+        clock.now += 999
+        assert state.idle(1_000) == []
+        clock.now += 1
+        assert state.idle(1_000) == [("count", 0)]
+        assert state.idle(1_000, keep=[("count", 0)]) == []
+        assert state.clean(1_000, among=[("count", 1)]) == []
+        assert state.clean(1_000, among=[("count", 0)]) == [("count", 0)]
+
+
+def test_how_long_ago_a_checkpoint_was_right_is_known(tmp_path: Path) -> None:
+    clock = Clock()
+    with StateDir(tmp_path, "app", clock=clock) as state, state.claim(("count", 3)) as mine:
+        assert state.unconfirmed_s(("count", 3)) == 0, "there is none"
+        mine.write_checkpoint(AT)
+        file = mine.path / "checkpoint"
+        os.utime(file, (clock.now - 50, clock.now - 50))
+        assert state.unconfirmed_s(("count", 3)) == 50
+        mine.confirm_checkpoint()
+        assert file.stat().st_mtime == pytest.approx(time.time(), abs=3600)
+        assert mine.read_checkpoint() == AT
 
 
 def test_state_that_nobody_used_for_long_is_deleted(tmp_path: Path) -> None:

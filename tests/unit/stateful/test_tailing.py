@@ -2,90 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaTimeoutError
-from kafka.structs import TopicPartition
+from kafka.errors import LogTruncationError
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.errors import StateDamagedError, StateError, StateFullError
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.ends import Ends
+from kafka_assignors.stateful.on_disk import Resting
 from kafka_assignors.stateful.pace import Pace
 from kafka_assignors.stateful.store import Store
 from kafka_assignors.stateful.tailing import Tailing
 from kafka_assignors.stateful.topology import Task
+from tests.unit.stateful.changelogs import Consumer
 
-S0, S1 = ("s", 0), ("s", 1)
+S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
 GOAL = object()
-
-
-class Consumer:
-    """Reads logs that are lists of (offset, key, value): compaction leaves gaps."""
-
-    def __init__(self) -> None:
-        self.log: dict[TopicPartition, list[tuple[int, bytes, bytes | None]]] = {}
-        self.begins: dict[TopicPartition, int] = {}
-        self.ends: dict[TopicPartition, int] = {}
-        self.at: dict[TopicPartition, int] = {}
-        self.held: set[TopicPartition] = set()
-        self.asked = 0
-        self.broken = False
-
-    def write(self, partition: int, *keys: bytes, skip: int = 0) -> None:
-        at = TopicPartition("log", partition)
-        for key in keys:
-            end = self.ends.get(at, 0)
-            self.log.setdefault(at, []).append((end, key, b"%d" % end))
-            self.ends[at] = end + 1
-        self.ends[at] = self.ends.get(at, 0) + skip
-
-    def assign(self, some: list[TopicPartition]) -> None:
-        self.at = {at: self.at.get(at, -1) for at in some}
-        self.held &= set(some)
-
-    def seek(self, at: TopicPartition, offset: int) -> None:
-        self.at[at] = offset
-
-    def position(self, at: TopicPartition, timeout_ms: int) -> int:
-        return self.at[at]
-
-    def pause(self, *some: TopicPartition) -> None:
-        self.held |= set(some)
-
-    def resume(self, *some: TopicPartition) -> None:
-        self.held -= set(some)
-
-    def paused(self) -> set[TopicPartition]:
-        return set(self.held)
-
-    def end_offsets(self, some: list[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
-        self.asked += 1
-        if self.broken:
-            raise KafkaTimeoutError("no answer")
-        return {at: self.ends.get(at, 0) for at in some}
-
-    def beginning_offsets(self, some: list[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
-        return {at: self.begins.get(at, 0) for at in some}
-
-    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
-        found = {}
-        for at in self.at.keys() - self.held:
-            records = [
-                SimpleNamespace(
-                    offset=o, key=k, value=v, serialized_key_size=len(k), serialized_value_size=len(v or b"")
-                )
-                for o, k, v in self.log.get(at, [])
-                if o >= self.at[at]
-            ]
-            if records:
-                found[at] = records
-            self.at[at] = max(self.at[at], self.ends.get(at, 0))
-        return found
 
 
 class Bench:
@@ -101,17 +40,24 @@ class Bench:
         consumer: Any = self.consumer
         self.tailing = Tailing(
             consumer,
+            Ends(consumer, self.clock),
             Pace(bytes_per_s, self.clock),
             self.clock,
-            lambda copy, goal: self.restored.append((copy, goal)),
-            lambda task, error: self.failed.append((task, error)),
+            on_restored=lambda copy, goal: self.restored.append((copy, goal)),
+            on_failed=lambda task, error: self.failed.append((task, error)),
         )
 
     def clock(self) -> float:
         return self.now
 
-    def copy(self, task: Task) -> Copy:
-        return Copy(task, Changelog(OurPartition("log", task[1])), self.state_dir, self.stores)
+    def copy(self, task: Task, keeps_deletes_s: float | None = None) -> Copy:
+        changelog = Changelog(OurPartition("log", task[1]), None, keeps_deletes_s)
+        return Copy(task, changelog, self.state_dir, self.stores)
+
+    def close(self) -> None:
+        for copy in [*self.tailing.copies, *(copy for copy, _ in self.restored)]:
+            copy.drop()
+        self.state_dir.close()
 
     def turn(self) -> None:
         self.now += 2.0
@@ -123,9 +69,7 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path)
     yield bench
-    for copy in [*bench.tailing.copies, *(copy for copy, _ in bench.restored)]:
-        copy.drop()
-    bench.state_dir.close()
+    bench.close()
 
 
 def test_a_standby_follows_and_tells_how_far_it_is(bench: Bench) -> None:
@@ -141,29 +85,6 @@ def test_a_standby_follows_and_tells_how_far_it_is(bench: Bench) -> None:
     bench.tailing.look_at_ends()
     assert bench.tailing.lags == {S0: 1}
     assert bench.restored == []
-
-
-def test_the_ends_of_all_changelogs_are_known_and_looked_at_now_and_then(bench: Bench) -> None:
-    """Of tasks that are not here, too; and what was known stays while the cluster does not answer."""
-    bench.tailing.changelogs = {task: Changelog(OurPartition("log", task[1])) for task in (S0, S1)}
-    bench.consumer.write(1, b"a", b"b")
-    bench.tailing.look_at_all_ends()
-    assert bench.tailing.ends == {S0: 0, S1: 2}
-    bench.consumer.write(0, b"c")
-    bench.now += 5.0
-    bench.tailing.look_at_all_ends()
-    assert bench.tailing.ends == {S0: 0, S1: 2}
-    assert bench.consumer.asked == 1
-    bench.now += 5.0
-    bench.consumer.broken = True
-    with pytest.raises(KafkaTimeoutError):
-        bench.tailing.look_at_all_ends()
-    bench.tailing.look_at_all_ends()  # not again at once: tailing goes on
-    assert bench.tailing.ends == {S0: 0, S1: 2}
-    bench.now += 10.0
-    bench.consumer.broken = False
-    bench.tailing.look_at_all_ends()
-    assert bench.tailing.ends == {S0: 1, S1: 2}
 
 
 def test_what_is_waited_for_is_handed_out_when_it_is_there(bench: Bench) -> None:
@@ -199,29 +120,59 @@ def test_records_that_compaction_took_are_not_waited_for(bench: Bench) -> None:
     assert copy.position == 6
 
 
-def test_standbys_wait_where_they_had_their_share_and_what_is_restored_does_not(tmp_path: Path) -> None:
+def test_standbys_wait_where_they_had_their_share(tmp_path: Path) -> None:
     bench = Bench(tmp_path, bytes_per_s=1024)
-    standby, wanted = bench.copy(S0), bench.copy(S1)
+    standby = bench.copy(S0)
     bench.tailing.begin(standby, None)
-    bench.tailing.begin(wanted, GOAL)
     bench.consumer.write(0, b"x" * 10_000)
     bench.tailing.read()
     bench.consumer.write(0, b"y")
-    bench.consumer.write(1, b"z")
     bench.tailing.read()
     assert bench.consumer.held == {TopicPartition("log", 0)}
-    assert (standby.store.get(b"y"), wanted.store.get(b"z")) == (None, b"0")
+    assert standby.store.get(b"y") is None
     bench.now += 60.0
     bench.tailing.read()
     assert standby.store.get(b"y") == b"1"
-    for copy in bench.tailing.copies:
-        copy.drop()
-    bench.state_dir.close()
+    bench.close()
+
+
+def test_what_is_restored_waits_for_no_rate(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, bytes_per_s=1024)
+    wanted = bench.copy(S1)
+    bench.tailing.begin(wanted, GOAL)
+    bench.consumer.write(1, b"x" * 10_000)
+    bench.tailing.read()
+    bench.consumer.write(1, b"z")
+    bench.tailing.read()
+    assert (bench.consumer.held, wanted.store.get(b"z")) == (set(), b"1")
+    bench.close()
+
+
+def test_standbys_wait_while_a_task_waits_for_its_state(bench: Bench) -> None:
+    """Its records come sooner for it; and not for a changelog that nobody can read now."""
+    standby, wanted = bench.copy(S0), bench.copy(S1)
+    bench.tailing.begin(standby, None)
+    bench.tailing.begin(wanted, GOAL)
+    bench.consumer.write(0, b"a")
+    bench.consumer.write(1, b"b")
+    bench.tailing.read()
+    assert (standby.position, wanted.position) == (0, 1)
+    bench.tailing.look_at_ends()
+    assert bench.restored == [(wanted, GOAL)]
+    bench.tailing.read()
+    assert standby.position == 1
+
+    bench.consumer.leaderless = {TopicPartition("log", 2)}
+    bench.tailing.begin(bench.copy(S2), GOAL)
+    bench.turn()
+    bench.consumer.write(0, b"c")
+    bench.tailing.read()
+    assert standby.position == 2
 
 
 def test_copies_at_rest_have_a_lag_too(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b", b"c")
-    bench.tailing.resting = {S0: (Changelog(OurPartition("log", 0)), 1)}
+    bench.tailing.resting = {S0: Resting(Changelog(OurPartition("log", 0)), 1)}
     bench.turn()
     assert bench.tailing.lags == {S0: 2}
 
@@ -316,3 +267,236 @@ def test_ends_are_asked_for_once_a_second_and_for_new_copies_at_once(bench: Benc
     bench.now += 1.0
     bench.tailing.look_at_ends()
     assert bench.consumer.asked == 3
+
+
+# --- what cannot be asked
+
+
+def test_a_changelog_without_a_leader_holds_up_no_other(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others are handed out, and their lags go on; it is looked for again, and said once."""
+    bench.consumer.leaderless = {TopicPartition("log", 0)}
+    stuck, fine, standby = bench.copy(S0), bench.copy(S1), bench.copy(S2)
+    for partition, (copy, goal) in enumerate([(stuck, GOAL), (fine, GOAL), (standby, None)]):
+        bench.consumer.write(partition, b"a")
+        bench.tailing.begin(copy, goal)
+    bench.tailing.resting = {("s", 3): Resting(Changelog(OurPartition("log", 3)), 0)}
+    bench.consumer.write(3, b"a", b"b")
+    bench.turn()
+    assert bench.restored == [(fine, GOAL)]
+    bench.turn()
+    assert bench.tailing.lags == {S2: 0, ("s", 3): 2}
+    assert caplog.text.count("cannot see where changelog log-0 ends: it has no leader") == 1
+    for _ in range(3):
+        bench.turn()
+    assert caplog.text.count("cannot see where changelog log-0 ends") == 1
+    bench.consumer.leaderless = set()
+    for _ in range(3):
+        bench.turn()
+    assert bench.restored == [(fine, GOAL), (stuck, GOAL)]
+
+
+def test_one_that_did_not_answer_is_not_asked_all_the_time(bench: Bench) -> None:
+    bench.consumer.gone = {"log"}
+    bench.tailing.begin(bench.copy(S0), GOAL)
+    for _ in range(5):
+        bench.tailing.look_at_ends()
+    assert bench.consumer.asked == 1
+    bench.now += 5.0
+    bench.consumer.gone = set()
+    bench.tailing.look_at_ends()
+    assert bench.consumer.asked == 2
+    assert bench.restored
+
+
+def test_a_changelog_that_is_gone_keeps_its_copies_and_their_lags(bench: Bench) -> None:
+    bench.consumer.write(0, b"a", b"b")
+    copy = bench.copy(S0)
+    bench.tailing.begin(copy, None)
+    bench.turn()
+    bench.consumer.gone = {"log"}
+    bench.turn()
+    bench.tailing.reposition()
+    assert (bench.tailing.copies, bench.tailing.lags, bench.failed) == ([copy], {S0: 0}, [])
+
+
+def test_a_promotion_that_cannot_look_has_the_lag_it_had(bench: Bench) -> None:
+    """Not none at all: it would count as the whole changelog."""
+    bench.tailing.begin(bench.copy(S0), None)
+    bench.consumer.write(0, b"a")
+    bench.turn()
+    bench.consumer.gone = {"log"}
+    bench.tailing.aim(S0, GOAL)
+    bench.turn()
+    assert bench.tailing.lags == {S0: 0}
+
+
+def test_a_copy_from_the_disk_has_the_lag_it_had_there(bench: Bench) -> None:
+    copy = bench.copy(S0)
+    copy.apply([(b"a", b"0")], 1)
+    bench.consumer.write(0, b"a", b"b")
+    bench.tailing.resting = {S0: Resting(Changelog(OurPartition("log", 0)), 1)}
+    bench.tailing.look_at_ends()
+    bench.consumer.gone = {"log"}
+    bench.tailing.resting = {}
+    bench.tailing.begin(copy, None)
+    bench.now += 2.0
+    bench.tailing.look_at_ends()
+    assert bench.tailing.lags == {S0: 1}
+
+
+# --- nothing is passed over
+
+
+def test_what_fails_in_an_unexpected_way_is_read_again_and_the_others_are_not_held_up(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The consumer is past those records; the copy is not, and must not be handed out without them."""
+    one, other = bench.copy(S0), bench.copy(S1)
+    for partition, copy in enumerate((one, other)):
+        bench.consumer.write(partition, b"a", b"b")
+        bench.tailing.begin(copy, GOAL)
+    broken, really, faults = one.store, Store.apply, [ValueError("nobody thought of it")]
+
+    def apply(store: Store, changes: Any, position: int) -> None:
+        if store is broken and faults:
+            raise faults.pop()
+        really(store, changes, position)
+
+    monkeypatch.setattr(Store, "apply", apply)
+    with pytest.raises(ValueError, match="nobody thought of it"):
+        bench.tailing.read()
+    bench.tailing.look_at_ends()
+    assert bench.restored == [(other, GOAL)]
+    bench.turn()
+    assert bench.restored == [(other, GOAL), (one, GOAL)]
+    assert dict(one.store.range()) == {b"a": b"0", b"b": b"1"}
+
+
+@pytest.mark.parametrize(
+    ("upto", "begins_anew"),
+    [(OffsetAndMetadata(2, "", 1), True), (None, True), (OffsetAndMetadata(3, "", 1), False)],
+)
+def test_a_changelog_that_lost_what_was_read_is_read_from_the_beginning(
+    bench: Bench, caplog: pytest.LogCaptureFixture, upto: OffsetAndMetadata | None, begins_anew: bool
+) -> None:
+    """An unclean election: others wrote again from there on, so the copy has what never was."""
+    at = TopicPartition("log", 0)
+    bench.consumer.write(0, b"a", b"b", b"never")
+    copy = bench.copy(S0)
+    bench.tailing.begin(copy, None)
+    bench.turn()
+    bench.consumer.log[at][2] = (2, b"c", b"2")
+    bench.consumer.write(0, b"d")
+    bench.tailing.cut_off(LogTruncationError({at: upto, TopicPartition("log", 7): None}))
+    assert ("a broker that lacked some of it leads" in caplog.text) == begins_anew
+    assert bench.tailing.lags == ({} if begins_anew else {S0: 0}), "it is told to others at any time"
+    bench.turn()
+    assert (copy.store.get(b"never") is None) == begins_anew
+    assert copy.store.get(b"d") == b"3"
+    assert bench.tailing.lags == {S0: 0}
+
+
+def _lay_there_for_long(bench: Bench) -> Copy:
+    """A copy that was at offset 2 when its changelog may have forgotten deletes."""
+    copy = bench.copy(S0, keeps_deletes_s=100.0)
+    copy.apply([(b"a", b"0"), (b"deleted", b"1")], 2)
+    copy.close()
+    file = bench.state_dir.path / "s_0" / "checkpoint"
+    os.utime(file, (0, 0))
+    return bench.copy(S0, keeps_deletes_s=100.0)
+
+
+def test_a_copy_that_missed_deletes_begins_anew(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Compaction has taken the record that says so."""
+    copy = _lay_there_for_long(bench)
+    bench.consumer.write(0, b"a", b"deleted", skip=1)
+    bench.consumer.write(0, b"b")
+    del bench.consumer.log[TopicPartition("log", 0)][1]
+    bench.tailing.begin(copy, GOAL)
+    bench.turn()
+    assert bench.restored == []
+    assert "may have forgotten what was deleted" in caplog.text
+    bench.turn()
+    assert bench.restored == [(copy, GOAL)]
+    assert dict(copy.store.range()) == {b"a": b"0", b"b": b"3"}
+
+
+def test_a_copy_that_missed_nothing_is_of_use_however_long_it_lay_there(bench: Bench) -> None:
+    """The whole application stood still."""
+    copy = _lay_there_for_long(bench)
+    bench.consumer.write(0, b"a", b"deleted")
+    bench.tailing.begin(copy, GOAL)
+    assert bench.state_dir.unconfirmed_s(S0) > 100, "opened is not looked at"
+    copy.save()
+    assert bench.state_dir.unconfirmed_s(S0) > 100
+    bench.turn()
+    assert bench.restored == [(copy, GOAL)]
+    assert copy.store.get(b"deleted") == b"1"
+    copy.save()
+    assert bench.state_dir.unconfirmed_s(S0) < 100
+
+
+def test_a_copy_that_cannot_be_used_lacks_all_there_is(bench: Bench) -> None:
+    bench.consumer.write(0, b"a", b"b", b"c")
+    changelog = Changelog(OurPartition("log", 0))
+    for position, lag in ((3, 0), (2, 3)):
+        bench.tailing.resting = {S0: Resting(changelog, position, stale=True)}
+        bench.turn()
+        assert bench.tailing.lags == {S0: lag}
+
+
+# --- how much it costs
+
+
+def test_positions_are_asked_for_where_records_are_missing_and_of_a_few_at_a_time(bench: Bench) -> None:
+    """kafka-python walks over all partitions for each."""
+    bench.tailing.begin(bench.copy(S0), None)
+    bench.consumer.write(0, b"a")
+    bench.turn()
+    bench.turn()
+    assert bench.consumer.positions_asked == 0, "it is where the changelog ends"
+    some = range(1, 26)
+    for partition in some:
+        bench.tailing.begin(bench.copy(("s", partition)), GOAL)
+        bench.consumer.ends[TopicPartition("log", partition)] = 5  # all records are gone by compaction
+    counts = []
+    for _ in range(3):
+        bench.turn()
+        counts.append(bench.consumer.positions_asked)
+    assert counts == [10, 20, 25]
+    assert {copy.task[1] for copy, _ in bench.restored} == {*some}
+
+
+def test_each_has_its_turn_to_be_asked(bench: Bench) -> None:
+    """Ten that go on lacking records, as their brokers are away, do not keep an eleventh waiting."""
+    stuck = {TopicPartition("log", partition) for partition in range(10)}
+    for partition in range(11):
+        bench.consumer.ends[TopicPartition("log", partition)] = 5
+        bench.tailing.begin(bench.copy(("s", partition)), GOAL)
+    bench.tailing.look_at_ends()
+    bench.consumer.leaderless = stuck
+    for _ in range(2):
+        bench.turn()
+    assert [copy.task for copy, _ in bench.restored] == [("s", 10)]
+
+
+def test_lags_are_noted_now_and_then(bench: Bench) -> None:
+    """Ten times a second while somebody waits, once a second otherwise."""
+    bench.tailing.begin(bench.copy(S0), None)
+    bench.turn()
+    noted = bench.tailing.lags
+    bench.now += 0.5
+    bench.tailing.look_at_ends()
+    assert bench.tailing.lags is noted
+    bench.consumer.leaderless = {TopicPartition("log", 0)}
+    bench.tailing.aim(S0, GOAL)
+    bench.tailing.look_at_ends()
+    noted = bench.tailing.lags
+    bench.now += 0.05
+    bench.tailing.look_at_ends()
+    assert bench.tailing.lags is noted
+    bench.now += 0.06
+    bench.tailing.look_at_ends()
+    assert bench.tailing.lags is not noted

@@ -1,0 +1,48 @@
+"""Deletes directories in a thread of its own: gigabytes take their time, and nobody waits for it."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+
+__all__ = ["Removal", "delete"]
+
+log = logging.getLogger("kafka_assignors")
+
+
+class Removal:
+    """Deletes what it is told to, one after the other.  The thread is begun with the first of them."""
+
+    def __init__(self) -> None:
+        self._paths: SimpleQueue[Path | None] = SimpleQueue()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def delete(self, path: Path) -> None:
+        """Have a directory deleted; what cannot be is logged."""
+        self._paths.put(path)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="kafka-assignors-removal", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for the one that is begun; the others are left."""
+        self._stop.set()
+        self._paths.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (path := self._paths.get()) is not None and not self._stop.is_set():
+            delete(path)
+
+
+def delete(path: Path) -> None:
+    """Delete a directory now; if it cannot be, that is logged."""
+    try:
+        shutil.rmtree(path)
+    except OSError as error:  # it is no task's any more; the next start tries again
+        log.warning("%s could not be deleted: %s", path, error.strerror)
