@@ -1,4 +1,4 @@
-"""Topologies of several topics and subtopologies: with state, without, and with state that is nobody else's."""
+"""Topologies of several topics and subtopologies: with state, without, and with state that is only here."""
 
 from __future__ import annotations
 
