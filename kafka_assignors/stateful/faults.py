@@ -32,14 +32,16 @@ def store_error(error: Exception, where: object, *, logged: bool = True) -> Stat
 
     RocksDB ends the text of what the system said with the system's words; what it says itself (corruption,
     files that are missing or do not belong together) means that the store is not what was written.  It is
-    wiped then, and restored; where there is no changelog (``logged``), only if the text says corruption: what
-    is wiped is lost, and other texts may be of what somebody can mend.
+    wiped then, and restored; where there is no changelog (``logged``), only if the text says corruption, and
+    not of a file that is gone: what is wiped is lost, and others are of what somebody may be able to mend.
     """
     text = " ".join(str(error).split())
     says = text[:_LONGEST]
     if text.startswith("Corruption"):
         if logged:
             return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
+        if "IO error" in text:
+            return _kept(where, says)
         return StateDamagedError(
             f"the store {where} is damaged, has no changelog, and its state is lost: {says}"
         )
@@ -49,11 +51,15 @@ def store_error(error: Exception, where: object, *, logged: bool = True) -> Stat
     if "lock hold by current process" in text:
         return _sorted(errno.ENOLCK, str(where), "")
     if not logged:
-        return StateError(
-            f"cannot use {where}: {says}; it has no changelog to be restored from, so it is left as it is: "
-            "mend it, or delete it to begin without state"
-        )
+        return _kept(where, says)
     return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
+
+
+def _kept(where: object, says: str) -> StateError:
+    return StateError(
+        f"cannot use {where}: {says}; it has no changelog to be restored from, so it is left as it is: "
+        "mend it, or delete it to begin without state"
+    )
 
 
 def _sorted(number: int | None, where: str, says: str) -> StateError:

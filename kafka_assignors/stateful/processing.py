@@ -122,7 +122,7 @@ class Processing:
 
     def _processed(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
         """Process records, and return how many it were: not all, if it has to wait."""
-        if not active.ready or self._held:
+        if not self._takes(active):
             return 0
         others = self._uncommitted_bytes() - active.uncommitted_bytes
         for taken, record in enumerate(batch):
@@ -131,7 +131,7 @@ class Processing:
             too_much = others + active.uncommitted_bytes > self._most
             if too_much or self._clock() >= self._next_commit:
                 self._make_room() if too_much else self.commit_if_due()
-                if not active.ready or self._held:
+                if not self._takes(active):
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes
             try:
@@ -143,6 +143,9 @@ class Processing:
                 self._commit_before_the_end()
                 raise
         return len(batch)
+
+    def _takes(self, active: ActiveTask) -> bool:
+        return active.ready and not self._held
 
     def _make_room(self) -> None:
         if self.commit(_LOOK_S):
