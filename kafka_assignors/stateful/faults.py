@@ -36,26 +36,20 @@ def store_error(error: Exception, where: object, *, logged: bool = True) -> Stat
     not of a file that is gone: what is wiped is lost, and others are of what somebody may be able to mend.
     """
     text = " ".join(str(error).split())
+    corrupt = text.startswith("Corruption")
+    if not corrupt:
+        for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
+            if os.strerror(number) in text:
+                return _sorted(number, str(where), os.strerror(number))
+        if "lock hold by current process" in text:
+            return _sorted(errno.ENOLCK, str(where), "")
     says = text[:_LONGEST]
-    if text.startswith("Corruption"):
-        if logged:
-            return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
-        if "IO error" in text:
-            return _kept(where, says)
+    if logged:
+        return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
+    if corrupt and "IO error" not in text:
         return StateDamagedError(
             f"the store {where} is damaged, has no changelog, and its state is lost: {says}"
         )
-    for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
-        if os.strerror(number) in text:
-            return _sorted(number, str(where), os.strerror(number))
-    if "lock hold by current process" in text:
-        return _sorted(errno.ENOLCK, str(where), "")
-    if not logged:
-        return _kept(where, says)
-    return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
-
-
-def _kept(where: object, says: str) -> StateError:
     return StateError(
         f"cannot use {where}: {says}; it has no changelog to be restored from, so it is left as it is: "
         "mend it, or delete it to begin without state"
