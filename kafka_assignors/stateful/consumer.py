@@ -116,6 +116,8 @@ class StatefulConsumer:
             while not self._closing.is_set():
                 self._turn()
             self._finish()
+        except FencedInstanceIdError as error:  # whose text does not say what it means
+            raise FencedInstanceIdError("another consumer has our group_instance_id and our tasks") from error
         finally:
             self._parts.end(self._one_at_a_time)
 
@@ -188,7 +190,7 @@ class StatefulConsumer:
         if (raised := self._listener.error) is not None:
             raise raised
         if is_fenced(self._consumer):
-            raise FencedInstanceIdError("another consumer joined with the same group_instance_id")
+            raise FencedInstanceIdError
         return records
 
     def _restore_damaged(self) -> None:

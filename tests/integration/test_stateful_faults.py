@@ -232,7 +232,7 @@ def test_a_static_member_whose_id_is_taken_ends_and_the_other_one_goes_on(
         assert a.wait() == 3
         (raised,) = a.of_kind("raised")
         assert raised["type"] == "FencedInstanceIdError"
-        assert "same group_instance_id" in raised["message"]
+        assert "another consumer has our group_instance_id" in raised["message"]
         assert not app.done(), "it was done before it was fenced"
         app.wait_until_done()
         assert b.state["restored"] > 0

@@ -139,7 +139,7 @@ def test_who_is_fenced_ends(parts: Everything, member: StatefulConsumer) -> None
         parts.is_fenced = True
 
     parts.turns = [lambda: None, fenced, lambda: None]
-    with pytest.raises(FencedInstanceIdError, match="same group_instance_id"):
+    with pytest.raises(FencedInstanceIdError, match="another consumer has our group_instance_id"):
         member.run()
     assert len(parts.turns) == 1
     assert parts.did[-1] == "end"
