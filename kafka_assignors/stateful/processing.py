@@ -84,12 +84,18 @@ class Processing:
             self._held = False
         return came_of_it.done
 
-    def commit_if_due(self, wait_s: float = 0.0) -> None:
-        """The same, if the interval is over; what cannot be committed now is tried again after the next."""
-        now = self._clock()
-        if now >= self._next_commit:
-            self._next_commit = now + self._interval_s
-            self.commit(wait_s)
+    def commit_if_due(self, wait_s: float = 0.0) -> bool:
+        """The same, if the interval is over; what cannot be committed now is tried again after the next one.
+
+        Returns:
+            Whether there is nothing that was due and is not safe.
+        """
+        if self._clock() < self._next_commit:
+            return True
+        try:
+            return self.commit(wait_s)
+        finally:  # an attempt may take longer than the interval, and there has to be time for something else
+            self._next_commit = self._clock() + self._interval_s
 
     def damaged(self) -> list[tuple[ActiveTask, StateDamagedError]]:
         """Tasks whose store turned out to be damaged since this was asked last, in use or in a commit.
@@ -130,8 +136,9 @@ class Processing:
                 return taken
             too_much = others + active.uncommitted_bytes > self._most
             if too_much or self._clock() >= self._next_commit:
-                self._make_room() if too_much else self.commit_if_due()
-                if not self._takes(active):
+                safe = self._make_room() if too_much else self.commit_if_due()
+                # Attempts take time: where one failed, the consumer is polled before the next.
+                if not safe or not self._takes(active):
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes
             try:
@@ -147,15 +154,16 @@ class Processing:
     def _takes(self, active: ActiveTask) -> bool:
         return active.ready and not self._held
 
-    def _make_room(self) -> None:
+    def _make_room(self) -> bool:
         if self.commit(_LOOK_S):
-            return
+            return True
         self._held = True
         log.warning(
             "%d bytes are not committed, and cannot be now: nothing more is taken until they are",
             self._uncommitted_bytes(),
         )
         self.stop_flow(self._work.actives.values())
+        return False
 
     def _commit_before_the_end(self) -> None:
         try:

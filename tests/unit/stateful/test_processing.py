@@ -135,6 +135,26 @@ def test_a_batch_that_takes_long_is_committed_in_between(tmp_path: Path) -> None
     bench.close()
 
 
+def test_a_batch_whose_commit_fails_in_between_lets_the_consumer_be_polled(tmp_path: Path) -> None:
+    """Attempts may take longer than all else: without a poll for too long the group goes on without us."""
+    bench = Bench(tmp_path, interval_s=1.0)
+    bench.cluster.write_fails = ChangelogUnreachableError("away")
+    tried: list[int] = []
+
+    def slow(record: Any, store: Any) -> None:
+        store.put(b"a", b"1")
+        bench.now += 0.25
+        tried.append(bench.cluster.did.count("changelog"))
+
+    bench.actives[T0].process = slow
+    bench.process(T0, *(b"%d" % n for n in range(10)))
+    assert (tried, bench.cluster.sought) == ([0] * 4, {T0: 4})
+    bench.records[T0].next = 4
+    bench.process(T0, *(b"%d" % n for n in range(4, 10)))
+    assert (tried[4:], bench.cluster.sought) == ([1] * 4, {T0: 8}), "it gets on between two attempts"
+    bench.close()
+
+
 def test_too_much_that_cannot_be_committed_stops_the_flow_until_it_can(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
