@@ -167,11 +167,11 @@ class StatefulConsumer:
                 (self._work.actives.get(self._task(at)), at, batch) for at, batch in records.items()
             )
             self._processing.commit_if_due(_LOOK_S)
+            self._copies.save()
             self._restore_damaged()
             self._copies.heed()
             self._copies.retry()
             self._processing.let_flow()
-            self._copies.save()
             self._holdings = self._copies.holdings()
             self._probe()
             if (now := time.monotonic()) >= self._next_clean:

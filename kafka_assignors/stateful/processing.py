@@ -79,7 +79,7 @@ class Processing:
         """Make safe what was done; see ``Commits.commit``."""
         came_of_it = self._commits.commit(self._work.actives.values(), wait_s)
         for active, error in came_of_it.damaged.items():
-            self._set_aside(active, error)
+            self.set_aside(active, error)
         if came_of_it.done:
             self._held = False
         return came_of_it.done
@@ -97,12 +97,20 @@ class Processing:
         finally:  # an attempt may take longer than the interval, and there has to be time for something else
             self._next_commit = self._clock() + self._interval_s
 
-    def damaged(self) -> list[tuple[ActiveTask, StateDamagedError]]:
-        """Tasks whose store turned out to be damaged since this was asked last, in use or in a commit.
+    def set_aside(self, active: ActiveTask, error: StateDamagedError) -> None:
+        """A task's store turned out to be damaged.
 
-        Nothing of theirs is processed until their state is here again.  What they did and is not safe is
-        undone, and its records come again.
+        Nothing of it is processed until its state is here again; what it did and is not safe is undone, and
+        its records come again.
         """
+        self._damaged[active] = error
+        self.stop_flow([active])
+        active.ready = False
+        for at, offset in active.undo().items():
+            self._put_back(at, offset)
+
+    def damaged(self) -> list[tuple[ActiveTask, StateDamagedError]]:
+        """Tasks that were set aside since this was asked last: their state is to be restored."""
         found = list(self._damaged.items())
         self._damaged.clear()
         return found
@@ -144,7 +152,7 @@ class Processing:
             try:
                 active.take(record)
             except StateDamagedError as error:
-                self._set_aside(active, error)
+                self.set_aside(active, error)
                 return taken
             except BaseException:
                 self._commit_before_the_end()
@@ -173,13 +181,6 @@ class Processing:
                 )
         except Exception:  # what the callback raised is to be heard of, whatever comes of this
             log.exception("what was done since the last commit cannot be committed")
-
-    def _set_aside(self, active: ActiveTask, error: StateDamagedError) -> None:
-        self._damaged[active] = error
-        self.stop_flow([active])
-        active.ready = False
-        for at, offset in active.undo().items():
-            self._put_back(at, offset)
 
     def _put_back(self, at: TopicPartition, offset: int) -> None:
         """Go on from there; if a record before that was put back in this turn, from that one."""
