@@ -208,6 +208,7 @@ class StatefulConsumer:
                     case Duties():
                         self._work.duties = event
                     case Revoked(partitions):
+                        self._lease.wait_until_alone()
                         try:
                             self._processing.commit(self._lease.patience_s)
                         finally:

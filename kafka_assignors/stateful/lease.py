@@ -90,6 +90,11 @@ class Lease:
             self._member_id, self._joined_at = member_id, now
         return now - self._joined_at >= 2 * self.patience_s
 
+    def wait_until_alone(self) -> None:
+        """Wait for that: who gets a task from us must not meet who had our id before."""
+        while not self.is_alone():
+            time.sleep(_LOOK_S)
+
     def _is_member(self) -> bool:
         heard_s = confirmed_s_ago(self._consumer)
         return (

@@ -86,7 +86,11 @@ def parts() -> Everything:
 def member(parts: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StatefulConsumer:
     each: Any = SimpleNamespace(
         **dict.fromkeys(("consumer", "assignor", "reader", "commits", "copies", "processing"), parts),
-        lease=SimpleNamespace(is_alone=parts.is_alone, patience_s=0.0),
+        lease=SimpleNamespace(
+            is_alone=parts.is_alone,
+            patience_s=0.0,
+            wait_until_alone=lambda: parts.did.append("wait_until_alone"),
+        ),
         end=lambda _: parts.did.append("end"),
     )
     monkeypatch.setattr("kafka_assignors.stateful.consumer.made", lambda *_, **__: each)
@@ -113,6 +117,19 @@ def test_tasks_begin_when_nobody_else_may_be_writing_to_them(
     ]
     member.run()
     assert parts.about("begin", "end") == ["end s_1", "begin s_0", "end"]
+
+
+def test_tasks_are_given_back_when_nobody_else_may_be_writing_to_them(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    parts.turns = [
+        lambda: member._events.put(Assigned(frozenset({T0}))),
+        lambda: member._events.put(Revoked(frozenset({T0}))),
+    ]
+    member.run()
+    assert parts.about("wait_until_alone", "commit", "forget", "end")[:4] == [
+        *("wait_until_alone", "commit", "forget", "end s_0"),
+    ]
 
 
 def test_damaged_stores_are_restored_if_they_are_still_ours(

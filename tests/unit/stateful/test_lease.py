@@ -136,5 +136,21 @@ def test_a_static_member_waits_after_each_join_from_outside(monkeypatch: pytest.
     assert waits == [True, True, False, True, False]
 
 
+def test_who_gives_tasks_back_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whom they go to need not know that they were taken over a moment ago."""
+    now = [100.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += max(seconds, 0.5)
+
+    monkeypatch.setattr("kafka_assignors.stateful.lease.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("kafka_assignors.stateful.lease.time.sleep", sleep)
+    lease = lease_of(static())
+    lease.wait_until_alone()
+    assert now == [104.0]
+    lease.wait_until_alone()
+    assert now == [104.0]
+
+
 def test_a_dynamic_member_need_not_wait() -> None:
     assert lease_of(Cluster()).is_alone()
