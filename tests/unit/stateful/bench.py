@@ -54,7 +54,7 @@ class Cluster:
         now = time.monotonic()
         return SimpleNamespace(
             _lock=threading.RLock(),
-            _generation=SimpleNamespace(member_id=self.member_id),
+            _generation=SimpleNamespace(member_id=self.member_id, generation_id=1),
             _heartbeat_enabled=not self.is_fenced,
             config={
                 "session_timeout_ms": 6_000,

@@ -67,6 +67,9 @@ class Everything(Cluster):
         found, self.found = self.found, []
         return found
 
+    def save(self) -> list[Any]:
+        return []
+
     def holdings(self) -> Holdings:
         return Holdings()
 
