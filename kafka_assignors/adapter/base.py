@@ -32,6 +32,7 @@ from kafka_assignors.plan import (
     Assignment,
     Claims,
     Group,
+    Hold,
     Member,
     Ownership,
     Reason,
@@ -267,11 +268,15 @@ class Assignor(AbstractPartitionAssignor):
             complaints.about_claims(claims)
             complaints.log(log, self.name)
         target = self._safe_plan(group, claims)
-        given, self._next.held = this_round(group, claims, target, self._next.overdue)
+        given, self._next.held = self._this_round(group, claims, target)
         seconds = self._now() - started
         with self._aside("reporting the plan"):
             self._report(group, claims, target, given, seconds)
         return given
+
+    def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
+        """What of the target can be given now, and what is held back; see ``this_round``."""
+        return this_round(group, claims, target, self._next.overdue)
 
     @contextmanager
     def _aside(self, what: str) -> Iterator[None]:

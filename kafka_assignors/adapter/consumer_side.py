@@ -15,27 +15,32 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
 from kafka.consumer.subscription_state import OffsetResetStrategy
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.future import Future
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 __all__ = [
     "ConsumerSide",
+    "Timeouts",
     "commit",
     "confirmed_s_ago",
+    "drop_unsent",
     "ended",
     "generation_of",
     "is_closing",
+    "is_fenced",
+    "polled_s_ago",
     "replicas",
     "request_rejoin",
     "runs_cooperative",
-    "session_timeout_s",
+    "static_member_id",
+    "timeouts",
 ]
 
 _PRIVATE = (
@@ -90,22 +95,64 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
 
 
 def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
-    """Seconds since a heartbeat was sent that the broker answered; None: it is joining, or in no group.
+    """Seconds since a heartbeat was sent that the broker answered; None: it joins, is fenced, or in no group.
 
     A process that was stopped for a while finds out here that it was: what the coordinator believes is from
     before, and so may be an answer that it reads now.  While an answer is waited for: infinitely long.
     """
     coordinator = consumer._coordinator
-    if coordinator.generation_if_stable() is None:
+    if coordinator.generation_if_stable() is None or is_fenced(consumer):
         return None
     beat = coordinator.heartbeat
     sent, received = beat.last_send, beat.last_receive
     return float(time.monotonic() - sent) if received >= sent else float("inf")
 
 
-def session_timeout_s(consumer: KafkaConsumer) -> float:
-    """How long after the last heartbeat the broker gives a member's partitions to others."""
-    return float(consumer._coordinator.config["session_timeout_ms"] / 1000)
+def polled_s_ago(consumer: KafkaConsumer) -> float:
+    """Seconds since the consumer was polled: it joins a rebalance there, and the broker waits for that."""
+    return float(time.monotonic() - consumer._coordinator.heartbeat.last_poll)
+
+
+def is_fenced(consumer: KafkaConsumer) -> bool:
+    """Whether another consumer joined with this one's ``group_instance_id``, and a heartbeat was told so.
+
+    kafka-python sends no more heartbeats then, and goes on as if nothing had happened.
+    """
+    coordinator = consumer._coordinator
+    with coordinator._lock:
+        return bool(
+            not coordinator.is_dynamic_member()
+            and coordinator.state is MemberState.STABLE
+            and not coordinator._heartbeat_enabled
+            and not coordinator.rejoining  # a join stops them, too
+        )
+
+
+def static_member_id(consumer: KafkaConsumer) -> str | None:
+    """The broker's id of a static member: another one after each join from outside.  None: it is none."""
+    coordinator = consumer._coordinator
+    return None if coordinator.is_dynamic_member() else str(coordinator._generation.member_id)
+
+
+class Timeouts(NamedTuple):
+    """Seconds after which a broker gives a member's partitions to others: without a heartbeat, or a poll."""
+
+    session_s: float
+    poll_s: float
+    heartbeat_s: float  # how often one is sent
+
+
+def timeouts(consumer: KafkaConsumer) -> Timeouts:
+    """Those that a consumer joins with."""
+    config = consumer._coordinator.config
+    names = ("session_timeout_ms", "max_poll_interval_ms", "heartbeat_interval_ms")
+    return Timeouts(*(float(config[name] / 1000) for name in names))
+
+
+def drop_unsent(producer: KafkaProducer, timeout_s: float) -> None:
+    """Have a producer send nothing more; its ``close`` gives up where there is something to send."""
+    producer._sender.force_close()
+    producer._sender.join(timeout_s)
 
 
 async def ended(consumer: KafkaConsumer, thread: threading.Thread) -> None:

@@ -27,6 +27,7 @@ from kafka_assignors.plan import (
     Assignment,
     Claims,
     Group,
+    Hold,
     Member,
     Ownership,
     TopicPartition,
@@ -142,12 +143,17 @@ class StatefulAssignor(Assignor):
             log.info("%s: the leader is of a newer release and will come down to ours", self.name)
             self._version = min(LATEST_VERSION, told.latest_supported)
         if not isinstance(told, stateful_assignment.Assignment):
-            self._told = replace(self._told, next_probe_ms=0)
+            # Who was to probe still is: else a group that waits for warm-ups would wait for ever.
+            self._told = replace(self._told, next_probe_ms=self._next_probe_ms(self._told.next_probe_ms > 0))
             return
         self._told = told
         if (version := min(LATEST_VERSION, told.common_version)) != self._version:
             self._version = version
             self._side.request_rejoin_after(0.0)
+
+    def _next_probe_ms(self, probes: bool) -> int:
+        """When to ask for the next rebalance, if at all (0)."""
+        return round(1000 * self.options.time() + self.options.probing_rebalance_interval_ms) if probes else 0
 
     # --- as the leader
 
@@ -190,23 +196,27 @@ class StatefulAssignor(Assignor):
         self._plan = plan
         return Assignment(group, owners)
 
-    def _planned(self, group: Group, complaints: Complaints, started: float) -> Assignment:
+    def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
         """A task is one owner's: while a partition of it is held back, so are the others.
 
         Two members with a partition each would both write its changelog.
         """
-        given = super()._planned(group, complaints, started)
+        given, held = super()._this_round(group, claims, target)
         owners = given.owners.copy()
+        waits_for = {(hold.topic, hold.partition): hold.member_id for hold in held}
         for subtopology in self._topology.subtopologies:
-            for partition in range(max((group.topics.get(t, 0) for t in subtopology.topics), default=0)):
-                places = [
-                    group.first[topic] + partition
-                    for topic in subtopology.topics
-                    if partition < group.topics.get(topic, 0)
-                ]
-                if len({int(owners[place]) for place in places}) > 1:
-                    owners[places] = NOBODY
-        return Assignment(group, owners)
+            for number in range(max((group.topics.get(t, 0) for t in subtopology.topics), default=0)):
+                topics = [topic for topic in subtopology.topics if number < group.topics.get(topic, 0)]
+                places = [group.first[topic] + number for topic in topics]
+                if len({int(owners[place]) for place in places}) < 2:
+                    continue
+                owners[places] = NOBODY
+                by = next(
+                    (waits_for[topic, number] for topic in topics if (topic, number) in waits_for), None
+                )
+                if by is not None:
+                    held += [Hold(t, number, by) for t in topics if (t, number) not in waits_for]
+        return Assignment(group, owners), sorted(held)
 
     def _as_planned(self, member: Member) -> planner.StatefulMember:
         """A member by what it said; of one that cannot be read, what the consumer's own protocol tells."""
@@ -243,8 +253,7 @@ class StatefulAssignor(Assignor):
         self._plan = None
         version = common_version(self._joined.values())
         leader = self._side.member_id()
-        interval_s = self.options.probing_rebalance_interval_ms / 1000
-        next_probe_ms = round(1000 * (self.options.time() + interval_s)) if plan.probing else 0
+        next_probe_ms = self._next_probe_ms(plan.probing)
         actives = {member_id: self._topology.tasks_of(_named(part)) for member_id, part in given.items()}
         owners = affordable(self._owners(actives), len(given)) if version >= 2 else NO_OWNERS
         for member_id, part in given.items():

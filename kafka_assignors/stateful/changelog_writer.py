@@ -2,13 +2,15 @@
 
 Who is no member of the group any more must not write: the next owner has written since, and an old value
 behind a newer one would be an update lost.  So nothing is sent later than ``patience_s`` after it was asked
-for, by whatever retry; who asks has to be sure of its membership for that long.
+for, by whatever retry; who asks has to be sure of its membership for that long.  And nothing is left to be
+sent when `ChangelogWriter.write` ends, however it ends.
 """
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,7 @@ from kafka.errors import (
     RecordListTooLargeError,
 )
 
+from kafka_assignors.adapter.consumer_side import drop_unsent
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan.model import TopicPartition
 
@@ -31,16 +34,14 @@ __all__ = ["ChangelogWriter", "Written"]
 Changes = Mapping[bytes, bytes | None]
 Record = tuple[TopicPartition, bytes, bytes | None]
 
+log = logging.getLogger("kafka_assignors")
+
 _AT_ONCE = 4 * 1024 * 1024  # bytes that are under way before the next ones are sent
+_MOST = 2_000  # and records: to hand over more takes longer than a short session may last
+_DROP_S = 5.0  # until the producer's thread has ended, which sends nothing meanwhile
 _LINGER_MS = 5
-_FOR_GOOD = (
-    AuthorizationError,
-    InvalidRecordError,
-    InvalidTopicError,
-    MessageSizeTooLargeError,
-    PolicyViolationError,
-    RecordListTooLargeError,
-)
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+_FOR_GOOD = (AuthorizationError, InvalidRecordError, InvalidTopicError, PolicyViolationError)
 """What no second attempt mends."""
 
 
@@ -69,6 +70,8 @@ class ChangelogWriter:
     Args:
         client: how to reach the cluster, as kafka-python's clients take it.
         patience_s: how long records are tried to be sent.
+        max_request_size: bytes; no record may be larger.
+        compression: of what is sent, as kafka-python names it; None: it is not compressed.
         connect: makes the producer; it is made anew where the old one cannot go on.
     """
 
@@ -77,15 +80,22 @@ class ChangelogWriter:
         client: Mapping[str, Any],
         *,
         patience_s: float = 20.0,
+        max_request_size: int = 1024 * 1024,
+        compression: str | None = None,
         connect: Callable[..., KafkaProducer] = KafkaProducer,
     ) -> None:
         delivery_ms = round(1000 * patience_s * 3 / 4)
+        self._patience_s = patience_s
         self._connect = connect
+        self._closed = False
         self._config = {
             **client,
             "acks": "all",
+            "allow_auto_create_topics": False,  # one that is deleted would come back without compaction
             "linger_ms": _LINGER_MS,
             "batch_size": 256 * 1024,
+            "max_request_size": max_request_size,
+            "compression_type": compression,
             "delivery_timeout_ms": delivery_ms,
             "request_timeout_ms": min(client.get("request_timeout_ms", 30_000), delivery_ms - _LINGER_MS),
             "max_block_ms": round(1000 * patience_s / 4),
@@ -122,22 +132,23 @@ class ChangelogWriter:
         return found
 
     def close(self) -> None:
-        """Let go of the cluster; what was not flushed is dropped."""
-        if self._producer is not None:
-            producer, self._producer = self._producer, None
-            producer.close(timeout=0)
+        """Let go of the cluster, for good: nothing is sent afterwards."""
+        self._closed = True
+        self._give_up()
 
     def _offsets(self, records: list[Record]) -> list[tuple[TopicPartition, int]]:
         topics = ", ".join(sorted({at.topic for at, _, _ in records}))
+        if self._closed:
+            raise ChangelogUnreachableError(f"changelog {topics} cannot be written: the writer is closed")
         try:
             if self._producer is None:
                 self._producer = self._connect(**self._config)
-            sent = [
-                (at, self._producer.send(at.topic, value=value, key=key, partition=at.partition))
-                for at, key, value in records
-            ]
-            self._producer.flush()
-            return [(at, future.get(timeout=0).offset) for at, future in sent]
+            return self._sent(self._producer, records)
+        except _TOO_LARGE as error:
+            raise ChangelogError(
+                f"changelog {topics} cannot be written: {error}; changelog_max_request_size, and the topic's "
+                "max.message.bytes, say how large a record may be"
+            ) from error
         except _FOR_GOOD as error:
             raise ChangelogError(f"changelog {topics} cannot be written: {error}") from error
         except (KafkaError, AssertionError) as error:  # it asserts that a partition exists
@@ -145,10 +156,40 @@ class ChangelogWriter:
                 self._give_up()
             raise ChangelogUnreachableError(f"changelog {topics} cannot be written now: {error}") from error
 
+    def _sent(self, producer: KafkaProducer, records: list[Record]) -> list[tuple[TopicPartition, int]]:
+        until = time.monotonic() + self._patience_s
+        try:
+            sent = [
+                (at, producer.send(at.topic, value=value, key=key, partition=at.partition))
+                for at, key, value in records
+            ]
+        finally:  # of those before one that is refused, too: they would be sent later
+            self._flush(producer, until)
+        return [(at, future.get(timeout=0).offset) for at, future in sent]
+
+    def _flush(self, producer: KafkaProducer, until: float) -> None:
+        """Wait until nothing is left to be sent: it has arrived, has failed, or, then, is dropped.
+
+        Raises:
+            KafkaError: it is dropped.
+        """
+        try:
+            producer.flush(timeout=max(0.0, until - time.monotonic()))
+        except BaseException:
+            # Without an answer to its first request it would keep records for ever, whatever their timeout.
+            self._give_up()
+            raise
+
     def _give_up(self) -> None:
         """A producer whose sequence of records is broken does not mend by itself."""
-        with suppress(KafkaError):  # of what it still had
-            self.close()
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        drop_unsent(producer, _DROP_S)
+        try:
+            producer.close(timeout=0)
+        except KafkaError as error:  # of what it still had
+            log.debug("closing a changelog's producer: %s", error)
 
 
 def _portions(changes: Mapping[TopicPartition, Changes]) -> Iterator[list[Record]]:
@@ -159,7 +200,7 @@ def _portions(changes: Mapping[TopicPartition, Changes]) -> Iterator[list[Record
         for key, value in keys.items():
             some.append((at, key, value))
             size += len(key) + len(value or b"")
-            if size >= _AT_ONCE:
+            if size >= _AT_ONCE or len(some) >= _MOST:
                 yield some
                 some, size = [], 0
     if some:

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka.errors import CommitFailedError, KafkaError
+from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.adapter.consumer_side import confirmed_s_ago, session_timeout_s
-from kafka_assignors.errors import ChangelogUnreachableError
+from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
 from kafka_assignors.stateful.changelog_writer import ChangelogWriter
-from kafka_assignors.stateful.tasks import ActiveTask, StoreFailedError, commit_tasks
+from kafka_assignors.stateful.lease import Lease
+from kafka_assignors.stateful.tasks import ActiveTask, Stored, commit_tasks
 
-__all__ = ["PATIENCE", "Commits"]
+__all__ = ["Commits", "Committed"]
 
 log = logging.getLogger("kafka_assignors")
 
-PATIENCE = 0.5
-"""Of the session timeout: how old the last sign of membership may be, and for how long is written then."""
-
 _COMMIT_MS = 5_000
-_LOOK_S = 0.01
+_GONE_ON = (CommitFailedError, RebalanceInProgressError)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What came of a commit.
+
+    Attributes:
+        done: whether all is safe and committed; what is not is kept, to be tried again.
+        damaged: tasks whose store cannot be written, and why.
+    """
+
+    done: bool
+    damaged: Mapping[ActiveTask, StateDamagedError] = field(default_factory=dict)
 
 
 class Commits:
@@ -32,18 +43,18 @@ class Commits:
 
     Args:
         consumer: the member.
-        writer: with a patience of ``PATIENCE`` session timeouts.
+        writer: with the patience of the lease.
+        lease: what is written under.
     """
 
-    def __init__(self, consumer: KafkaConsumer, writer: ChangelogWriter) -> None:
+    def __init__(self, consumer: KafkaConsumer, writer: ChangelogWriter, lease: Lease) -> None:
         self._consumer: Any = consumer
         self._writer = writer
-        self._limit_s = PATIENCE * session_timeout_s(consumer)
-        self._member_at = float("-inf")
+        self._lease = lease
         self._offsets: dict[TopicPartition, OffsetAndMetadata] = {}  # safe, and not committed yet
 
-    def commit(self, actives: Iterable[ActiveTask], wait_s: float = 0.0) -> bool:
-        """Make safe what these tasks did; what does not work now is kept, to be tried again.
+    def commit(self, actives: Iterable[ActiveTask], wait_s: float = 0.0) -> Committed:
+        """Make safe what these tasks did.
 
         Nothing is written by who may be no member any more: its tasks may be another's already.
 
@@ -51,59 +62,52 @@ class Commits:
             actives: all tasks that are ours.
             wait_s: how long to wait for a sign that we are still a member.
 
-        Returns:
-            Whether all is safe and committed.
-
         Raises:
             StateError: a store cannot be written; what is safe in the changelogs is committed.
             ChangelogError: a changelog refuses what is written to it.
+            KafkaError: the group refuses offsets, and will go on to.
         """
         actives = list(actives)
         if not self._offsets and not any(one.done for one in actives):
-            return True
-        if not self._is_member(wait_s):
-            return False
+            return Committed(True)
+        if not self._lease.holds(wait_s):
+            return Committed(False)
         try:
-            self._offsets |= commit_tasks(actives, self._writer, self._is_member)
+            stored = commit_tasks(actives, self._writer, self._lease.holds)
         except ChangelogUnreachableError as error:
             log.warning("%s; trying again", error)
-            return False
-        except StoreFailedError as failed:
-            self._offsets |= failed.offsets
-            self._commit_offsets(actives)
-            raise failed.reason from failed
-        return self._commit_offsets(actives)
+            return Committed(False)
+        self._offsets |= stored.offsets
+        if not self._commit_offsets():
+            return self._outcome(stored, done=False)
+        for active in actives:
+            stored.note(active, active.prove())
+        return self._outcome(stored, done=True)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """These are not ours any more: what was not committed of them is others' to do."""
         for at in partitions:
             self._offsets.pop(at, None)
 
-    def _is_member(self, wait_s: float = 0.0) -> bool:
-        """Whether the group's coordinator has heard of us so recently that our tasks are still ours."""
-        until = time.monotonic() + wait_s
-        while True:
-            heard = confirmed_s_ago(self._consumer)
-            if heard is not None and min(heard, time.monotonic() - self._member_at) < self._limit_s:
-                return True
-            if time.monotonic() >= until:
-                return False
-            time.sleep(_LOOK_S)
+    def _outcome(self, stored: Stored, *, done: bool) -> Committed:
+        if stored.failed is not None:
+            raise stored.failed
+        return Committed(done, stored.damaged)
 
-    def _commit_offsets(self, actives: Collection[ActiveTask]) -> bool:
+    def _commit_offsets(self) -> bool:
         if not self._offsets:
             return True
         asked_at = time.monotonic()
         try:
             self._consumer.commit(self._offsets, timeout_ms=_COMMIT_MS)
-        except CommitFailedError as error:
+        except _GONE_ON as error:
             log.warning("offsets are not committed, the group went on without us: %s", error)
             return False
         except KafkaError as error:
+            if not error.retriable:
+                raise
             log.warning("offsets cannot be committed: %s; trying again", error)
             return False
-        self._member_at = asked_at
+        self._lease.renew(asked_at)
         self._offsets.clear()
-        for active in actives:
-            active.prove()
         return True

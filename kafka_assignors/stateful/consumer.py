@@ -12,38 +12,26 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
 from typing import Any
 
-from kafka import KafkaConsumer
 from kafka.consumer.fetcher import ConsumerRecord
-from kafka.errors import KafkaError
+from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.adapter.consumer_side import (
     confirmed_s_ago,
     generation_of,
+    is_fenced,
     request_rejoin,
-    session_timeout_s,
 )
 from kafka_assignors.errors import OptionError, StateClosedError
-from kafka_assignors.lag.settings import fetch_settings
-from kafka_assignors.stateful.assignor import StatefulAssignor
-from kafka_assignors.stateful.changelog_reader import ChangelogReader
-from kafka_assignors.stateful.changelog_topics import changelogs_of
-from kafka_assignors.stateful.changelog_writer import ChangelogWriter
-from kafka_assignors.stateful.commits import PATIENCE, Commits
-from kafka_assignors.stateful.copies import Copies
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.events import Assigned, Events, Lost, Revoked, TaskListener
-from kafka_assignors.stateful.processing import Processing
-from kafka_assignors.stateful.settings import RuntimeOptions, checked_config
-from kafka_assignors.stateful.state_dir import StateDir
-from kafka_assignors.stateful.stores import Stores
+from kafka_assignors.stateful.parts import made
+from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.tasks import ActiveTask, Process, Work
 from kafka_assignors.stateful.topology import Task, Topology
 
@@ -55,7 +43,6 @@ _POLL_MS = 100
 _FIRST_LOOK_S = 5.0  # for how far behind the copies on disk are, before we join
 _LOOK_S = 0.1  # for the answer to a heartbeat, before a commit
 _AGAIN_S = 0.5  # after an error of the cluster
-_CLOSE_MS = 5_000
 
 
 class StatefulConsumer:
@@ -90,55 +77,22 @@ class StatefulConsumer:
         self._topology = topology
         self._options = options or RuntimeOptions()
         self._process = _processes(topology, process)
-        config = checked_config(consumer_config)
-        settings = fetch_settings(config, None, None)
         self._work = Work()
         self._holdings = Holdings()
+        self._to_begin: set[Task] = set()
         self._closing = threading.Event()
-        self._next_commit = 0.0
         self._ran = False
         self._one_at_a_time = threading.RLock()
         self._events = Events()
-        with ExitStack() as undo:
-            state_dir = StateDir(store_dir, settings.group_id)
-            undo.callback(state_dir.close)
-            self._assignor = StatefulAssignor(
-                topology=topology,
-                process_id=state_dir.process_id,
-                holdings=lambda: self._holdings,
-                on_duties=self._events.put,
-                **self._options.planning,
-            )
-            find_changelogs = partial(
-                changelogs_of,
-                *(settings.client, topology, settings.group_id),
-                replication_factor=self._options.changelog_replication_factor,
-            )
-            changelogs = find_changelogs()  # what is wrong with them is said before anything is begun
-            self._consumer: Any = KafkaConsumer(**config, partition_assignment_strategy=[self._assignor])
-            undo.callback(self._consumer.close, autocommit=False)
-            writer = ChangelogWriter(settings.client, patience_s=PATIENCE * session_timeout_s(self._consumer))
-            undo.callback(writer.close)
-            self._reader = ChangelogReader(
-                settings.client,
-                standby_bytes_per_s=self._options.standby_bytes_per_s,
-                fetch_max_bytes=self._options.restore_fetch_bytes,
-            )
-            undo.callback(self._reader.close)
-            self._commits = Commits(self._consumer, writer)
-            self._copies = Copies(
-                *(topology, self._work, state_dir, Stores(self._options.store)),
-                reader=self._reader,
-                changelogs=changelogs,
-                find_changelogs=find_changelogs,
-            )
-            self._processing = Processing(
-                *(self._consumer, self._work, self._commits),
-                max_uncommitted_bytes=self._options.max_uncommitted_bytes,
-                stop=self._closing,
-            )
-            undo.pop_all()
-        self._writer, self._state_dir = writer, state_dir
+        self._parts = parts = made(
+            *(topology, store_dir, self._options, consumer_config),
+            work=self._work,
+            holdings=lambda: self._holdings,
+            on_duties=self._events.put,
+            stop=self._closing,
+        )
+        self._consumer, self._reader, self._lease = parts.consumer, parts.reader, parts.lease
+        self._copies, self._processing = parts.copies, parts.processing
         self._listener = TaskListener(self._consumer, self._events, self._heed_events)
 
     # --- for the application
@@ -147,10 +101,12 @@ class StatefulConsumer:
         """Process until `close` is called, from any thread or a signal handler; then end in order.
 
         Raises:
-            Exception: whatever ``process`` raised; what was done before that record is safe.
+            Exception: whatever ``process`` raised.  Nothing of that record is kept; what was done before it
+                is committed, or, if that cannot be now, done again by the next owner.
             StateError: state on disk cannot be used.
             ChangelogError: a changelog refuses what is written to it.
-            KafkaError: the cluster refuses us.
+            KafkaError: the cluster refuses us.  `FencedInstanceIdError`: another one has our
+                ``group_instance_id``.
             StateClosedError: it was called before.
         """
         if self._ran:
@@ -163,8 +119,10 @@ class StatefulConsumer:
             while not self._closing.is_set():
                 self._turn()
             self._finish()
+        except FencedInstanceIdError as error:  # whose text does not say what it means
+            raise FencedInstanceIdError("another consumer has our group_instance_id and our tasks") from error
         finally:
-            self._shut_down()
+            self._parts.end(self._one_at_a_time)
 
     def close(self) -> None:
         """Ask ``run`` to end; returns at once."""
@@ -179,7 +137,7 @@ class StatefulConsumer:
         self.close()
         if not self._ran:
             self._ran = True
-            self._shut_down()
+            self._parts.end(self._one_at_a_time)
 
     @property
     def duties(self) -> Duties:
@@ -207,17 +165,17 @@ class StatefulConsumer:
         records = self._poll()
         with self._one_at_a_time:
             self._heed_events()
-            batches = [(self._work.actives.get(self._task(at)), at, batch) for at, batch in records.items()]
-            for active, error in self._processing.take(batches):
-                self._copies.anew(active, error)
+            self._begin_waiting()
+            self._processing.take(
+                (self._work.actives.get(self._task(at)), at, batch) for at, batch in records.items()
+            )
+            self._processing.commit_if_due(_LOOK_S)
+            for active, error in self._copies.save():
+                self._processing.set_aside(active, error)
+            self._restore_damaged()
             self._copies.heed()
             self._copies.retry()
             self._processing.let_flow()
-            now = time.monotonic()
-            if now >= self._next_commit:
-                self._next_commit = now + self._options.commit_interval_ms / 1000
-                self._processing.commit(_LOOK_S)
-            self._copies.save()
             self._holdings = self._copies.holdings()
             self._probe()
             if self._is_settled():
@@ -234,7 +192,14 @@ class StatefulConsumer:
             records = {}
         if (raised := self._listener.error) is not None:
             raise raised
+        if is_fenced(self._consumer):
+            raise FencedInstanceIdError
         return records
+
+    def _restore_damaged(self) -> None:
+        for active, error in self._processing.damaged():
+            if self._work.actives.get(active.task) is active:
+                self._copies.anew(active, error)
 
     # --- what the group decides
 
@@ -246,8 +211,9 @@ class StatefulConsumer:
                     case Duties():
                         self._work.duties = event
                     case Revoked(partitions):
+                        self._lease.wait_until_alone()
                         try:
-                            self._processing.commit(PATIENCE * session_timeout_s(self._consumer))
+                            self._processing.commit(self._lease.patience_s)
                         finally:
                             self._let_go(partitions)
                     case Lost(partitions):
@@ -269,12 +235,19 @@ class StatefulConsumer:
             active = self._work.actives.setdefault(task, ActiveTask(task, self._process[task[0]]))
             active.partitions |= {at}
             active.flowing = False
-        for task in sorted({self._task(at) for at in partitions}):
-            self._copies.begin(self._work.actives[task])
+            self._to_begin.add(task)
+        self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        """Tasks that were assigned get their state when nobody else can be writing to it."""
+        if self._to_begin and self._lease.is_alone():
+            tasks, self._to_begin = sorted(self._to_begin & self._work.actives.keys()), set()
+            for task in tasks:
+                self._copies.begin(self._work.actives[task])
 
     def _let_go(self, partitions: frozenset[TopicPartition]) -> None:
         """What was committed is; the rest is not ours any more."""
-        self._commits.forget(partitions)
+        self._parts.commits.forget(partitions)
         for task in sorted({self._task(at) for at in partitions} & self._work.actives.keys()):
             active = self._work.actives[task]
             began = active.undo()
@@ -292,32 +265,19 @@ class StatefulConsumer:
         if at is not None and time.time() >= at:
             self._work.duties = replace(self._work.duties, probe_at=None)
             log.info("probing rebalance: a better plan may have its copies by now")
-            self._assignor.say_anew()
+            self._parts.assignor.say_anew()
             request_rejoin(self._consumer)
 
     # --- the end
 
     def _finish(self) -> None:
         """Make safe what was done; a join that is under way, or a broker that is away, is waited for."""
-        until = time.monotonic() + PATIENCE * session_timeout_s(self._consumer)
+        until = time.monotonic() + self._lease.patience_s
         with self._one_at_a_time:
             self._processing.stop_flow(self._work.actives.values())
         while not self._processing.commit() and time.monotonic() < until:
             self._poll()
             self._heed_events()
-
-    def _shut_down(self) -> None:
-        """Let go of everything, in order, whatever fails on the way."""
-        self._step(partial(self._consumer.close, autocommit=False, timeout_ms=_CLOSE_MS))
-        with self._one_at_a_time:
-            for step in (self._copies.close, self._writer.close, self._state_dir.close):
-                self._step(step)
-
-    def _step(self, do: Callable[[], object]) -> None:
-        try:
-            do()
-        except Exception:
-            log.exception("ending a stateful consumer: a step failed")
 
     def _task(self, at: TopicPartition) -> Task:
         (task,) = self._topology.tasks_of([at])

@@ -27,20 +27,33 @@ def state_error(error: OSError, where: object) -> StateError:
     return _sorted(error.errno, str(where), error.strerror or type(error).__name__)
 
 
-def store_error(error: Exception, where: object) -> StateError:
+def store_error(error: Exception, where: object, *, logged: bool = True) -> StateError:
     """Sort an error of the store's library: its exceptions have no types, the text is all there is.
 
     RocksDB ends the text of what the system said with the system's words; what it says itself (corruption,
-    files that are missing or do not belong together) means that the store is not what was written.
+    files that are missing or do not belong together) means that the store is not what was written.  It is
+    wiped then, and restored; where there is no changelog (``logged``), only if the text says corruption, and
+    not of a file that is gone: what is wiped is lost, and others are of what somebody may be able to mend.
     """
     text = " ".join(str(error).split())
-    if not text.startswith("Corruption"):
+    corrupt = text.startswith("Corruption")
+    if not corrupt:
         for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
             if os.strerror(number) in text:
                 return _sorted(number, str(where), os.strerror(number))
         if "lock hold by current process" in text:
             return _sorted(errno.ENOLCK, str(where), "")
-    return StateDamagedError(f"the store {where} is damaged and has to be restored: {text[:_LONGEST]}")
+    says = text[:_LONGEST]
+    if logged:
+        return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
+    if corrupt and "IO error" not in text:
+        return StateDamagedError(
+            f"the store {where} is damaged, has no changelog, and its state is lost: {says}"
+        )
+    return StateError(
+        f"cannot use {where}: {says}; it has no changelog to be restored from, so it is left as it is: "
+        "mend it, or delete it to begin without state"
+    )
 
 
 def _sorted(number: int | None, where: str, says: str) -> StateError:

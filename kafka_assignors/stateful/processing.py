@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -33,7 +34,9 @@ class Processing:
         commits: makes safe what they did.
         max_uncommitted_bytes: of changes in memory.  If there are more, and they cannot be committed, nothing
             is taken until they can.
+        commit_interval_s: how often what was done is committed, in the middle of a batch, too.
         stop: ends the processing of a batch before the next record.
+        clock: seconds.
     """
 
     def __init__(
@@ -43,41 +46,74 @@ class Processing:
         commits: Commits,
         *,
         max_uncommitted_bytes: int,
+        commit_interval_s: float,
         stop: threading.Event,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = consumer
         self._work = work
         self._commits = commits
         self._most = max_uncommitted_bytes
+        self._interval_s = commit_interval_s
         self._stop = stop
+        self._clock = clock
+        self._next_commit = 0.0
+        self._damaged: dict[ActiveTask, StateDamagedError] = {}
         self._held = False
         self._back: dict[TopicPartition, int] = {}  # in this turn: where to go on from
 
-    def take(self, batches: Iterable[Batch]) -> list[tuple[ActiveTask, StateDamagedError]]:
+    def take(self, batches: Iterable[Batch]) -> None:
         """Process what came in one poll; of tasks that are not ours any more, nothing.
 
-        Returns:
-            The tasks whose store turned out to be damaged.  What they did since the last commit is
-            undone, and its records come again.
-
         Raises:
-            Exception: whatever the callback raised; what that task did since the last commit is undone.
-            StateError, ChangelogError: see ``Commits.commit``.
+            Exception: whatever the callback raised.  What was done before that record, by all tasks, is
+                committed, if that can be.
+            StateError, ChangelogError, KafkaError: see ``Commits.commit``.
         """
         self._back.clear()
-        damaged = [
-            (active, error)
-            for active, at, batch in batches
-            if active is not None and (error := self._taken(active, at, batch)) is not None
-        ]
-        return list({active: (active, error) for active, error in damaged}.values())
+        for active, at, batch in batches:
+            if active is not None and (taken := self._processed(active, batch)) < len(batch):
+                self._put_back(at, batch[taken].offset)
 
     def commit(self, wait_s: float = 0.0) -> bool:
         """Make safe what was done; see ``Commits.commit``."""
-        done = self._commits.commit(self._work.actives.values(), wait_s)
-        if done:
+        came_of_it = self._commits.commit(self._work.actives.values(), wait_s)
+        for active, error in came_of_it.damaged.items():
+            self.set_aside(active, error)
+        if came_of_it.done:
             self._held = False
-        return done
+        return came_of_it.done
+
+    def commit_if_due(self, wait_s: float = 0.0) -> bool:
+        """The same, if the interval is over; what cannot be committed now is tried again after the next one.
+
+        Returns:
+            Whether there is nothing that was due and is not safe.
+        """
+        if self._clock() < self._next_commit:
+            return True
+        try:
+            return self.commit(wait_s)
+        finally:  # an attempt may take longer than the interval, and there has to be time for something else
+            self._next_commit = self._clock() + self._interval_s
+
+    def set_aside(self, active: ActiveTask, error: StateDamagedError) -> None:
+        """A task's store turned out to be damaged.
+
+        Nothing of it is processed until its state is here again; what it did and is not safe is undone, and
+        its records come again.
+        """
+        self._damaged[active] = error
+        self.stop_flow([active])
+        active.ready = False
+        for at, offset in active.undo().items():
+            self._put_back(at, offset)
+
+    def damaged(self) -> list[tuple[ActiveTask, StateDamagedError]]:
+        """Tasks that were set aside since this was asked last: their state is to be restored."""
+        found = list(self._damaged.items())
+        self._damaged.clear()
+        return found
 
     def let_flow(self) -> None:
         """Have records of all tasks come whose state is here."""
@@ -98,56 +134,58 @@ class Processing:
         """Tasks were given back, and their changes with them: there may be room again."""
         self._held = False
 
-    def _taken(
-        self, active: ActiveTask, at: TopicPartition, batch: list[ConsumerRecord]
-    ) -> StateDamagedError | None:
-        try:
-            taken = self._processed(active, batch)
-        except StateDamagedError as error:
-            self.stop_flow([active])
-            active.ready = False
-            for each, offset in active.undo().items():
-                self._put_back(each, offset)
-            return error
-        except BaseException:
-            active.undo()
-            try:
-                self.commit()
-            except Exception:  # what the callback raised is to be heard of, whatever comes of this
-                log.exception("what other tasks did cannot be committed")
-            raise
-        if taken < len(batch):
-            self._put_back(at, batch[taken].offset)
-        return None
-
     def _processed(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
         """Process records, and return how many it were: not all, if it has to wait."""
-        if not active.ready or self._held:
+        if not self._takes(active):
             return 0
         others = self._uncommitted_bytes() - active.uncommitted_bytes
         for taken, record in enumerate(batch):
             if self._stop.is_set():
                 return taken
-            if others + active.uncommitted_bytes > self._most:
-                if not self.commit(_LOOK_S):
-                    self._hold()
+            too_much = others + active.uncommitted_bytes > self._most
+            if too_much or self._clock() >= self._next_commit:
+                safe = self._make_room() if too_much else self.commit_if_due()
+                # Attempts take time: where one failed, the consumer is polled before the next.
+                if not safe or not self._takes(active):
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes
-            active.take(record)
+            try:
+                active.take(record)
+            except StateDamagedError as error:
+                self.set_aside(active, error)
+                return taken
+            except BaseException:
+                self._commit_before_the_end()
+                raise
         return len(batch)
 
-    def _put_back(self, at: TopicPartition, offset: int) -> None:
-        """Go on from there; if a record before that was put back in this turn, from that one."""
-        self._back[at] = min(offset, self._back.get(at, offset))
-        self._consumer.seek(at, self._back[at])
+    def _takes(self, active: ActiveTask) -> bool:
+        return active.ready and not self._held
 
-    def _hold(self) -> None:
+    def _make_room(self) -> bool:
+        if self.commit(_LOOK_S):
+            return True
         self._held = True
         log.warning(
             "%d bytes are not committed, and cannot be now: nothing more is taken until they are",
             self._uncommitted_bytes(),
         )
         self.stop_flow(self._work.actives.values())
+        return False
+
+    def _commit_before_the_end(self) -> None:
+        try:
+            if not self.commit(_LOOK_S):
+                log.warning(
+                    "what was done since the last commit cannot be committed now: it will be done again"
+                )
+        except Exception:  # what the callback raised is to be heard of, whatever comes of this
+            log.exception("what was done since the last commit cannot be committed")
+
+    def _put_back(self, at: TopicPartition, offset: int) -> None:
+        """Go on from there; if a record before that was put back in this turn, from that one."""
+        self._back[at] = min(offset, self._back.get(at, offset))
+        self._consumer.seek(at, self._back[at])
 
     def _uncommitted_bytes(self) -> int:
         return sum(active.uncommitted_bytes for active in self._work.actives.values())

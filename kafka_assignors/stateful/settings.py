@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from kafka.codec import has_gzip, has_lz4, has_snappy, has_zstd
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.stateful.stores import StoreOptions
@@ -17,10 +20,26 @@ _OURS = {
     "consumer_timeout_ms": "it runs until it is closed",
 }
 
+_INTEGERS = {
+    "commit_interval_ms": 1,
+    "max_uncommitted_bytes": 1024,
+    "restore_fetch_bytes": 1024,
+    "changelog_max_request_size": 1024,
+}
+_COMPRESSIONS: dict[str, Callable[[], bool]] = {
+    "gzip": has_gzip,
+    "snappy": has_snappy,
+    "lz4": has_lz4,
+    "zstd": has_zstd,
+}
+_MOST_REPLICAS = 2**15 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """How a stateful consumer runs.  The first six are for planning: the same in all members of a group.
+    """How a stateful consumer runs.
+
+    The first five have to be the same in all members of a group, for any of them may come to lead it.
 
     Attributes:
         acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
@@ -34,9 +53,13 @@ class RuntimeOptions:
         commit_interval_ms: how often what was processed is made safe: changelog, store, offsets.
         max_uncommitted_bytes: sooner than that if so much has changed; bounds the memory changes take.
         standby_bytes_per_s: how fast standbys and warm-ups are brought up to date; None: as fast as it comes.
-        restore_fetch_bytes: of one fetch from changelogs; bounds the memory that takes.
+        restore_fetch_bytes: of one fetch from changelogs, of each broker that leads some; a record that is
+            larger comes all the same.
         cleanup_delay_s: how long state of tasks that went elsewhere is kept on disk.
         changelog_replication_factor: of changelogs that are made; -1: the cluster's default.
+        changelog_max_request_size: bytes; how large a change may be.  What the changelog's topic takes is its
+            ``max.message.bytes``.
+        changelog_compression: gzip, snappy, lz4 or zstd; None: changes are not compressed.
         store: how much the stores may take.
 
     Raises:
@@ -56,21 +79,36 @@ class RuntimeOptions:
     restore_fetch_bytes: int = 8 * 1024 * 1024
     cleanup_delay_s: float = 600.0
     changelog_replication_factor: int = -1
+    changelog_max_request_size: int = 1024 * 1024
+    changelog_compression: str | None = None
     store: StoreOptions = field(default_factory=StoreOptions)
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("commit_interval_ms", 1),
-            ("max_uncommitted_bytes", 1024),
-            ("restore_fetch_bytes", 1024),
-            ("cleanup_delay_s", 0),
-        ):
+        for name, least in _INTEGERS.items():
             value: Any = getattr(self, name)
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or value < least:
-                raise OptionError(name, f"{value!r} is no number from {least} on")
+            if type(value) is not int or value < least:
+                raise OptionError(name, f"{value!r} is no whole number from {least} on")
+        delay: Any = self.cleanup_delay_s
+        if type(delay) not in (int, float) or not math.isfinite(delay) or delay < 0:
+            raise OptionError("cleanup_delay_s", f"{delay!r} is no number of seconds from 0 on")
         rate: Any = self.standby_bytes_per_s
         if rate is not None and (type(rate) is not int or rate < 1024):
             raise OptionError("standby_bytes_per_s", f"{rate!r} is no number from 1024 on")
+        replicas: Any = self.changelog_replication_factor
+        if type(replicas) is not int or (replicas != -1 and not 1 <= replicas <= _MOST_REPLICAS):
+            raise OptionError(
+                "changelog_replication_factor", f"{replicas!r} is no number of replicas, nor -1"
+            )
+        self._check_compression()
+
+    def _check_compression(self) -> None:
+        given: Any = self.changelog_compression
+        if given is None:
+            return
+        if not isinstance(given, str) or given not in _COMPRESSIONS:
+            raise OptionError("changelog_compression", f"{given!r} is none of {', '.join(_COMPRESSIONS)}")
+        if not _COMPRESSIONS[given]():
+            raise OptionError("changelog_compression", f"its library is missing: kafka-python[{given}]")
 
     @property
     def planning(self) -> dict[str, Any]:

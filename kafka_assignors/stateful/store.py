@@ -17,18 +17,14 @@ from __future__ import annotations
 import heapq
 import struct
 import weakref
-from bisect import bisect_left, insort
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.errors import (
-    StateClosedError,
-    StateDamagedError,
-    StateError,
-)
+from kafka_assignors.errors import StateClosedError, StateDamagedError, StateError
+from kafka_assignors.stateful.changes import Changes
 from kafka_assignors.stateful.faults import store_error
 
 if TYPE_CHECKING:
@@ -40,7 +36,6 @@ _POSITION_KEY = b""  # no user's key: it sorts before all of them
 _FIRST_KEY = b"\0"
 _POSITION = struct.Struct(">Bq")
 _FORMAT = 1
-_OVERHEAD = 150  # bytes of a change in memory beside its key and value
 
 
 class Store:
@@ -60,12 +55,11 @@ class Store:
         self._path = path
         self._new_batch = WriteBatch
         self._read_options = ReadOptions
+        self._logged = logged
         self._write_options = WriteOptions()
         # A method in the library's types, an attribute in what it does.
         self._write_options.disable_wal = logged
-        self._changes: dict[bytes, bytes | None] = {}
-        self._changed_keys: list[bytes] | None = None  # in order, from the first `range` after a commit on
-        self._changed_bytes = 0
+        self._changes = Changes()
         self._position: int | None = None
         # An iterator keeps the database open, and with it locked.
         self._iterators: weakref.WeakSet[Generator[tuple[bytes, bytes], None, None]] = weakref.WeakSet()
@@ -74,8 +68,8 @@ class Store:
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key, None if it has none."""
-        if key in self._changes:
-            return self._changes[key]
+        if key in self._changes.values:
+            return self._changes.values[key]
         database = self._opened()
         if not key:
             return None
@@ -123,19 +117,19 @@ class Store:
         database = self._opened()
         on_disk = database.property_int_value("rocksdb.live-sst-files-size") or 0
         in_memory = database.property_int_value("rocksdb.cur-size-all-mem-tables") or 0
-        return on_disk + in_memory + self._changed_bytes
+        return on_disk + in_memory + self._changes.size
 
     # --- for what runs it
 
     @property
     def uncommitted(self) -> Mapping[bytes, bytes | None]:
         """What changed since the last commit, the last change of each key; None: deleted."""
-        return MappingProxyType(self._changes)
+        return MappingProxyType(self._changes.values)
 
     @property
     def uncommitted_bytes(self) -> int:
         """The memory these take, about."""
-        return self._changed_bytes
+        return self._changes.size
 
     @property
     def position(self) -> int | None:
@@ -148,14 +142,20 @@ class Store:
         Args:
             position: offset of the record after the changelog's last that is in it; None: as before.
         """
-        self._write(self._changes.items(), position)
+        self._write(self._changes.values.items(), position)
         self.rollback()
 
     def rollback(self) -> None:
         """Drop what was not committed."""
         self._changes.clear()
-        self._changed_keys = None
-        self._changed_bytes = 0
+
+    def begin_record(self) -> None:
+        """A record is processed next: what changes from here on belongs together."""
+        self._changes.begin_record()
+
+    def undo_record(self) -> None:
+        """Drop what changed since `begin_record`, and nothing before it."""
+        self._changes.undo_record()
 
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
         """Write records of the changelog (a value of None deletes) and the new position in one step.
@@ -205,6 +205,7 @@ class Store:
 
         Raises:
             StateDamagedError: less far than a checkpoint says, or of a format that we do not know.
+            StateError: the latter, of a store without a changelog.
         """
         database = self._opened()
         try:
@@ -213,7 +214,10 @@ class Store:
             raise self._fault(error) from error
         if stored is not None:
             if len(stored) != _POSITION.size or stored[0] != _FORMAT:
-                raise StateDamagedError(f"the store {self._path} is of another release: restore it")
+                wrong = f"the store {self._path} is of another release"
+                if not self._logged:
+                    raise StateError(f"{wrong}, has no changelog to be restored from, and is left as it is")
+                raise StateDamagedError(f"{wrong}: restore it")
             self._position = _POSITION.unpack(stored)[1]
         if at_least is not None and (self._position or 0) < at_least:
             raise StateDamagedError(
@@ -227,14 +231,7 @@ class Store:
         if not key:
             raise ValueError("an empty key")
         self._opened()
-        if key in self._changes:
-            self._changed_bytes -= len(self._changes[key] or b"")
-        else:
-            self._changed_bytes += len(key) + _OVERHEAD
-            if self._changed_keys is not None:
-                insort(self._changed_keys, key)
-        self._changes[key] = value
-        self._changed_bytes += len(value or b"")
+        self._changes.set(key, value)
 
     def _write(self, changes: Iterable[tuple[bytes, bytes | None]], position: int | None) -> None:
         database = self._opened()
@@ -258,11 +255,7 @@ class Store:
 
     def _merged(self, start: bytes, end: bytes | None) -> Generator[tuple[bytes, bytes], None, None]:
         """What is on disk, and what changed since: changed keys are taken from the changes."""
-        if self._changed_keys is None:
-            self._changed_keys = sorted(self._changes)
-        keys = self._changed_keys
-        stop = len(keys) if end is None else bisect_left(keys, end)
-        changes = {key: self._changes[key] for key in keys[bisect_left(keys, start) : stop]}
+        changes = self._changes.between(start, end)
         options = self._read_options()
         if end is not None:
             options.set_iterate_upper_bound(end)
@@ -291,7 +284,7 @@ class Store:
     def _fault(self, error: Exception) -> StateError:
         if type(error).__name__ == "DbClosedError":
             return StateClosedError(f"the store {self._path} is closed")
-        return store_error(error, self._path)
+        return store_error(error, self._path, logged=self._logged)
 
 
 def _after(prefix: bytes) -> bytes | None:

@@ -69,12 +69,12 @@ class Stores:
 
         Raises:
             StateError: it cannot be opened.  `StateDamagedError`: it is not what was written, or behind the
-                checkpoint: wipe it and restore.
+                checkpoint: wipe it and restore.  Without a changelog only where its bytes are wrong for sure.
         """
         try:
             database = self._library.Rdict(str(path), self._settings())
         except Exception as error:  # the library has no class for it
-            raise store_error(error, path) from error
+            raise store_error(error, path, logged=logged) from error
         store = Store(database, path, logged=logged)
         try:
             store.load_position(at_least)

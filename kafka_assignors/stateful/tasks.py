@@ -10,13 +10,13 @@ from typing import Any
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.errors import StateError
+from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.stateful.changelog_writer import ChangelogWriter, Written
 from kafka_assignors.stateful.copy import Copy
 from kafka_assignors.stateful.duties import Duties
 from kafka_assignors.stateful.topology import Task
 
-__all__ = ["ActiveTask", "Process", "StoreFailedError", "Work", "commit_tasks"]
+__all__ = ["ActiveTask", "Process", "Stored", "Work", "commit_tasks"]
 
 log = logging.getLogger("kafka_assignors")
 
@@ -50,17 +50,37 @@ class ActiveTask:
     done: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
 
     def take(self, record: ConsumerRecord) -> None:
-        """Process one record."""
+        """Process one record.
+
+        Raises:
+            Exception: whatever the callback raised; nothing of that record is kept.
+        """
         at = TopicPartition(record.topic, record.partition)
+        store = None if self.copy is None else self.copy.store
+        if store is not None:
+            store.begin_record()
+        try:
+            self.process(record, store)
+        except BaseException:
+            if store is not None:
+                store.undo_record()
+            raise
         self.began.setdefault(at, record.offset)
-        self.process(record, None if self.copy is None else self.copy.store)
         self.done[at] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
-    def prove(self) -> None:
-        """The group has taken our offsets, so what is in the changelog is ours to pass over."""
-        if self.unproven is not None and self.copy is not None:
-            self.copy.apply((), self.unproven)
-        self.unproven = None
+    def prove(self) -> StateError | None:
+        """The group has taken our offsets, so what is in the changelog is ours to pass over.
+
+        Returns:
+            What is wrong with the store, if it cannot.
+        """
+        end, self.unproven = self.unproven, None
+        if end is not None and self.copy is not None:
+            try:
+                self.copy.apply((), end)
+            except StateError as error:
+                return error
+        return None
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -95,9 +115,32 @@ class Work:
         return {*self.duties.standbys, *self.duties.warmups} - self.actives.keys()
 
 
+@dataclass(slots=True)
+class Stored:
+    """What came of writing what was processed.
+
+    Attributes:
+        offsets: what may be committed: of a store that could not be written, what is safe in its changelog.
+        damaged: tasks whose store is not what was written, and why.
+        failed: why another store could not be written; None: there is none.
+    """
+
+    offsets: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
+    damaged: dict[ActiveTask, StateDamagedError] = field(default_factory=dict)
+    failed: StateError | None = None
+
+    def note(self, active: ActiveTask, error: StateError | None) -> None:
+        """Something was done to a task's store, and that went wrong."""
+        if isinstance(error, StateDamagedError):
+            active.unproven = None
+            self.damaged[active] = error
+        else:
+            self.failed = self.failed or error
+
+
 def commit_tasks(
     tasks: Iterable[ActiveTask], writer: ChangelogWriter, allowed: Callable[[], bool] = lambda: True
-) -> dict[TopicPartition, OffsetAndMetadata]:
+) -> Stored:
     """Make safe what was processed: changelogs, then stores; offsets are the caller's to commit, after that.
 
     Args:
@@ -105,13 +148,8 @@ def commit_tasks(
         writer: of changelogs.
         allowed: see ``ChangelogWriter.write``.
 
-    Returns:
-        The offsets to commit.
-
     Raises:
         ChangelogError: not all is in the changelogs; nothing changed here, and it can be tried again.
-        StoreFailedError: a store could not be written.  What has a changelog is safe there, so its offsets
-            may be committed: they are in the error.
     """
     some = [one for one in tasks if one.done]
     changes = {
@@ -120,18 +158,15 @@ def commit_tasks(
         if one.copy is not None and one.copy.changelog is not None and one.copy.store.uncommitted
     }
     written = writer.write(changes, allowed) if changes else {}
-    offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-    failed: StateError | None = None
+    stored = Stored()
     for one in some:
         error = None if one.copy is None else _stored(one, one.copy, _of(one.copy, written))
-        failed = failed or error
+        stored.note(one, error)
         if error is None or (one.copy is not None and one.copy.changelog is not None):
-            offsets |= one.done
+            stored.offsets |= one.done
             one.began.clear()
             one.done.clear()
-    if failed is not None:
-        raise StoreFailedError(failed, offsets)
-    return offsets
+    return stored
 
 
 def _of(copy: Copy, written: Mapping[TopicPartition, Written]) -> Written | None:
@@ -157,17 +192,3 @@ def _stored(one: ActiveTask, copy: Copy, written: Written | None) -> StateError 
     except StateError as error:
         return error
     return None
-
-
-class StoreFailedError(Exception):
-    """A store could not be written.
-
-    Attributes:
-        reason: what happened.
-        offsets: that may be committed all the same.
-    """
-
-    def __init__(self, reason: StateError, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
-        self.offsets = offsets

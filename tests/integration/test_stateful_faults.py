@@ -218,6 +218,48 @@ def test_what_the_callback_raises_ends_the_member(fresh: FreshNames, tmp_path: P
         assert app.committed()[0] == sum(int(v) for k, v in state[0].items() if k.startswith(b"n:"))
 
 
+def test_a_static_member_whose_id_is_taken_ends_and_the_other_one_goes_on(
+    fresh: FreshNames, tmp_path: Path
+) -> None:
+    """The broker gives its tasks away at once; what it had in memory is written by nobody."""
+    static: dict[str, Any] = {"group_instance_id": "one", "heartbeat_interval_ms": 1_000}
+    with App(fresh, tmp_path, commit_interval_ms=500) as app:
+        a = app.join("a", delay_s=0.002, **static)
+        app.wait_until_all_are_ready(a)
+        app.produce(4_000)
+        app.wait_until(lambda: sum(app.committed().values()) > 200, "it to be in the middle of it")
+        b = app.join("b", **static)
+        assert a.wait() == 3
+        (raised,) = a.of_kind("raised")
+        assert raised["type"] == "FencedInstanceIdError"
+        assert "another consumer has our group_instance_id" in raised["message"]
+        assert not app.done(), "it was done before it was fenced"
+        app.wait_until_done()
+        assert b.state["restored"] > 0
+        app.produce(1_000)
+        app.wait_until_done()
+        b.close()
+        # What it had written to its changelog, and could not commit any more, is done again.
+        assert app.doubles() <= 600
+
+
+def test_a_static_member_that_comes_back_goes_on_with_its_own(fresh: FreshNames, tmp_path: Path) -> None:
+    """Without a rebalance: the group did not hear that it was gone."""
+    static: dict[str, Any] = {"group_instance_id": "one", "heartbeat_interval_ms": 500}
+    with App(fresh, tmp_path) as app:
+        a = app.join("a", **static)
+        app.produce(1_000)
+        app.wait_until_done()
+        generation = a.state["generation"]
+        a.close()
+        again = app.join("a", **static)
+        app.produce(1_000)
+        app.wait_until_done()
+        assert (again.state["generation"], again.state["restored"]) == (generation, 0)
+        again.close()
+        app.assert_exact()
+
+
 def test_a_directory_in_use_is_refused(fresh: FreshNames, tmp_path: Path) -> None:
     """The second process says who has it; the first goes on."""
     with App(fresh, tmp_path) as app:

@@ -15,13 +15,14 @@ def consumer() -> Iterator[MakeConsumer]:
     """Makes real consumers that never join: with the version given they ask nobody, and nobody answers."""
     made: list[KafkaConsumer] = []
 
-    def make(*strategies: Any) -> KafkaConsumer:
+    def make(*strategies: Any, **config: Any) -> KafkaConsumer:
         made.append(
             KafkaConsumer(
                 bootstrap_servers=f"127.0.0.1:{server.getsockname()[1]}",
                 api_version=(2, 5),
                 group_id="g",
                 partition_assignment_strategy=list(strategies),
+                **config,
             )
         )
         return made[-1]

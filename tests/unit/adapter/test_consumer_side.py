@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 import weakref
 from typing import Any
 
 import pytest
+from kafka import KafkaProducer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
+from kafka.errors import FencedInstanceIdError, KafkaTimeoutError
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors import (
@@ -23,12 +26,16 @@ from kafka_assignors import (
 from kafka_assignors.adapter import convert
 from kafka_assignors.adapter.consumer_side import (
     confirmed_s_ago,
+    drop_unsent,
     ended,
     is_closing,
+    is_fenced,
+    polled_s_ago,
     replicas,
     request_rejoin,
     runs_cooperative,
-    session_timeout_s,
+    static_member_id,
+    timeouts,
 )
 from tests.joining import cluster, own
 from tests.unit.adapter.conftest import MakeConsumer
@@ -277,9 +284,67 @@ def test_a_membership_is_as_fresh_as_the_last_heartbeat_that_was_answered(consum
     assert confirmed_s_ago(made) is None, "it joins"
 
 
-def test_the_session_timeout_is_the_one_it_joins_with(consumer: MakeConsumer) -> None:
+def test_the_timeouts_are_those_it_joins_with(consumer: MakeConsumer) -> None:
+    """The session's, that of the rebalance, and how often it is heard of."""
+    config = consumer(CooperativeStickyAssignor)._coordinator.config
     made = consumer(CooperativeStickyAssignor)
-    assert session_timeout_s(made) == made._coordinator.config["session_timeout_ms"] / 1000 > 0
+    assert timeouts(made) == (
+        config["session_timeout_ms"] / 1000,
+        config["max_poll_interval_ms"] / 1000,
+        config["heartbeat_interval_ms"] / 1000,
+    )
+    assert min(timeouts(made)) > 0
+
+
+def test_when_it_was_polled_last(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    assert polled_s_ago(made) == float("inf")
+    made._coordinator.poll_heartbeat()
+    made._coordinator.heartbeat.last_poll -= 100
+    assert 100 <= polled_s_ago(made) < 200
+
+
+def test_a_static_member_that_is_fenced_is_no_member(consumer: MakeConsumer) -> None:
+    """kafka-python stops its heartbeats, and says so to nobody: the state stays what it was."""
+    made = consumer(CooperativeStickyAssignor, group_instance_id="i")
+    coordinator = made._coordinator
+    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    coordinator._enable_heartbeat()
+    assert not is_fenced(made)
+    assert confirmed_s_ago(made) is not None
+    assert static_member_id(made) == "m"
+
+    async def fenced() -> None:
+        raise FencedInstanceIdError
+
+    coordinator._send_heartbeat_request = fenced
+    made._net.run(coordinator._do_heartbeat)
+    assert coordinator.generation_if_stable() is not None
+    assert is_fenced(made)
+    assert confirmed_s_ago(made) is None
+    coordinator.rejoining = True
+    assert not is_fenced(made), "a join stops heartbeats, too"
+
+
+def test_a_dynamic_member_is_never_fenced(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made._coordinator.state = MemberState.STABLE
+    assert not is_fenced(made)
+    assert static_member_id(made) is None
+
+
+def test_a_producer_that_is_to_drop_what_it_has_sends_nothing_more() -> None:
+    """Its own ``close`` raises where something is pending, and leaves the thread that sends it running."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        producer = KafkaProducer(bootstrap_servers=address, api_version=(2, 5))
+        producer._accumulator.append(TopicPartition("t", 0), None, b"k", b"v", [])
+        with pytest.raises(KafkaTimeoutError):
+            producer.close(timeout=0)
+        assert producer._sender.is_alive()
+        drop_unsent(producer, 60.0)
+        assert not producer._sender.is_alive()
+        producer.close(timeout=0)
 
 
 def test_a_rejoin_can_be_asked_for_from_outside(consumer: MakeConsumer) -> None:

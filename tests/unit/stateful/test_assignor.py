@@ -12,6 +12,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import ConfigurationError
+from kafka_assignors.adapter.options import PlanReport
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.stateful import (
     Duties,
@@ -234,6 +235,21 @@ def test_the_leader_alone_is_told_when_to_probe(monkeypatch: pytest.MonkeyPatch)
     assert [d.probe_at for d in round_of(a, b, generation=40).values()] == [None, None]
 
 
+@pytest.mark.parametrize("data", [b"", b"nonsense"])
+def test_who_probes_goes_on_to_when_it_was_told_nothing_that_can_be_read(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a group that waits for warm-ups would wait until somebody comes or goes."""
+    a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=5_000), Member("b")
+    settled(a)
+    monkeypatch.setattr(a.assignor._side, "member_id", lambda: "a")
+    assert round_of(a, b, generation=20)["a"].probe_at == NOW + 5
+    for member in (a, b):
+        member.assignor.options = replace(member.assignor.options, time=lambda: NOW + 7)
+        member.assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [1])], data), 21)
+    assert (a.duties[-1].probe_at, b.duties[-1].probe_at) == (NOW + 12, None)
+
+
 def test_standbys_lie_on_other_processes() -> None:
     a, b = Member("a", num_standby_replicas=1), Member("b", num_standby_replicas=1)
     now = settled(a, b)
@@ -264,8 +280,9 @@ def test_what_another_one_still_holds_is_kept_warm_until_it_comes() -> None:
 
 
 def test_a_task_of_which_a_partition_is_held_back_waits_as_a_whole() -> None:
-    """Else two members would process it, and both write its changelog."""
-    a = Member("a")
+    """Else two members would process it, and both write its changelog.  The report says so, too."""
+    reports: list[PlanReport] = []
+    a = Member("a", on_plan=reports.append)
     one, other = (
         joined(name, raw(TOPICS, stateful_subscription.encode(told(Member(name))), {topic: [0]}, generation))
         for name, topic, generation in (("h", "t", 7), ("i", "u", 6))
@@ -274,6 +291,12 @@ def test_a_task_of_which_a_partition_is_held_back_waits_as_a_whole() -> None:
     assert ("t", 0) not in owners
     assert ("u", 0) not in owners
     assert owners.keys() >= {("t", 1), ("u", 1)}
+    (report,) = reports
+    given = {(topic, p) for part in report.assignment.values() for topic, ps in part.items() for p in ps}
+    assert given == owners.keys()
+    waits = {(why.topic, why.partition): why.waits_for for why in report.why() if why.waits_for is not None}
+    assert waits.keys() == {("t", 0), ("u", 0)}
+    assert set(waits.values()) <= {"h", "i"}
 
 
 def test_a_member_of_another_topology_gets_nothing() -> None:

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.stateful import RuntimeOptions, StatefulAssignor, StatefulConsumer, Subtopology, Topology
+from kafka_assignors.stateful import (
+    RuntimeOptions,
+    StatefulAssignor,
+    StatefulConsumer,
+    Subtopology,
+    Topology,
+    settings,
+)
 from kafka_assignors.stateful.settings import checked_config
 
 TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
@@ -25,12 +32,42 @@ TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
         ({"cleanup_delay_s": "1"}, "cleanup_delay_s"),
         ({"standby_bytes_per_s": 0}, "standby_bytes_per_s"),
         ({"standby_bytes_per_s": 1024.5}, "standby_bytes_per_s"),
+        ({"commit_interval_ms": float("nan")}, "commit_interval_ms"),
+        ({"commit_interval_ms": 100.5}, "commit_interval_ms"),
+        ({"restore_fetch_bytes": 8192.5}, "restore_fetch_bytes"),
+        ({"cleanup_delay_s": float("nan")}, "cleanup_delay_s"),
+        ({"cleanup_delay_s": float("inf")}, "cleanup_delay_s"),
+        ({"changelog_replication_factor": "x"}, "changelog_replication_factor"),
+        ({"changelog_replication_factor": 0}, "changelog_replication_factor"),
+        ({"changelog_replication_factor": True}, "changelog_replication_factor"),
+        ({"changelog_max_request_size": 0}, "changelog_max_request_size"),
+        ({"changelog_max_request_size": 1e6}, "changelog_max_request_size"),
+        ({"changelog_compression": "lzma"}, "changelog_compression"),
+        ({"changelog_compression": 1}, "changelog_compression"),
     ],
 )
 def test_wrong_values_are_named(options: dict[str, Any], named: str) -> None:
     with pytest.raises(OptionError) as caught:
         RuntimeOptions(**options)
     assert caught.value.option == named
+
+
+def test_values_that_make_sense_are_taken() -> None:
+    options = RuntimeOptions(
+        cleanup_delay_s=0,
+        changelog_replication_factor=3,
+        changelog_max_request_size=2**24,
+        changelog_compression="gzip",
+    )
+    assert (options.cleanup_delay_s, options.changelog_compression) == (0, "gzip")
+
+
+def test_a_compression_without_its_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here, not when the first change is written."""
+    monkeypatch.setitem(settings._COMPRESSIONS, "zstd", lambda: False)
+    with pytest.raises(OptionError, match="library is missing") as caught:
+        RuntimeOptions(changelog_compression="zstd")
+    assert caught.value.option == "changelog_compression"
 
 
 def test_planning_options_and_their_defaults_are_the_assignors() -> None:

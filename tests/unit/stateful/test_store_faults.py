@@ -13,6 +13,7 @@ import pytest
 from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import StateDir, Store, StoreOptions, Stores
+from kafka_assignors.stateful.faults import store_error
 from tests.unit.stateful.processes import program, run
 
 MIB = 1024 * 1024
@@ -195,6 +196,54 @@ def _read(store: Store, key: bytes) -> bytes | None:
         return store.get(key)
     except StateDamagedError:
         return DAMAGED
+
+
+@pytest.mark.parametrize("logged", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IO error: No such file or directory: While open a file for random read: 000012.sst",
+        "Invalid argument: column family not found",
+        "Not implemented: unknown compression",
+    ],
+)
+def test_what_nobody_knows_is_wiped_only_where_it_can_be_restored(text: str, logged: bool) -> None:
+    """Without a changelog it would be lost, for what may be a file that somebody can put back."""
+    error = store_error(Exception(text), "here", logged=logged)
+    assert isinstance(error, StateDamagedError) is logged
+    assert text in str(error)
+    assert logged or "left as it is" in str(error)
+
+
+def test_a_damaged_store_without_a_changelog_is_said_to_be_lost() -> None:
+    error = store_error(Exception("Corruption: block checksum mismatch"), "here", logged=False)
+    assert isinstance(error, StateDamagedError)
+    assert "state is lost" in str(error)
+
+
+def test_a_store_without_a_changelog_is_not_wiped_for_a_file_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with Stores(SMALL).open(path, logged=False) as store:
+        for number in range(100):
+            store.put(b"%d" % number, b"x" * 1000)
+        store.commit()
+    for file in path.glob("*.sst"):
+        file.unlink()
+    with pytest.raises(StateError, match="left as it is") as caught:
+        Stores(SMALL).open(path, logged=False)
+    assert not isinstance(caught.value, StateDamagedError)
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_a_store_of_another_release_is_wiped_only_where_it_can_be_restored(
+    tmp_path: Path, logged: bool
+) -> None:
+    with Stores(SMALL).open(tmp_path / "store", logged=logged) as store:
+        store.apply([], 1)
+        store._opened().put(b"", b"\xff" * 9)
+    with pytest.raises(StateError, match="of another release") as caught:
+        Stores(SMALL).open(tmp_path / "store", logged=logged)
+    assert isinstance(caught.value, StateDamagedError) is logged
 
 
 def test_where_no_store_can_be_is_said(tmp_path: Path) -> None:

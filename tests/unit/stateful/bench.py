@@ -1,0 +1,179 @@
+"""A member with two tasks: its stores are real, the cluster is doubled."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from kafka.structs import MemberState, TopicPartition
+
+from kafka_assignors.plan import TopicPartition as OurPartition
+from kafka_assignors.stateful import StateDir, Stores
+from kafka_assignors.stateful.changelog_writer import Written
+from kafka_assignors.stateful.commits import Commits
+from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.lease import Lease
+from kafka_assignors.stateful.processing import Processing
+from kafka_assignors.stateful.tasks import ActiveTask, Work
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Cluster:
+    """A changelog writer and a consumer, that note in which order they are used.
+
+    Attributes:
+        did: what was asked of them.
+        log: the changelog: values by partition and key.
+        fails: raised by the next writes, or commits.
+    """
+
+    def __init__(self) -> None:
+        self.did: list[str] = []
+        self.log: dict[int, list[tuple[bytes, bytes | None]]] = {0: [], 1: []}
+        self.write_fails: Exception | None = None
+        self.commit_fails: Exception | None = None
+        self.sought: dict[TopicPartition, int] = {}
+        self.flows: set[TopicPartition] = set()
+        self.committed: dict[TopicPartition, int] = {}
+        self.heard_s = 0.1
+        self.polled_s = 0.1
+        self.is_stable = True
+        self.is_static = False
+        self.is_fenced = False
+        self.member_id = "m-1"
+        self.max_poll_interval_ms = 300_000
+
+    # a consumer
+    @property
+    def _coordinator(self) -> Any:
+        now = time.monotonic()
+        return SimpleNamespace(
+            _lock=threading.RLock(),
+            _generation=SimpleNamespace(member_id=self.member_id, generation_id=1),
+            _heartbeat_enabled=not self.is_fenced,
+            config={
+                "session_timeout_ms": 6_000,
+                "max_poll_interval_ms": self.max_poll_interval_ms,
+                "heartbeat_interval_ms": 1_000,
+            },
+            generation_if_stable=lambda: 1 if self.is_stable else None,
+            heartbeat=SimpleNamespace(
+                last_send=now - self.heard_s, last_receive=now, last_poll=now - self.polled_s
+            ),
+            is_dynamic_member=lambda: not self.is_static,
+            rejoining=not self.is_stable,
+            state=MemberState.STABLE if self.is_stable else MemberState.REBALANCING,
+        )
+
+    def commit(self, offsets: Mapping[TopicPartition, Any], timeout_ms: int) -> None:
+        assert timeout_ms > 0
+        self.did.append("offsets")
+        if self.commit_fails is not None:
+            raise self.commit_fails
+        self.committed |= {at: offset.offset for at, offset in offsets.items()}
+
+    def seek(self, at: TopicPartition, offset: int) -> None:
+        self.sought[at] = offset
+
+    def pause(self, *some: TopicPartition) -> None:
+        self.flows -= set(some)
+
+    def resume(self, *some: TopicPartition) -> None:
+        self.flows |= set(some)
+
+    # a writer
+    def write(
+        self, changes: Mapping[OurPartition, Mapping[bytes, bytes | None]], allowed: Callable[[], bool]
+    ) -> dict[OurPartition, Written]:
+        assert allowed()
+        self.did.append("changelog")
+        if self.write_fails is not None:
+            raise self.write_fails
+        found = {}
+        for at, some in changes.items():
+            first = len(self.log[at.partition])
+            self.log[at.partition] += some.items()
+            found[at] = Written(first, len(some), len(self.log[at.partition]))
+        return found
+
+
+class Records:
+    """Records of a partition, one after the other."""
+
+    def __init__(self, at: TopicPartition) -> None:
+        self._at = at
+        self.next = 0
+
+    def take(self, *keys: bytes) -> list[Any]:
+        found = [
+            SimpleNamespace(
+                topic=self._at.topic,
+                partition=self._at.partition,
+                offset=self.next + n,
+                key=k,
+                leader_epoch=1,
+            )
+            for n, k in enumerate(keys)
+        ]
+        self.next += len(keys)
+        return found
+
+
+def count(record: Any, store: Any) -> None:
+    if record.key == b"bad":
+        store.put(b"trace", b"1")
+        raise ValueError("bad")
+    store.put(record.key, b"%d" % (int(store.get(record.key) or 0) + 1))
+
+
+class Bench:
+    """A member with two tasks, without a cluster."""
+
+    def __init__(self, root: Path, most: int = 10**6, interval_s: float = float("inf")) -> None:
+        self.now = 0.0  # seconds, for what has an interval
+        self.cluster = Cluster()
+        self.state_dir = StateDir(root, "g")
+        stores = Stores()
+        self.actives: dict[TopicPartition, ActiveTask] = {}
+        self.work = Work()
+        for at in (T0, T1):
+            changelog = Changelog(OurPartition("log", at.partition))
+            copy = Copy(("s", at.partition), changelog, self.state_dir, stores)
+            active = ActiveTask(("s", at.partition), count, frozenset({at}), copy, ready=True)
+            self.work.actives[active.task] = self.actives[at] = active
+        consumer: Any = self.cluster
+        writer: Any = self.cluster
+        self.lease = Lease(consumer)
+        self.commits = Commits(consumer, writer, self.lease)
+        self.stop = threading.Event()
+        self.processing = Processing(
+            *(consumer, self.work, self.commits),
+            max_uncommitted_bytes=most,
+            commit_interval_s=interval_s,
+            stop=self.stop,
+            clock=lambda: self.now,
+        )
+        self.processing.commit_if_due()
+        self.records = {at: Records(at) for at in (T0, T1)}
+
+    def process(self, at: TopicPartition, *keys: bytes) -> None:
+        self.processing.take([(self.actives[at], at, self.records[at].take(*keys))])
+
+    def store(self, at: TopicPartition) -> Any:
+        copy = self.actives[at].copy
+        assert copy is not None
+        return copy.store
+
+    def close(self) -> None:
+        for active in self.actives.values():
+            if active.copy is not None:
+                active.copy.drop()
+        self.state_dir.close()
+
+    def in_log(self, partition: int) -> dict[bytes, bytes | None]:
+        return dict(self.cluster.log[partition])

@@ -1,0 +1,156 @@
+"""For how long a member may write after it was heard of."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.stateful.lease import Lease
+from tests.unit.stateful.bench import Cluster
+
+
+def lease_of(cluster: Any) -> Lease:
+    return Lease(cluster)
+
+
+def static() -> Cluster:
+    cluster = Cluster()
+    cluster.is_static = True
+    return cluster
+
+
+@pytest.mark.parametrize(("heard_s", "holds"), [(2.9, True), (3.1, False)])
+def test_the_last_sign_is_no_older_than_half_a_session(heard_s: float, holds: bool) -> None:
+    cluster = Cluster()
+    lease = lease_of(cluster)
+    cluster.heard_s = heard_s
+    assert lease.patience_s == 3.0
+    assert lease.holds() is holds
+
+
+def test_offsets_that_were_taken_are_a_sign() -> None:
+    cluster = Cluster()
+    lease = lease_of(cluster)
+    cluster.heard_s = 10.0
+    lease.renew(time.monotonic() - 2.0)
+    assert lease.holds()
+    lease.renew(time.monotonic() - 3.1)
+    assert not lease.holds()
+
+
+def test_who_joins_has_no_lease_whatever_was_taken() -> None:
+    cluster = Cluster()
+    lease = lease_of(cluster)
+    lease.renew(time.monotonic())
+    cluster.is_stable = False
+    assert not lease.holds()
+
+
+@pytest.mark.parametrize(("polled_s", "holds"), [(17.9, True), (18.1, False)])
+def test_nothing_is_written_when_the_broker_may_have_waited_long_enough_for_a_join(
+    polled_s: float, holds: bool
+) -> None:
+    """It expels a member that sends heartbeats, and does not poll.
+
+    The rebalance began a heartbeat (1 s) before the poll, or later; for 3 s is written: 22 s less these.
+    """
+    cluster = Cluster()
+    cluster.max_poll_interval_ms = 22_000
+    lease = lease_of(cluster)
+    cluster.polled_s = polled_s
+    assert lease.holds() is holds
+
+
+def test_a_short_time_between_polls_shortens_patience() -> None:
+    """Else it could never write."""
+    cluster = Cluster()
+    cluster.max_poll_interval_ms = 4_000
+    lease = lease_of(cluster)
+    assert lease.patience_s == 1.0
+    assert lease.holds()
+    cluster.max_poll_interval_ms = 3_900
+    with pytest.raises(OptionError) as caught:
+        lease_of(cluster)
+    assert caught.value.option == "max_poll_interval_ms"
+
+
+def test_a_sign_is_waited_for() -> None:
+    cluster = Cluster()
+    lease = lease_of(cluster)
+    cluster.heard_s = 3.0
+    looks = iter([1, 2])
+
+    class Later(Cluster):
+        @property
+        def _coordinator(self) -> Any:
+            self.heard_s = 0.1 if next(looks, None) is None else 10.0
+            return super()._coordinator
+
+    later: Any = Later.__new__(Later)
+    later.__dict__ = cluster.__dict__
+    lease._consumer = later
+    assert lease.holds(wait_s=60.0)
+
+
+# --- static members ----------------------------------------------------------------------------------------
+
+
+def test_who_is_fenced_has_no_lease_whatever_was_taken() -> None:
+    """kafka-python sends no more heartbeats, and otherwise goes on as a member."""
+    cluster = static()
+    lease = lease_of(cluster)
+    lease.renew(time.monotonic())
+    assert lease.holds()
+    cluster.is_fenced = True
+    assert not lease.holds()
+
+
+def test_a_static_member_has_to_be_heard_of_more_often() -> None:
+    """Its tasks are another's as soon as that one joins: no broker waits for a session to end."""
+    cluster = static()
+    lease = lease_of(cluster)
+    assert lease.patience_s == 2.0
+    cluster.heard_s = 2.1
+    assert not lease.holds()
+
+
+def test_a_static_member_waits_after_each_join_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever had its id before may write for as long as that."""
+    now = 100.0
+    monkeypatch.setattr("kafka_assignors.stateful.lease.time.monotonic", lambda: now)
+    cluster = static()
+    lease = lease_of(cluster)
+    waits = []
+    for seconds, member_id in (
+        (100.0, "m-1"),
+        (103.9, "m-1"),
+        (104.1, "m-1"),
+        (110.0, "m-2"),
+        (114.1, "m-2"),
+    ):
+        now, cluster.member_id = seconds, member_id
+        waits.append(not lease.is_alone())
+    assert waits == [True, True, False, True, False]
+
+
+def test_who_gives_tasks_back_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whom they go to need not know that they were taken over a moment ago."""
+    now = [100.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += max(seconds, 0.5)
+
+    monkeypatch.setattr("kafka_assignors.stateful.lease.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("kafka_assignors.stateful.lease.time.sleep", sleep)
+    lease = lease_of(static())
+    lease.wait_until_alone()
+    assert now == [104.0]
+    lease.wait_until_alone()
+    assert now == [104.0]
+
+
+def test_a_dynamic_member_need_not_wait() -> None:
+    assert lease_of(Cluster()).is_alone()
