@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,15 +16,15 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.load_sink import read_load
+from tests.spark.killing import done, kill_at, program, under_way
 from tests.spark.model_process import SETTINGS
 from tests.spark.samples import START, load_rows
 
-REPOSITORY = Path(__file__).parents[2]
+MODEL = "load"  # the name of its stream
 PARTITIONS = 6
 FILES = 60
 LOOKS_PER_FILE = 6
 EVERY = 20  # s of the samples' time between two looks
-PATIENCE = 240.0  # s; for a process to get as far as it shall be killed at
 
 
 def files_of_samples() -> list[pa.Table]:
@@ -61,19 +56,9 @@ def land(root: Path, number: int, table: pa.Table) -> None:
     (folder / f".{number}").rename(folder / f"part-{number:05d}.parquet")
 
 
-def numbers(folder: Path) -> set[int]:
-    return {int(path.name) for path in folder.glob("[0-9]*")}
-
-
-def under_way(root: Path) -> set[int]:
-    """Batches whose samples are chosen and that are not done."""
-    checkpoint = root / "checkpoints" / "load"
-    return numbers(checkpoint / "offsets") - numbers(checkpoint / "commits")
-
-
 def planned(root: Path) -> bool:
     """A batch has begun."""
-    return bool(under_way(root))
+    return bool(under_way(root, MODEL))
 
 
 def staged(root: Path) -> bool:
@@ -83,31 +68,9 @@ def staged(root: Path) -> bool:
 
 def moved(root: Path) -> bool:
     """Its rows have landed, and Spark does not know it yet."""
-    return any(any((root / "load").glob(f"date=*/part-{batch:09d}-*.parquet")) for batch in under_way(root))
-
-
-@contextlib.contextmanager
-def model(root: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that runs the model; it and its JVM are gone afterwards."""
-    with (root / "log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.model_process", str(root)],
-            cwd=REPOSITORY, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def wait_until(what: Callable[[Path], bool], root: Path, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not what(root):
-        assert process.poll() is None, (root / "log").read_text()[-3000:]
-        assert time.monotonic() < until, f"never {what}"
-        time.sleep(0.002)
+    return any(
+        any((root / "load").glob(f"date=*/part-{batch:09d}-*.parquet")) for batch in under_way(root, MODEL)
+    )
 
 
 @contextlib.contextmanager
@@ -117,7 +80,7 @@ def landing(root: Path, files: list[pa.Table]) -> Iterator[list[int]]:
 
     def go_on() -> None:
         while len(landed) < len(files) and not enough.wait(0.05):
-            if len(landed) <= len(numbers(root / "checkpoints" / "load" / "commits")):
+            if len(landed) <= done(root, MODEL):
                 land(root, len(landed), files[len(landed)])
                 landed.append(len(landed))
 
@@ -128,24 +91,6 @@ def landing(root: Path, files: list[pa.Table]) -> Iterator[list[int]]:
     finally:
         enough.set()
         writer.join()
-
-
-def one_more_is_done(root: Path) -> Callable[[Path], bool]:
-    before = numbers(root / "checkpoints" / "load" / "commits")
-    return lambda there: numbers(there / "checkpoints" / "load" / "commits") > before
-
-
-def kill_at(point: Callable[[Path], bool], root: Path) -> None:
-    """Start the model, let it finish a batch, and kill it with -9 at a point in the middle of a later one."""
-    for _ in range(5):
-        with model(root) as process:
-            wait_until(one_more_is_done(root), root, process)
-            wait_until(point, root, process)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if under_way(root):
-            return
-    pytest.fail("each time the batch was done before the signal came")
 
 
 def test_killed_at_any_time_it_loses_no_sample_and_counts_none_twice(
@@ -165,7 +110,7 @@ def test_killed_at_any_time_it_loses_no_sample_and_counts_none_twice(
         points = [planned, staged, moved]
         random.Random(4).shuffle(points)
         for point in points:
-            kill_at(point, rough)
+            kill_at(point, rough, MODEL, lambda: program(rough, "tests.spark.model_process", str(rough)))
     for number in range(len(landed), len(files)):
         land(rough, number, files[number])
     run_load_model(spark, str(rough), SETTINGS, available_now=True)
