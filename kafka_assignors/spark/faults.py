@@ -100,6 +100,11 @@ _RULES = [
         "{text}",
     ),
     (
+        r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
+        r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)",
+        "{name} is gone, and the list of what was written has it: bring it back",
+    ),
+    (
         r"(?:FAILED_READ_FILE|is not a Parquet file|Could not read footer)[^\n]*?"
         r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)"
         r"|(?P<other>(?:\w+:)?/[^\s:]+\.parquet) is not a Parquet file",

@@ -90,6 +90,15 @@ KAFKA = "org.apache.kafka.common.errors"
             "file:/a/b-1.parquet is no whole Parquet file: remove it",
         ),
         (
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/a/b-1.parquet. "
+            "File does not exist. It is possible the underlying files have been updated. SQLSTATE: KD001",
+            "file:/a/b-1.parquet is gone, and the list of what was written has it: bring it back",
+        ),
+        (
+            "[PATH_NOT_FOUND] Path does not exist: file:/a/b-1.parquet. SQLSTATE: 42K03",
+            "file:/a/b-1.parquet is gone, and the list of what was written has it: bring it back",
+        ),
+        (
             "Python worker exited unexpectedly (crashed)",
             "a worker process of Spark died: start again",
         ),
