@@ -45,7 +45,8 @@ _RULES = [
     ),
     (
         r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)",
-        "the cluster does not let us read topic {name}: its rules have to allow READ and DESCRIBE",
+        "the cluster does not let us use topic {name}: its rules have to allow READ to read it, and WRITE to "
+        "write to it",
     ),
     (
         r"Not authorized to access group: (?P<name>\S*)",

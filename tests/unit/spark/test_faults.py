@@ -32,7 +32,7 @@ KAFKA = "org.apache.kafka.common.errors"
         ),
         (
             f"Caused by: {KAFKA}.TopicAuthorizationException: Not authorized to access topics: [offsets]\n",
-            "the cluster does not let us read topic offsets: its rules have to allow READ and DESCRIBE",
+            "the cluster does not let us use topic offsets: its rules have to allow READ to read it",
         ),
         (
             f"ExecutionException: {KAFKA}.UnknownTopicOrPartitionException: This server does not host it.",
