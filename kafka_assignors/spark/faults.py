@@ -126,6 +126,11 @@ _RULES = [
         "more memory",
     ),
     (
+        r"JAVA_GATEWAY_EXITED|Java gateway process exited",
+        "Java ended before Spark had begun, as one does that cannot have the memory it asks for (--memory): "
+        "see what it said above",
+    ),
+    (
         # Without Java's stack trace: a refused connection that has one is of somebody else.
         r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
         r"|SparkContext was shut down|stopped SparkContext"

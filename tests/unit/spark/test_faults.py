@@ -110,6 +110,10 @@ KAFKA = "org.apache.kafka.common.errors"
             "java.net.ConnectException: Call From a/127.0.1.1 to namenode:8020 failed: Connection refused",
             "what the folder lies on, or something else this Spark needs, does not answer: Call From a",
         ),
+        (
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
+            "Java ended before Spark had begun",
+        ),
         ("Answer from Java side is empty", "Spark itself has ended"),
     ],
 )
