@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE_S = 240.0
@@ -72,8 +73,8 @@ def kill_at(point: Point, root: Path, stream: str, start: Callable[[], Running])
 
 
 def _wait_until(what: Point, root: Path, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not what(root):
+    def come() -> bool:
         assert process.poll() is None, (root / "log").read_text()[-3000:]
-        assert time.monotonic() < until, f"never {what}"
-        time.sleep(0.002)
+        return what(root)
+
+    until(come, str(what), patience_s=PATIENCE_S, pause_s=0.002)

@@ -21,6 +21,7 @@ from kafka_assignors.spark.landing import read_samples
 from kafka_assignors.spark.record_offsets import TOPIC, WRITER, record_offsets_once
 from tests import offsets_oracle as oracle
 from tests.integration.conftest import FreshNames
+from tests.integration.reading import all_records
 from tests.spark.killing import Point, kill_at, numbers, program, under_way
 
 GROUPS, PARTITIONS = 3, 2
@@ -101,22 +102,12 @@ def committing(bootstrap: str, groups: list[str], topic: str) -> Iterator[list[i
 
 def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
     """All commits of these groups that are in the topic, read and decoded without anything of the product."""
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
-    try:
-        at = [TheirPartition(TOPIC, p) for p in consumer.partitions_for_topic(TOPIC) or ()]
-        consumer.assign(at)
-        ends = consumer.end_offsets(at)
-        found: Counter[Commit] = Counter()
-        while any(consumer.position(one) < end for one, end in ends.items()):
-            for records in consumer.poll(1000).values():
-                for record in records:
-                    one = oracle.decode(record.key, record.value)
-                    if isinstance(one, oracle.Commit) and one.group in groups:
-                        assert one.commit_ms is not None
-                        found[Commit(one.group, one.partition, one.offset, one.commit_ms)] += 1
-        return found
-    finally:
-        consumer.close()
+    decoded = (oracle.decode(record.key, record.value) for record in all_records(bootstrap, TOPIC))
+    return Counter(
+        Commit(one.group, one.partition, one.offset, one.commit_ms or 0)
+        for one in decoded
+        if isinstance(one, oracle.Commit) and one.group in groups
+    )
 
 
 def test_killed_at_any_time_it_loses_no_commit_and_lands_none_twice(
