@@ -55,13 +55,14 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
         try:
             if admin.listTopics().names().get().contains(topic):
                 with _allowed(
-                    "we may not see its settings: the cluster's rules have to allow DESCRIBE_CONFIGS"
+                    topic, "we may not see its settings: the cluster's rules have to allow DESCRIBE_CONFIGS"
                 ):
                     _check(jvm, admin, topic)
                 return False
             with _allowed(
+                topic,
                 "it is not there as far as we may see, and we may not make it: the cluster's rules have to "
-                "allow CREATE; or, if it is there, READ, WRITE and DESCRIBE_CONFIGS"
+                "allow CREATE; or, if it is there, READ, WRITE and DESCRIBE_CONFIGS",
             ):
                 _create(jvm, admin, topic)
             return True
@@ -70,13 +71,13 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
 
 
 @contextmanager
-def _allowed(otherwise: str) -> Iterator[None]:
+def _allowed(topic: str, otherwise: str) -> Iterator[None]:
     """Say what has to be allowed, where that is what is missing; Kafka does not."""
     try:
         yield
     except Exception as error:
         if "AuthorizationException" in str(error):
-            raise PipelineError(otherwise) from error
+            raise PipelineError(f"the feed {topic!r}: {otherwise}") from error
         raise
 
 

@@ -28,7 +28,7 @@ from kafka_assignors.spark.record_samples import record_samples_once
 from tests.examples import ROOT
 from tests.integration.guarded import PASSWORD, Guarded, Right, guarded_broker
 from tests.integration.lagging import commit, write
-from tests.spark.samples import Look, samples_df
+from tests.spark.samples import START, Look, samples_df
 
 PATIENCE_S = 600.0
 LOAD = LoadSettings(step_s=1.0, horizon_s=10.0, delay_s=1.0)
@@ -75,9 +75,9 @@ def with_feed(spark: SparkSession, guarded: Guarded) -> Guarded:
     return guarded
 
 
-def load(spark: SparkSession, seconds: int) -> DataFrame:
-    """Rows of load until then, with a forecast."""
-    return model_load(samples_df(spark, [Look(n, n, n) for n in range(seconds)]), LOAD)
+def load(spark: SparkSession, seconds: int, first: int = 0) -> DataFrame:
+    """Rows of load of so many seconds, with a forecast."""
+    return model_load(samples_df(spark, [Look(first + n, n, n) for n in range(seconds)]), LOAD)
 
 
 def of_feed(name: str, rights: Iterable[Right]) -> list[Right]:
@@ -118,8 +118,8 @@ def test_with_just_these_all_of_it_works(spark: SparkSession, guarded: Guarded, 
     assert by_source == {"sampler", "offsets-topic"}
     # The topic is there now, so nobody needs to make it any more.
     guarded.allow_only(of_feed(name, [READ_FEED, WRITE_FEED, SEE_FEED, SPARK_S]))
-    later = load(spark, 20).withColumn("group", F.lit("another"))
-    assert Feed(spark, connector_options(settings), name).publish(later) == 1
+    another = load(spark, 20, first=int(time.time()) - START).withColumn("group", F.lit("another"))
+    assert Feed(spark, connector_options(settings), name).publish(another) == 1
 
 
 def sample(spark: SparkSession, settings: dict[str, Any], root: str) -> object:

@@ -87,7 +87,16 @@ def test_the_json_has_the_same() -> None:
     offsets = told["offsets_topic"]
     assert (offsets["records"], offsets["commits"], offsets["problems"]) == (900, 340, {"value-cut": 10})
     assert offsets["until"] == "2026-11-22T11:30:00+00:00"
-    load = {"samples": 1_540, "steps": 96, "late": 5, "duplicates": 6, "refused": 7, "gone": 8, "gaps": 4}
+    load = {
+        "samples": 1_540,
+        "steps": 96,
+        "late": 5,
+        "duplicates": 6,
+        "refused": 7,
+        "gone": 8,
+        "gaps": 4,
+        "resets": 2,
+    }
     assert load.items() <= told["load"].items()
     assert told["down"] == {"feed": "no broker answers"}
     assert told["feed"] == {"sent": 12, "failed_batches": 1}
