@@ -251,6 +251,7 @@ def lines(report: PipelineReport) -> Iterator[str]:
             (load.late, "samples came too late"),
             (load.duplicates, "samples were there already"),
             (load.refused, "samples were older than what is remembered"),
+            (load.gone, "files of samples were gone before they were read"),
             (load.gaps, "steps of which nothing is known"),
             (load.resets, "steps in which a topic began anew, or a group was set back"),
         ):
@@ -291,6 +292,7 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
             "late": load.late,
             "duplicates": load.duplicates,
             "refused": load.refused,
+            "gone": load.gone,
             "gaps": load.gaps,
             "resets": load.resets,
             "unread": list(load.unread),

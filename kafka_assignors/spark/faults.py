@@ -45,7 +45,8 @@ _RULES = [
     ),
     (
         r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)",
-        "the cluster does not let us read topic {name}: its rules have to allow READ and DESCRIBE",
+        "the cluster does not let us use topic {name}: its rules have to allow READ to read it, and WRITE to "
+        "write to it",
     ),
     (
         r"Not authorized to access group: (?P<name>\S*)",
@@ -100,6 +101,11 @@ _RULES = [
         "{text}",
     ),
     (
+        r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
+        r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)",
+        "{name} is gone, and the list of what was written has it: bring it back",
+    ),
+    (
         r"(?:FAILED_READ_FILE|is not a Parquet file|Could not read footer)[^\n]*?"
         r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)"
         r"|(?P<other>(?:\w+:)?/[^\s:]+\.parquet) is not a Parquet file",
@@ -118,6 +124,11 @@ _RULES = [
         r"Python worker (?:exited unexpectedly|failed to connect)|ExecutorLostFailure",
         "a worker process of Spark died: start again; what was finished is kept.  If it dies again, give it "
         "more memory",
+    ),
+    (
+        r"JAVA_GATEWAY_EXITED|Java gateway process exited",
+        "Java ended before Spark had begun, as one does that cannot have the memory it asks for (--memory): "
+        "see what it said above",
     ),
     (
         # Without Java's stack trace: a refused connection that has one is of somebody else.

@@ -183,15 +183,16 @@ class Feed:
     def _look_up(self) -> dict[str, int]:
         if self._known is None:
             create_feed(self._spark, self._options, self._topic)
-            records = (
-                self._spark.read.format("kafka")
-                .options(**self._options)
-                .option("subscribe", self._topic)
-                .option("startingOffsets", "earliest")
-                .load()
-                .withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
-            )
-            rows = published_times(records).collect()
+            with one_line(f"the feed {self._topic!r} (reading)"):
+                records = (
+                    self._spark.read.format("kafka")
+                    .options(**self._options)
+                    .option("subscribe", self._topic)
+                    .option("startingOffsets", "earliest")
+                    .load()
+                    .withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
+                )
+                rows = published_times(records).collect()
             self._known = {row["key"]: row["known_ms"] for row in rows}
             self._alive = {row["key"] for row in rows if not row["gone"]}
         return self._known
@@ -202,7 +203,8 @@ class Feed:
             self._alive.difference_update(gone)
 
     def _write(self, records: DataFrame) -> None:
-        records.write.format("kafka").options(**self._options).option("topic", self._topic).save()
+        with one_line(f"the feed {self._topic!r} (writing)"):
+            records.write.format("kafka").options(**self._options).option("topic", self._topic).save()
 
 
 _KNOWN = "key string, known_ms bigint"

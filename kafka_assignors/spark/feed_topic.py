@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
@@ -37,7 +38,8 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
         Whether it was made; one that is there is left as it is, if it is compacted.
 
     Raises:
-        PipelineError: it is there and would lose forecasts, since it is not compacted; or no cluster answers.
+        PipelineError: it is there and would lose forecasts, since it is not compacted; or no cluster answers,
+            or it does not let us.
     """
     given = {
         name.removeprefix("kafka."): value
@@ -52,12 +54,31 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
         try:
             if admin.listTopics().names().get().contains(topic):
-                _check(jvm, admin, topic)
+                with _allowed(
+                    topic, "we may not see its settings: the cluster's rules have to allow DESCRIBE_CONFIGS"
+                ):
+                    _check(jvm, admin, topic)
                 return False
-            _create(jvm, admin, topic)
+            with _allowed(
+                topic,
+                "it is not there as far as we may see, and we may not make it: the cluster's rules have to "
+                "allow CREATE; or, if it is there, READ, WRITE and DESCRIBE_CONFIGS",
+            ):
+                _create(jvm, admin, topic)
             return True
         finally:
             admin.close(jvm.java.time.Duration.ofSeconds(5))
+
+
+@contextmanager
+def _allowed(topic: str, otherwise: str) -> Iterator[None]:
+    """Say what has to be allowed, where that is what is missing; Kafka does not."""
+    try:
+        yield
+    except Exception as error:
+        if "AuthorizationException" in str(error):
+            raise PipelineError(f"the feed {topic!r}: {otherwise}") from error
+        raise
 
 
 def _create(jvm: Any, admin: Any, topic: str) -> None:

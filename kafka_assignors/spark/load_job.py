@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors.spark.batch_files import check_files
 from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.landing import stream_samples, writers
 from kafka_assignors.spark.load_model import FORGET_S, follow_load
@@ -53,6 +54,7 @@ class LoadReport:
         steps: rows that were written.
         qualities: how many of each quality.
         unread: writers whose samples this model does not read, because they are new to its checkpoint.
+        gone: files of samples that were there when a batch was planned, and not when it was read.
     """
 
     batches: int = 0
@@ -63,6 +65,7 @@ class LoadReport:
     steps: int = 0
     qualities: dict[str, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    gone: int = 0
 
     def __add__(self, other: LoadReport) -> LoadReport:
         """This one, and what was done after it."""
@@ -75,6 +78,7 @@ class LoadReport:
             self.steps + other.steps,
             dict(Counter(self.qualities) + Counter(other.qualities)),
             self.unread + tuple(name for name in other.unread if name not in self.unread),
+            self.gone + other.gone,
         )
 
     @property
@@ -156,9 +160,10 @@ def start_load_model(
 ) -> LoadRun:
     """Start the model as a stream; arguments and errors are those of `run_load_model`."""
     with one_line(f"the load model of {root}"):
-        sink = LoadSink(Storage(spark, root), settings, writers(spark, root))
+        storage = Storage(spark, root)
+        sink = LoadSink(storage, settings, writers(spark, root))
         read, unread = sink.bind()
-        run = LoadRun(sink, settings, LoadReport(unread=unread), on_batch)
+        run = LoadRun(storage, sink, settings, LoadReport(unread=unread), on_batch)
         samples = stream_samples(spark, root, read, files_per_batch=files_per_batch)
         trigger: dict[str, Any] = (
             {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
@@ -180,6 +185,7 @@ class LoadRun:
     """The model as a stream that runs.
 
     Args:
+        storage: the pipeline's folder.
         sink: where its rows land.
         settings: of the model.
         report: to count on from.
@@ -192,8 +198,14 @@ class LoadRun:
     query: StreamingQuery
 
     def __init__(
-        self, sink: LoadSink, settings: LoadSettings, report: LoadReport, on_batch: OnBatch | None
+        self,
+        storage: Storage,
+        sink: LoadSink,
+        settings: LoadSettings,
+        report: LoadReport,
+        on_batch: OnBatch | None,
     ) -> None:
+        self._storage = storage
         self._sink = sink
         self._settings = settings
         self._report = report
@@ -211,10 +223,11 @@ class LoadRun:
         """For ``foreachBatch``."""
         self._started.wait()
         self._note_refused()  # of the batch before, of which Spark tells only after its end
+        gone = check_files(self._storage, CHECKPOINT, batch)
         steps.persist()
         try:
             rows = as_load(steps, self._settings)
-            counted = _count(steps)
+            counted = replace(_count(steps), gone=gone)
             self._sink.land(rows, batch)
             with self._lock:
                 self._report += counted

@@ -26,6 +26,7 @@ __all__ = ["record_samples", "record_samples_once", "samples_of"]
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
 _DOING = "looking at groups"
+_NOTHING = "no group matches, or none has read anything yet of topics that we may see"
 _AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
 
 
@@ -100,7 +101,7 @@ def record_samples_once(
     finally:
         report = recording.stop()
     if not report.rows:
-        why = ", ".join(sorted(report.misses)) or "no group matches, or none has read anything yet"
+        why = ", ".join(sorted(report.misses)) or _NOTHING
         raise PipelineError(f"nothing to sample: {why}")
     return report
 

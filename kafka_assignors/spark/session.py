@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors.broker import OnProgress, Progress, fetch_jars, find_java
 from kafka_assignors.broker.progress import silent
 from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.spark.faults import one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,6 +112,7 @@ def local_session(
         MissingExtraError: PySpark is not installed.
         ToolMissingError: no Java that is new enough.
         BrokerError: a jar is missing and cannot be fetched.
+        PipelineError: Java does not get as far as Spark.
     """
     try:
         from pyspark.sql import SparkSession
@@ -145,7 +147,7 @@ def local_session(
         builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
         for key, value in {**ours, **(settings or {})}.items():
             builder = builder.config(key, value)
-        with _environment(environment):
+        with _environment(environment), one_line("starting Spark"):
             session = builder.getOrCreate()
         try:
             yield session

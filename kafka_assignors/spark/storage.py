@@ -89,6 +89,11 @@ class Storage:
             name for name in self.files(pattern) if not self._files.getFileStatus(self._under(name)).getLen()
         ]
 
+    def size(self, uri: str) -> int | None:
+        """Bytes of a file, wherever under the same scheme it lies; None: it is not there."""
+        path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri))
+        return int(self._files.getFileStatus(path).getLen()) if self._files.exists(path) else None
+
     def move(self, name: str, to: str) -> None:
         """Give a file another name, in a folder that is made if need be; what has that name is removed."""
         target = self._under(to)

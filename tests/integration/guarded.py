@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka import KafkaAdminClient
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
 
 from kafka_assignors.broker import jvm
 from kafka_assignors.broker.jars import fetch_jars
@@ -23,6 +33,35 @@ from tests.integration.proxy import Proxy
 START_S = 90.0
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+class Right(NamedTuple):
+    """What the user may be allowed: an operation on a topic or a group, or on all that begin with a name."""
+
+    kind: ResourceType
+    name: str
+    operation: ACLOperation
+    prefixed: bool = False
+
+    def acl(self) -> ACL:
+        """The same as Kafka has it."""
+        pattern = ACLResourcePatternType.PREFIXED if self.prefixed else ACLResourcePatternType.LITERAL
+        return ACL(
+            principal=f"User:{USER}",
+            host="*",
+            operation=self.operation,
+            permission_type=ACLPermissionType.ALLOW,
+            resource_pattern=ResourcePattern(self.kind, self.name, pattern),
+        )
+
+
+_ALL = ACLFilter(
+    principal=f"User:{USER}",
+    host=None,
+    operation=ACLOperation.ANY,
+    permission_type=ACLPermissionType.ANY,
+    resource_pattern=ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
+)
 
 
 @dataclass(frozen=True)
@@ -53,19 +92,27 @@ class Guarded:
 
     def allow(self, kind: ResourceType, name: str) -> None:
         """Let the user describe a topic or a group."""
+        with self._admin() as admin:
+            admin.create_acls([Right(kind, name, ACLOperation.DESCRIBE).acl()])
+
+    def allow_only(self, rights: Collection[Right]) -> None:
+        """Let the user do just this, and nothing that was allowed before; returns when that is so."""
+        wanted = {right.acl() for right in rights}
+        deadline = time.monotonic() + START_S
+        with self._admin() as admin:
+            admin.delete_acls([_ALL])
+            admin.create_acls(list(wanted))
+            while (
+                set(admin.describe_acls(_ALL)[0]) != wanted
+            ):  # the broker's own view follows the controller's
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+
+    @contextmanager
+    def _admin(self) -> Iterator[KafkaAdminClient]:
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
         try:
-            admin.create_acls(
-                [
-                    ACL(
-                        principal=f"User:{USER}",
-                        host="*",
-                        operation=ACLOperation.DESCRIBE,
-                        permission_type=ACLPermissionType.ALLOW,
-                        resource_pattern=ResourcePattern(kind, name),
-                    )
-                ]
-            )
+            yield admin
         finally:
             admin.close()
 

@@ -17,7 +17,7 @@ from kafka_assignors.broker import DevelopmentBroker, development_broker, find_j
 from kafka_assignors.broker.ports import answers
 from kafka_assignors.errors import BrokerError
 from tests.integration.conftest import FreshNames
-from tests.unit.broker.waiting import alive, running_below, until
+from tests.waiting import alive, running_below, until
 
 # A program with a broker, which says where that is and then waits.
 PROGRAM = """

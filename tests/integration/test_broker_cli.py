@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from kafka_assignors.broker.ports import answers
-from tests.unit.broker.waiting import alive, running_below, until
+from tests.waiting import alive, running_below, until
 
 
 class Cli:

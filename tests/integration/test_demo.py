@@ -7,8 +7,7 @@ import os
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from tests.integration.small_demo import MEMBERS, PARTITIONS, SMALL, STRATEGIES, Demo, command, small_demo
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -100,19 +100,12 @@ def members_of(process: psutil.Process) -> list[psutil.Process]:
     ]
 
 
-def until(what: Callable[[], bool], timeout: float = 60) -> None:
-    end = time.monotonic() + timeout
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_process_outlives_the_demo(kafka_bootstrap: str, tmp_path: Path, how: signal.Signals) -> None:
     arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL)
     with subprocess.Popen(arguments, stderr=subprocess.PIPE) as popen:
         driver = psutil.Process(popen.pid)
-        until(lambda: len(members_of(driver)) == 3)
+        until(lambda: len(members_of(driver)) == 3, patience_s=60)
         found = members_of(driver)
         popen.send_signal(how)
         popen.communicate(timeout=30)
@@ -170,7 +163,7 @@ def test_kill_9_in_mid_churn_leaves_no_member_no_jvm_and_no_directory(
     own_broker.kill()
     _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
-    until(lambda: not list((tmp_path / "tmp").iterdir()))
+    until(lambda: not list((tmp_path / "tmp").iterdir()), patience_s=60)
 
 
 def test_a_broker_that_dies_ends_the_demo_with_its_cause(

@@ -19,7 +19,8 @@ from tests.integration.small_demo import (
     command,
     small_demo,
 )
-from tests.integration.test_demo import members_of, until
+from tests.integration.test_demo import members_of
+from tests.waiting import until
 
 CONSUMERS = 3
 WORK_S = 0.003
@@ -95,7 +96,7 @@ def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
     arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL_BACKLOG, "--scene", "backlog")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as popen:
         driver = psutil.Process(popen.pid)
-        until(lambda: len(members_of(driver)) == CONSUMERS)
+        until(lambda: len(members_of(driver)) == CONSUMERS, patience_s=60)
         found = members_of(driver)
         found[0].kill()
         _, said = popen.communicate(timeout=60)

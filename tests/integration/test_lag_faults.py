@@ -34,6 +34,7 @@ from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import commit, write
 from tests.integration.test_racks import InZones, one_more_broker, wait_until_seen
+from tests.waiting import until
 
 ENOUGH = 12  # answers of a broker: a whole look at one partition takes fewer
 AMPLE_MS = 30_000  # for what is to succeed
@@ -89,14 +90,6 @@ def refused(made: LagFetcher, tp: TopicPartition, timeout_ms: float = SHORT_MS) 
     return caught.value
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread brings about."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 # --- all is well -------------------------------------------------------------------------------------------
 
 
@@ -148,7 +141,7 @@ def test_records_that_were_deleted_and_a_topic_that_was_created_again(fresh: Fre
             assert from_the_end.fetch([tp], AMPLE_MS).lags == {tp: 0}
 
             admin.delete_topics([tp.topic])
-            wait_for(lambda: tp in made.fetch([tp], AMPLE_MS).missing)
+            until(lambda: tp in made.fetch([tp], AMPLE_MS).missing)
             admin.create_topics([NewTopic(tp.topic, 1, 1)])
             write(fresh.bootstrap, {tp: 1})
             # The broker forgets the commits of a topic that is deleted; a client that lives on commits again.
@@ -169,7 +162,7 @@ def test_a_topic_deleted_between_two_fetches(fresh: FreshNames) -> None:
         admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
         admin.delete_topics([doomed.topic])
         admin.close()
-        wait_for(lambda: doomed in made.fetch([doomed, stays], AMPLE_MS).missing)
+        until(lambda: doomed in made.fetch([doomed, stays], AMPLE_MS).missing)
         reading = made.fetch([doomed, stays], AMPLE_MS)
         assert (reading.lags, reading.missing) == ({stays: 2}, {doomed: "no such partition"})
 
@@ -354,7 +347,7 @@ def test_a_cut_in_the_middle_is_got_over_in_time(guarded: Guarded, names: FreshN
     with fetcher(guarded.proxied, names.group()) as made:
         asking = threading.Thread(target=lambda: found.append(dict(made.fetch([tp], AMPLE_MS).lags)))
         asking.start()
-        wait_for(lambda: proxy.mode == "stall" or not asking.is_alive())
+        until(lambda: proxy.mode == "stall" or not asking.is_alive())
         proxy.mode = "cut"
         time.sleep(0.1)  # longer than the proxy looks away
         proxy.reset()
@@ -389,7 +382,7 @@ def test_close_ends_a_fetch_under_way(guarded: Guarded, names: FreshNames) -> No
 
         asking = threading.Thread(target=ask)
         asking.start()
-        wait_for(lambda: "not connected" not in repr(made))
+        until(lambda: "not connected" not in repr(made))
         time.sleep(0.2)  # it waits for the broker by now
         closed = time.monotonic()
         assert timed(made.close) < SOON_S

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -41,6 +44,32 @@ def land(spark: SparkSession, root: Path, looks: Iterable[Look], writer: str = "
     """Add samples to a pipeline's folder."""
     rows = samples_df(spark, looks).coalesce(1)
     rows.write.mode("append").partitionBy("date").parquet(str(root / "samples" / writer))
+
+
+def samples_table(looks: Iterable[Look], source: str = "import") -> pa.Table:
+    """The same without Spark, and without dates."""
+    rows = [(datetime.fromtimestamp(START + look.after, timezone.utc), look) for look in looks]
+    columns: dict[str, pa.Array] = {
+        "time": pa.array([time for time, _ in rows], pa.timestamp("us", "UTC")),
+        "group": pa.array([look.group for _, look in rows]),
+        "topic": pa.array([look.topic for _, look in rows]),
+        "partition": pa.array([look.partition for _, look in rows], pa.int32()),
+        "begin_offset": pa.array([look.begin for _, look in rows], pa.int64()),
+        "end_offset": pa.array([look.end for _, look in rows], pa.int64()),
+        "committed_offset": pa.array([look.committed for _, look in rows], pa.int64()),
+        "source": pa.array([source] * len(rows)),
+    }
+    return pa.table(columns)
+
+
+def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> Path:
+    """Land a file of samples of the first day, whole at once; the lower its number the older."""
+    folder = root / "samples" / writer / "date=2013-11-09"
+    folder.mkdir(parents=True, exist_ok=True)
+    aside, file = folder / f".{number}", folder / f"part-{number:05d}.parquet"
+    pq.write_table(samples_table(looks, writer), aside)
+    os.utime(aside, (START + number, START + number))
+    return aside.rename(file)
 
 
 def load_rows(load: DataFrame) -> list[tuple[Any, ...]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka_assignors.spark.connector import connector_options
 from kafka_assignors.spark.kept import Kept
+from kafka_assignors.spark.record_offsets import record_offsets
 from kafka_assignors.spark.record_samples import record_samples
 from kafka_assignors.spark.sampler import NAME, group_samples
 from kafka_assignors.spark.session import local_session
@@ -30,6 +31,17 @@ def record(settings: dict[str, Any], root: str, group: str) -> None:
                 told = rows
                 sys.stdout.write(f"{rows}\n")
                 sys.stdout.flush()
+            time.sleep(0.1)
+
+
+def record_commits(settings: dict[str, Any], root: str, groups: str) -> None:
+    """Record the commits of these groups (a list in JSON) until killed, a batch after the other."""
+    with local_session("recording commits", cores=2, memory="512m") as spark:
+        recording = Kept(
+            "offsets", lambda: record_offsets(spark, settings, root, groups=json.loads(groups), every_s=0)
+        )
+        while True:
+            recording.keep()
             time.sleep(0.1)
 
 
@@ -71,5 +83,5 @@ def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> Non
 
 if __name__ == "__main__":
     what, given, *rest = sys.argv[1:]
-    known: dict[str, Callable[..., None]] = {"record": record, "tell_all": tell_all}
+    known: dict[str, Callable[..., None]] = {one.__name__: one for one in (record, record_commits, tell_all)}
     known[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer
+from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
@@ -29,6 +29,7 @@ from kafka_assignors.spark.feed_topic import TOPIC_SETTINGS, create_feed
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.load_model import model_load
 from kafka_assignors.wire import load_feed
+from tests.integration.reading import all_records
 from tests.spark.samples import START, Look, land, samples_df
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=900, delay_s=60)
@@ -54,20 +55,9 @@ def options(bootstrap: str) -> dict[str, str]:
 
 
 def read_topic(bootstrap: str, topic: str) -> list[tuple[str, dict[str, Any] | None]]:
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", group_id=None)
-    consumer.subscribe([topic])
-    records: list[tuple[str, dict[str, Any] | None]] = []
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        parts = consumer.assignment()
-        if parts and all(
-            consumer.position(part) >= end for part, end in consumer.end_offsets(list(parts)).items()
-        ):
-            break
-        for batch in consumer.poll(timeout_ms=200).values():
-            records += [(record.key.decode(), json.loads(record.value or b"null")) for record in batch]
-    consumer.close()
-    return records
+    return [
+        (record.key.decode(), json.loads(record.value or b"null")) for record in all_records(bootstrap, topic)
+    ]
 
 
 def settings_of(bootstrap: str, topic: str) -> dict[str, str]:

@@ -3,77 +3,48 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.load_sink import read_load
+from tests.spark.killing import done, kill_at, program, under_way
 from tests.spark.model_process import SETTINGS
-from tests.spark.samples import START, load_rows
+from tests.spark.samples import Look, load_rows, write_file
 
-REPOSITORY = Path(__file__).parents[2]
+MODEL = "load"  # the name of its stream
+WRITER = "import"
 PARTITIONS = 6
 FILES = 60
 LOOKS_PER_FILE = 6
 EVERY = 20  # s of the samples' time between two looks
-PATIENCE = 240.0  # s; for a process to get as far as it shall be killed at
 
 
-def files_of_samples() -> list[pa.Table]:
+def files_of_samples() -> list[list[Look]]:
     """Two hours of a group, cut into files; each look is in one of them, a few of them in two."""
     chance = random.Random(11)
     ends, committed = [0] * PARTITIONS, [0] * PARTITIONS
     files = []
     for n in range(FILES):
-        rows = []
+        looks = []
         for k in range(LOOKS_PER_FILE):
             for p in range(PARTITIONS):
                 ends[p] += chance.randrange(50)
                 committed[p] = min(ends[p], committed[p] + chance.randrange(52))
                 after = EVERY * (n * LOOKS_PER_FILE + k) + p
-                when = datetime.fromtimestamp(START + after, timezone.utc)
-                rows.append((when, "g", "t", p, 0, ends[p], committed[p], "import"))
-        rows += chance.sample(rows, 3)
-        names = ["time", "group", "topic", "partition", "begin_offset", "end_offset", "committed_offset"]
-        table = pa.table(dict(zip([*names, "source"], map(list, zip(*rows, strict=True)), strict=True)))
-        files.append(table.set_column(3, "partition", table["partition"].cast(pa.int32())))
+                looks.append(Look(after, ends[p], committed[p], partition=p))
+        files.append([*looks, *chance.sample(looks, 3)])
     return files
-
-
-def land(root: Path, number: int, table: pa.Table) -> None:
-    """Put a file where the model looks, whole at once, as a sink does."""
-    folder = root / "samples" / "import" / "date=2013-11-09"
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, folder / f".{number}")
-    (folder / f".{number}").rename(folder / f"part-{number:05d}.parquet")
-
-
-def numbers(folder: Path) -> set[int]:
-    return {int(path.name) for path in folder.glob("[0-9]*")}
-
-
-def under_way(root: Path) -> set[int]:
-    """Batches whose samples are chosen and that are not done."""
-    checkpoint = root / "checkpoints" / "load"
-    return numbers(checkpoint / "offsets") - numbers(checkpoint / "commits")
 
 
 def planned(root: Path) -> bool:
     """A batch has begun."""
-    return bool(under_way(root))
+    return bool(under_way(root, MODEL))
 
 
 def staged(root: Path) -> bool:
@@ -83,42 +54,20 @@ def staged(root: Path) -> bool:
 
 def moved(root: Path) -> bool:
     """Its rows have landed, and Spark does not know it yet."""
-    return any(any((root / "load").glob(f"date=*/part-{batch:09d}-*.parquet")) for batch in under_way(root))
+    return any(
+        any((root / "load").glob(f"date=*/part-{batch:09d}-*.parquet")) for batch in under_way(root, MODEL)
+    )
 
 
 @contextlib.contextmanager
-def model(root: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that runs the model; it and its JVM are gone afterwards."""
-    with (root / "log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.model_process", str(root)],
-            cwd=REPOSITORY, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def wait_until(what: Callable[[Path], bool], root: Path, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not what(root):
-        assert process.poll() is None, (root / "log").read_text()[-3000:]
-        assert time.monotonic() < until, f"never {what}"
-        time.sleep(0.002)
-
-
-@contextlib.contextmanager
-def landing(root: Path, files: list[pa.Table]) -> Iterator[list[int]]:
+def landing(root: Path, files: list[list[Look]]) -> Iterator[list[int]]:
     """Land the next file whenever the model is done with those before it; gives those that have landed."""
     landed, enough = [0], threading.Event()
 
     def go_on() -> None:
         while len(landed) < len(files) and not enough.wait(0.05):
-            if len(landed) <= len(numbers(root / "checkpoints" / "load" / "commits")):
-                land(root, len(landed), files[len(landed)])
+            if len(landed) <= done(root, MODEL):
+                write_file(root, WRITER, len(landed), files[len(landed)])
                 landed.append(len(landed))
 
     writer = threading.Thread(target=go_on)
@@ -130,44 +79,26 @@ def landing(root: Path, files: list[pa.Table]) -> Iterator[list[int]]:
         writer.join()
 
 
-def one_more_is_done(root: Path) -> Callable[[Path], bool]:
-    before = numbers(root / "checkpoints" / "load" / "commits")
-    return lambda there: numbers(there / "checkpoints" / "load" / "commits") > before
-
-
-def kill_at(point: Callable[[Path], bool], root: Path) -> None:
-    """Start the model, let it finish a batch, and kill it with -9 at a point in the middle of a later one."""
-    for _ in range(5):
-        with model(root) as process:
-            wait_until(one_more_is_done(root), root, process)
-            wait_until(point, root, process)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if under_way(root):
-            return
-    pytest.fail("each time the batch was done before the signal came")
-
-
 def test_killed_at_any_time_it_loses_no_sample_and_counts_none_twice(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Killed with -9 as a batch began, while its rows were written, and before Spark knew they had landed."""
     files = files_of_samples()
     calm, rough = tmp_path / "calm", tmp_path / "rough"
-    for number, table in enumerate(files):
-        land(calm, number, table)
+    for number, looks in enumerate(files):
+        write_file(calm, WRITER, number, looks)
     undisturbed = run_load_model(spark, str(calm), SETTINGS, available_now=True)
     expected = load_rows(read_load(spark, str(calm)))
     assert len(expected) > 600
 
-    land(rough, 0, files[0])
+    write_file(rough, WRITER, 0, files[0])
     with landing(rough, files) as landed:
         points = [planned, staged, moved]
         random.Random(4).shuffle(points)
         for point in points:
-            kill_at(point, rough)
+            kill_at(point, rough, MODEL, lambda: program(rough, "tests.spark.model_process", str(rough)))
     for number in range(len(landed), len(files)):
-        land(rough, number, files[number])
+        write_file(rough, WRITER, number, files[number])
     run_load_model(spark, str(rough), SETTINGS, available_now=True)
 
     assert load_rows(read_load(spark, str(rough))) == expected

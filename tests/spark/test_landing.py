@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -23,9 +23,16 @@ from kafka_assignors.spark.landing import (
     write_samples,
     writers,
 )
-from tests.spark.recorded_samples import NOON, row, samples
+from tests.spark.samples import START, Look
+from tests.spark.samples import samples_df as samples
 
 ABOUT = {"topic": "t", "cluster": "c"}
+NOON = datetime.fromtimestamp(START, timezone.utc)  # about
+
+
+def row(hours: float, committed: int) -> Look:
+    """A sample so many hours after noon."""
+    return Look(3600 * hours, 100, committed)
 
 
 @pytest.fixture
@@ -65,7 +72,7 @@ def test_a_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: 
     found = read_samples(spark, root)
     assert found.columns == list(COLUMNS)
     assert committed(found) == [1, 2, 3]
-    assert {str(one.date) for one in found.select("date").collect()} == {"2026-11-22", "2026-11-23"}
+    assert {str(one.date) for one in found.select("date").collect()} == {"2013-11-09", "2013-11-10"}
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=13))) == [2, 3]
     assert committed(read_samples(spark, root, until=NOON + timedelta(hours=13))) == [1]
 
@@ -201,11 +208,11 @@ def test_columns_that_may_be_null_may_be_absent(spark: SparkSession, root: str) 
 
 def test_what_is_no_sample_is_not_written(spark: SparkSession, root: str) -> None:
     with pytest.raises(PipelineError, match="has no column 'source'"):
-        write_samples(samples(spark, [row()]).drop("source"), root, "one")
+        write_samples(samples(spark, [row(0, 1)]).drop("source"), root, "one")
     with pytest.raises(PipelineError, match="column 'topic' is int, not string"):
-        write_samples(samples(spark, [row()]).withColumn("topic", F.lit(1)), root, "one")
+        write_samples(samples(spark, [row(0, 1)]).withColumn("topic", F.lit(1)), root, "one")
     with pytest.raises(PipelineError, match="a name is letters"):
-        write_samples(samples(spark, [row()]), root, "../one")
+        write_samples(samples(spark, [row(0, 1)]), root, "../one")
     assert not Path(root).exists()
 
 
@@ -232,7 +239,7 @@ def test_a_checkpoint_is_for_one_thing_only(spark: SparkSession, root: str, tmp_
     refused("is another program's")
     (checkpoint / "about.json").write_text(json.dumps(about))
     with pytest.raises(PipelineError, match="is a stream's: name another writer"):
-        write_samples(samples(spark, [row()]), root, "sampler")
+        write_samples(samples(spark, [row(0, 1)]), root, "sampler")
     landed.rename(tmp_path / "landed")
     refused("has lost its samples")
     (tmp_path / "landed").rename(landed)

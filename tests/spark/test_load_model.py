@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import random
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -23,7 +19,7 @@ from kafka_assignors.spark.load_model import model_load
 from kafka_assignors.spark.load_sink import LoadSink, read_load
 from kafka_assignors.spark.schemas import LOAD
 from kafka_assignors.spark.storage import Storage
-from tests.spark.samples import START, Look, land, load_rows, samples_df
+from tests.spark.samples import Look, land, load_rows, samples_df, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
@@ -164,26 +160,6 @@ def test_a_batch_that_is_done_again_replaces_its_rows(spark: SparkSession, tmp_p
     report = run(spark, tmp_path, on_batch=lambda rows, _: seen.append(rows.count()))
     assert load_rows(read_load(spark, str(tmp_path))) == landed
     assert (seen, report.steps) == ([len(landed)], len(landed))
-
-
-def write_file(root: Path, writer: str, number: int, looks: list[Look]) -> None:
-    """Land a file of samples without Spark, of which there are to be many; the lower the number the older."""
-    times = [datetime.fromtimestamp(START + look.after, timezone.utc) for look in looks]
-    columns: dict[str, pa.Array] = {
-        "time": pa.array(times, pa.timestamp("us", "UTC")),
-        "group": pa.array([look.group for look in looks]),
-        "topic": pa.array([look.topic for look in looks]),
-        "partition": pa.array([look.partition for look in looks], pa.int32()),
-        "begin_offset": pa.array([look.begin for look in looks], pa.int64()),
-        "end_offset": pa.array([look.end for look in looks], pa.int64()),
-        "committed_offset": pa.array([look.committed for look in looks], pa.int64()),
-        "source": pa.array([writer] * len(looks)),
-    }
-    folder = root / "samples" / writer / "date=2013-11-09"
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"part-{number:05d}.parquet"
-    pq.write_table(pa.table(columns), file)
-    os.utime(file, (START + number, START + number))
 
 
 def test_in_a_backlog_no_writer_gets_ahead_of_another(spark: SparkSession, tmp_path: Path) -> None:

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
 from pyspark.sql import SparkSession
 
 from kafka_assignors.broker import start_broker
@@ -32,6 +30,7 @@ from kafka_assignors.spark.storage import Storage
 from kafka_assignors.wire import load_feed
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
+from tests.integration.reading import all_records
 
 PATIENCE_S = 600.0
 PARTITIONS = 3
@@ -84,21 +83,11 @@ def run_until(
 
 def fed(bootstrap: str, topic: str, group: str) -> dict[TopicPartition, load_feed.Forecast]:
     """What the feed says of a group, as a reader has it."""
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
-    try:
-        at = [TheirPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
-        consumer.assign(at)
-        ends = consumer.end_offsets(at)
-        found: dict[TopicPartition, load_feed.Forecast] = {}
-        while any(consumer.position(one) < end for one, end in ends.items()):
-            for records in consumer.poll(1000).values():
-                for record in records:
-                    key = load_feed.decode_key(record.key)
-                    if key.group_id == group:
-                        found[key.at] = load_feed.decode(record.value)
-        return found
-    finally:
-        consumer.close()
+    forecasts = (
+        (load_feed.decode_key(record.key), load_feed.decode(record.value))
+        for record in all_records(bootstrap, topic)
+    )
+    return {key.at: forecast for key, forecast in forecasts if key.group_id == group}
 
 
 def test_what_a_group_does_comes_out_as_forecasts_and_a_second_run_goes_on(

@@ -48,6 +48,7 @@ EVERYTHING = PipelineReport(
         steps=96,
         qualities={"ok": 90, "gap": 4, "reset": 2},
         unread=("import",),
+        gone=8,
     ),
     fed=12,
     unfed=1,
@@ -68,6 +69,7 @@ def test_all_that_was_done_and_left_out_is_said() -> None:
         "  5 samples came too late",
         "  6 samples were there already",
         "  7 samples were older than what is remembered",
+        "  8 files of samples were gone before they were read",
         "  4 steps of which nothing is known",
         "  2 steps in which a topic began anew, or a group was set back",
         "  not read, as they came after the model began: import",
@@ -85,7 +87,16 @@ def test_the_json_has_the_same() -> None:
     offsets = told["offsets_topic"]
     assert (offsets["records"], offsets["commits"], offsets["problems"]) == (900, 340, {"value-cut": 10})
     assert offsets["until"] == "2026-11-22T11:30:00+00:00"
-    load = {"samples": 1_540, "steps": 96, "late": 5, "duplicates": 6, "refused": 7, "gaps": 4, "resets": 2}
+    load = {
+        "samples": 1_540,
+        "steps": 96,
+        "late": 5,
+        "duplicates": 6,
+        "refused": 7,
+        "gone": 8,
+        "gaps": 4,
+        "resets": 2,
+    }
     assert load.items() <= told["load"].items()
     assert told["down"] == {"feed": "no broker answers"}
     assert told["feed"] == {"sent": 12, "failed_batches": 1}

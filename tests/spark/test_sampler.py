@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ from kafka_assignors.spark.watching import Recording
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, guarded_broker
 from tests.integration.lagging import commit, write
+from tests.waiting import until
 
 # kafka-python 3.0 does not close the socket of a connection that was refused.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
@@ -60,12 +60,12 @@ def samples(spark: SparkSession, root: Path) -> list[tuple[datetime, Sample]]:
 
 
 def wait_until(met: Callable[[], bool], what: str, recording: Recording[SamplesReport] | None = None) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not met():
+    def come() -> bool:
         if recording is not None:
             assert recording.query.isActive, recording.query.exception()
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
+        return met()
+
+    until(come, what, patience_s=PATIENCE_S, pause_s=0.1)
 
 
 def more_looks(recording: Recording[SamplesReport], count: int = 1) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from kafka_assignors.adapter.lag_keeper import LagKeeper
 from kafka_assignors.adapter.lag_sources import Answer, from_function
 from kafka_assignors.plan import TopicPartition
+from tests.waiting import until
 
 A, B, C = (TopicPartition("t", p) for p in range(3))
 
@@ -48,13 +49,6 @@ def made() -> Iterator[list[LagKeeper]]:
     yield keepers
     for keeper in keepers:
         keeper.close()
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def assert_quiet(keeper: LagKeeper, cluster: Cluster) -> None:

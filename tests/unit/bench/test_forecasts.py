@@ -80,11 +80,14 @@ def test_a_forecast_knows_nothing_of_its_hour_or_later(name: str) -> None:
     assert not np.array_equal(before[201:], after[201:])
 
 
-@pytest.mark.parametrize("name", ["hour of week", "load model", "arrivals known"])
-def test_a_season_is_foreseen(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "measured"), [("hour of week", 0), ("load model", 1.08), ("arrivals known", 0)]
+)
+def test_a_season_is_foreseen(name: str, measured: float) -> None:
+    """Of 60, on average; who says the last hour again is wrong by 120 every time."""
     traffic = daily()
     error = np.abs(FORECASTS[name](traffic) - traffic.hours)[2 * WEEK :].mean()
-    assert error < 6  # of 60, on average; who says the last hour again is wrong by 120 every time
+    assert error <= 1.02 * measured
 
 
 # --- plans -------------------------------------------------------------------------------------------------
@@ -133,7 +136,7 @@ def test_on_the_flights_forecasts_win(four_weeks: Traffic) -> None:
     foreseen = FORECASTS["hour of week"](traffic)
     by_lag = largest(on_its_own(case, traffic, "lag", None))
     ours = largest(on_its_own(case, traffic, "hour of week", foreseen))
-    assert ours.mean() < 0.95 * by_lag.mean()
+    assert ours.mean() == pytest.approx(0.70 * by_lag.mean(), rel=0.02)
 
 
 # --- figures -----------------------------------------------------------------------------------------------

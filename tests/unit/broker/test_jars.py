@@ -17,7 +17,7 @@ from kafka_assignors.broker.lock import Jar, locked
 from kafka_assignors.broker.progress import Progress
 from kafka_assignors.errors import BrokerError, MissingExtraError
 from tests.unit.broker.mirror import Mirror
-from tests.unit.broker.waiting import until
+from tests.waiting import until
 
 # jgo leaves the connection of a "404 Not Found" to the garbage collector, which says so.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed.*socket:ResourceWarning")

