@@ -13,7 +13,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ACLOperation, NewTopic, ResourceType
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings

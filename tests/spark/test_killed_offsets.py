@@ -15,7 +15,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as TheirPartition
 from kafka.structs import OffsetAndMetadata
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+from pyspark.sql import functions as F
 
 from kafka_assignors.spark.landing import read_samples
 from kafka_assignors.spark.record_offsets import TOPIC, WRITER, record_offsets_once
