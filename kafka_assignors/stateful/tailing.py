@@ -53,6 +53,7 @@ class Tailing:
         resting: task -> changelog and position of copies on disk that are nobody's to read; for their lags.
         lags: task -> records its copy lacks.
         applied: records applied, of all copies.
+        applied_to: the same, by task.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Tailing:
         self.resting: Mapping[Task, tuple[Changelog, int]] = {}
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
+        self.applied_to: dict[Task, int] = {}
 
     @property
     def copies(self) -> list[Copy]:
@@ -186,6 +188,8 @@ class Tailing:
             if tailed.copy.store is not before:
                 return  # it begins anew, from the beginning
             self.applied += len(changes)
+            task = tailed.copy.task
+            self.applied_to[task] = self.applied_to.get(task, 0) + len(changes)
 
     def _settle(self) -> None:
         """Note how far each copy is; hand out what has arrived."""

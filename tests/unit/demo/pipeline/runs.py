@@ -15,7 +15,7 @@ from kafka_assignors.demo.pipeline.results import (
     RecordedResult,
 )
 from kafka_assignors.demo.results import SettingsResult
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 from kafka_assignors.spark.backtest.results import (
     CandidateResult,
     GroupResult,
@@ -69,7 +69,7 @@ def busy_backlog() -> RunLogs:
 
 
 def ran(
-    scene: Scene = "backlog", strategy: str = "range", logs: RunLogs | None = None, fault: str = ""
+    scene: Compared = "backlog", strategy: str = "range", logs: RunLogs | None = None, fault: str = ""
 ) -> Ran:
     produced = 50 if scene == "backlog" else 40
     return Ran(
