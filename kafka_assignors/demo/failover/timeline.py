@@ -142,18 +142,16 @@ class Progress:
         return self._advances[place - 1].t if place else 0
 
     def longest_gap(self, begin: int, end: int) -> Gap:
-        """The longest time between two new records that ended after ``begin`` and began before ``end``.
+        """The longest time between two new records, the event at ``begin`` within it or before it.
 
-        Where no record came before, or none after, the time counts from ``begin``, or to ``end``.
+        What is not over at ``end`` counts up to there; where no record came before, from ``begin`` on.
         """
         first = max(bisect.bisect_right(self._times, begin) - 1, 0)
-        last = min(bisect.bisect_left(self._times, end) + 1, len(self._times))
-        times = self._times[first:last]
-        if not times or times[0] > begin:
+        times = [*self._times[first : bisect.bisect_right(self._times, end)], end]
+        if times[0] > begin:
             times = [begin, *times]
-        if times[-1] < end:
-            times = [*times, end]
-        return max((Gap(a, b) for a, b in pairwise(times)), key=lambda gap: gap.end - gap.start)
+        gaps = [Gap(a, b) for a, b in pairwise(times)]
+        return max(gaps, key=lambda gap: gap.end - gap.start, default=Gap(begin, end))
 
     def longest_within(self, begin: int, end: int) -> int | None:
         """The same of those that began and ended within; None: there was none."""
