@@ -104,10 +104,8 @@ class Cluster:
             (self._admin.delete_groups, list(groups)),
             (self._admin.delete_topics, list(topics)),
         ):
-            try:
+            with suppress(KafkaError):
                 what(names)
-            except KafkaError:  # noqa: PERF203  # two calls
-                continue
 
     def close(self) -> None:
         """Close the connections."""

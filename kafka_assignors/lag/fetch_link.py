@@ -153,7 +153,7 @@ class Link:
         self._ended.set()
 
 
-class _Loop(NetworkSelector):  # type: ignore[misc]  # kafka-python carries no types
+class _Loop(NetworkSelector):
     """An I/O loop that cleans up on its own thread, where nobody else uses the sockets."""
 
     def __init__(self, link: Link, **configs: Any) -> None:
@@ -174,7 +174,7 @@ class _Loop(NetworkSelector):  # type: ignore[misc]  # kafka-python carries no t
             self.link.end()
 
 
-class _Manager(KafkaConnectionManager):  # type: ignore[misc]
+class _Manager(KafkaConnectionManager):
     """A connection manager that does not wait, and remembers why connections failed, which others log."""
 
     def __init__(self, net: Any, **configs: Any) -> None:

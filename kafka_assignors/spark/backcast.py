@@ -60,7 +60,7 @@ def backcast(
 
 def forecast_errors(load: DataFrame) -> list[Backcast]:
     """Compare the forecasts that were written to what came; rows of ``LOAD`` in."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     rows = load.select(*KEY, F.unix_micros("time").alias("at"), "step_s", "horizon_s", "arrived", "forecast")
     return _scored(rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA))
@@ -104,7 +104,7 @@ def _table(found: Sequence[tuple[str, float, Totals]]) -> pa.Table:
 
 
 def _scored(sums: DataFrame) -> list[Backcast]:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     found = (
         sums.groupBy("group", "horizon_s")

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+from pyspark.sql import functions as F
 
 from kafka_assignors.spark.faults import one_line
 from kafka_assignors.spark.feed_topic import create_feed

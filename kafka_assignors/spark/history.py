@@ -85,7 +85,7 @@ def group_sizes(load: DataFrame) -> dict[str, int]:
     Raises:
         HistoryError: a group's are more than can be had at once.
     """
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     step = F.min("step_s")
     steps = (F.unix_micros(F.max("time")) - F.unix_micros(F.min("time"))) / 1e6 / step + 1
@@ -142,7 +142,7 @@ def checked_load(spark: SparkSession, folder: str) -> DataFrame:
 
 def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
     """Keep the steps that lie wholly in a time; whole days are skipped without being read."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     began = F.col("time") - F.make_dt_interval(secs=F.col("step_s"))
     if since is not None:
@@ -156,7 +156,7 @@ def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> D
 
 def load_columns(load: DataFrame, group: str) -> LoadColumns:
     """Fetch the rows of a group."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     numbers = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
     table = (

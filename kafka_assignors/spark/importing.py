@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.spark.faults import one_line

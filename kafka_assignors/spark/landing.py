@@ -249,7 +249,7 @@ def _of(file: str, first: date | None, last: date | None) -> bool:
 
 def _with_nothing_missing(samples: DataFrame) -> DataFrame:
     """Samples in which what must be there is there: else reading is an error that names the file."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     def required(name: str) -> Any:
         text = F.concat(F.lit(f"there is no {name!r} in a row of "), F.col("_metadata.file_path"))
@@ -260,7 +260,7 @@ def _with_nothing_missing(samples: DataFrame) -> DataFrame:
 
 def _between(samples: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
     """Samples of a period; folders of other dates are not opened."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     if since is not None:
         samples = samples.where((F.col("date") >= _utc(since).date()) & (F.col("time") >= _utc(since)))

@@ -248,7 +248,7 @@ class LoadRun:
 
 def _count(steps: DataFrame) -> LoadReport:
     """What one batch did."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     names = ("samples", "late", "duplicates")
     by_quality = (

@@ -54,7 +54,7 @@ def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float =
     Returns:
         A streaming DataFrame with rows of ``load_steps.STEPS``, for ``as_load``.
     """
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
     from pyspark.sql.streaming.state import GroupStateTimeout
 
     # A clock that is ahead must not make all others' samples old.

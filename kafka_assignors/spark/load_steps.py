@@ -39,7 +39,7 @@ _Values = tuple[Any, ...]
 
 def with_numbers(samples: DataFrame) -> DataFrame:
     """Samples as the fold takes them: whole numbers, what is not known as ``UNKNOWN``."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     return samples.select(
         *KEY,
@@ -53,7 +53,7 @@ def with_numbers(samples: DataFrame) -> DataFrame:
 
 def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
     """Steps as rows of ``LOAD``."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     from kafka_assignors.spark.time import utc_date
 

@@ -74,6 +74,6 @@ class OffsetsTally:
 
 def observed() -> list[Any]:
     """What ``OffsetsTally.add`` takes, as an aggregate over what ``offsets_topic.decode`` gives."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     return [F.collect_list("counted").alias("counted")]

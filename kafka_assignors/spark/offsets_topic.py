@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+from pyspark.sql import functions as F
 
 from kafka_assignors.spark.offsets_decoder import COLUMNS, FOR_GROUPS, KINDS, PROBLEMS, Groups, decode_batches
 from kafka_assignors.spark.time import utc_date

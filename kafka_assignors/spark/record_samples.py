@@ -107,7 +107,7 @@ def record_samples_once(
 
 def samples_of(looks: DataFrame) -> DataFrame:
     """Of the source's rows the samples, with their date; in one file a look."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     from kafka_assignors.spark.time import utc_date
 

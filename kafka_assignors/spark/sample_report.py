@@ -49,7 +49,7 @@ class SamplesReport:
 
 def observed() -> list[Any]:
     """What ``Tally.add`` takes, as aggregates over rows of the source."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     missed = F.col("problem").isNotNull()
     return [

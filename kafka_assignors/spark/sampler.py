@@ -67,7 +67,7 @@ class _GroupSamples(DataSource):
     def reader(self, schema: Any) -> DataSourceReader:
         return _Batch(self.connection, self._wanted)
 
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802  # the interface's name
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
         return _Stream(self.connection, self._wanted)
 
 
@@ -150,11 +150,11 @@ class _Stream(_Looking, DataSourceStreamReader):
         self._last = 0
         self._last_at = ticks()
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802  # the interface's names, here and below
+    def initialOffset(self) -> dict[str, int]:
         return {"tick": self._now() - 1}  # so that the first look is now
 
     # Spark 4.1 calls it without arguments, 4.2 with both.
-    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
         last = max(self._last, start["tick"] if start else 0)
         tick, waited_s = max(self._now(), last), self._ticks() - self._last_at
         if tick == last and waited_s > 2 * self._wanted.every_s:

@@ -65,15 +65,15 @@ def _watch(tally: Tally[Any]) -> Any:
             self._over: set[str] = set()
             self._told = threading.Condition()
 
-        def onQueryStarted(self, event: Any) -> None:  # noqa: N802  # the interface's names
+        def onQueryStarted(self, event: Any) -> None:
             pass
 
-        def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        def onQueryProgress(self, event: Any) -> None:
             seen = event.progress.observedMetrics.get(self.metrics)
             if seen is not None:
                 tally.add(seen)
 
-        def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        def onQueryTerminated(self, event: Any) -> None:
             with self._told:
                 self._over.add(str(event.runId))
                 self._told.notify_all()

@@ -59,8 +59,7 @@ class StatefulAssignor(Assignor):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        assert self.options.topology is not None  # noqa: S101  # `check` has seen to it
-        self._topology = self.options.topology
+        self._topology = self.options.given_topology()
         self._process_id = self.options.process_id or uuid4()
         self._version = LATEST_VERSION
         self._probes = 0
@@ -86,9 +85,7 @@ class StatefulAssignor(Assignor):
         about = (generation, self._probes, self._version, frozenset(actives))
         if self._said is not None and self._said[0] == about:
             return self._said[1]
-        holdings = Holdings()
-        with self._aside("looking at what is on disk"):
-            holdings = self.options.holdings()
+        holdings = self._holdings()
         data = stateful_subscription.encode(
             stateful_subscription.Subscription(
                 process_id=self._process_id,
@@ -104,6 +101,11 @@ class StatefulAssignor(Assignor):
         )
         self._said = about, data
         return data
+
+    def _holdings(self) -> Holdings:
+        with self._aside("looking at what is on disk"):
+            return self.options.holdings()
+        return Holdings()
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given, and pass on what it is told to do."""
@@ -176,7 +178,8 @@ class StatefulAssignor(Assignor):
         topics = {topic for topic in self._topology.topics if topic in group.topics}
         able = [member for member in group.members if topics <= member.topics]
         members = tuple(self._as_planned(member) for member in able)
-        plan = planner.plan_stateful(planner.StatefulGroup(there, members), self.options.for_planning())
+        ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
+        plan = planner.plan_stateful(planner.StatefulGroup(there, members, ends), self.options.for_planning())
         owners = np.full(group.size, NOBODY, np.int32)
         for member_id, tasks in plan.active.items():
             for task in tasks:

@@ -60,8 +60,7 @@ class StatefulOptions(Options):
             ConfigurationError: naming the option.
         """
         Options.check(self)  # slots make a new class, which super() without arguments does not know
-        if not isinstance(self.topology, Topology):
-            raise ConfigurationError("topology", f"expected a Topology, got {self.topology!r}")
+        self.given_topology()
         interval: Any = self.probing_rebalance_interval_ms
         if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
             raise ConfigurationError("probing_rebalance_interval_ms", f"{interval!r} is no time")
@@ -72,6 +71,16 @@ class StatefulOptions(Options):
             self.for_planning()
         except OptionError as error:
             raise ConfigurationError(error.option, error.reason) from error
+
+    def given_topology(self) -> Topology:
+        """The topology, without which there is nothing to plan.
+
+        Raises:
+            ConfigurationError: there is none.
+        """
+        if not isinstance(self.topology, Topology):
+            raise ConfigurationError("topology", f"expected a Topology, got {self.topology!r}")
+        return self.topology
 
     def for_planning(self) -> planner.StatefulOptions:
         """Those that decide what a plan looks like."""

@@ -120,6 +120,15 @@ class ChangelogReader:
         """Look after the lags of these, too: they lie on disk, up to that offset of that changelog."""
         self._tailing.resting = copies
 
+    def watch(self, changelogs: Mapping[Task, Changelog]) -> None:
+        """Look after the ends of these: those of all tasks."""
+        self._tailing.changelogs = changelogs
+
+    @property
+    def ends(self) -> Mapping[Task, int]:
+        """Task -> where its changelog ended some seconds ago, of all tasks."""
+        return self._tailing.ends
+
     @property
     def lags(self) -> Mapping[Task, int]:
         """Task -> records its copy lacks, of the copies in this reader's hands and of those that rest."""
@@ -161,6 +170,7 @@ class ChangelogReader:
         try:
             if not self._tailing.read():
                 self._stop.wait(_IDLE_S)
+            self._tailing.look_at_all_ends()
             if self._tailing.look_at_ends():
                 self._looked.set()
         except (OffsetOutOfRangeError, LogTruncationError):

@@ -65,6 +65,7 @@ class Copies:
         self._find_changelogs = find_changelogs
         self._clock = clock
         self._changelogs = changelogs
+        reader.watch(changelogs)
         self._kept: set[Task] = set()  # in the reader's hands
         self._waiting: dict[Task, float] = {}  # could not be used -> when to try again
         self._saved_at: dict[Task, float] = {}
@@ -188,8 +189,9 @@ class Copies:
         if any(self._lacks_changelog(task) for task in due):
             try:
                 self._changelogs = self._find_changelogs()
+                self._reader.watch(self._changelogs)
             except (ChangelogError, TopologyError) as error:
-                log.error("a task has no changelog: %s", error)  # noqa: TRY400  # one line says it
+                log.warning("a task has no changelog: %s; trying again", error)
         for task in due:
             if (active := self._work.actives.get(task)) is not None:
                 self.begin(active)
@@ -203,7 +205,7 @@ class Copies:
         self._rest()
         ready = [task for task, active in self._work.actives.items() if active.ready]
         lags = {**self._reader.lags, **dict.fromkeys(ready, 0)}
-        return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())))
+        return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())), self._reader.ends)
 
     def clean(self, delay_s: float) -> None:
         """Delete state that was of no use for so long."""

@@ -18,10 +18,13 @@ class Holdings:
     Attributes:
         lags: task -> records its copy lacks, of all copies there are.
         copies: tasks of which it keeps a copy up to date.
+        ends: task -> offset where its changelog ends, of all tasks: what a member without state has to read.
+            Not told to others, but used by the one that leads.
     """
 
     lags: Mapping[Task, int] = field(default_factory=dict)
     copies: tuple[Task, ...] = ()
+    ends: Mapping[Task, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

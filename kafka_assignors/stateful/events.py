@@ -66,7 +66,7 @@ class Events:
             return None
 
 
-class TaskListener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # it has no types
+class TaskListener(AsyncConsumerRebalanceListener):
     """Passes on what a rebalance does.
 
     Args:

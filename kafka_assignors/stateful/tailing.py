@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -21,6 +22,7 @@ log = logging.getLogger("kafka_assignors")
 _POLL_MS = 100
 _SAVE_EVERY_S = 30.0
 _ENDS_EVERY_S = 1.0
+_ALL_ENDS_EVERY_S = 10.0
 _ANSWER_MS = 2_000
 _AT_ONCE = 256 * 1024  # bytes applied to a store in one step, during which other threads stand still
 
@@ -30,10 +32,9 @@ class _Tailed:
 
     __slots__ = ("at", "copy", "end", "goal", "saved_at")
 
-    def __init__(self, copy: Copy, goal: object, now: float) -> None:
-        assert copy.changelog is not None  # noqa: S101  # there is nothing to read for one without
+    def __init__(self, copy: Copy, changelog: Changelog, goal: object, now: float) -> None:
         self.copy = copy
-        self.at = TheirPartition(*copy.changelog.at)
+        self.at = TheirPartition(*changelog.at)
         self.goal = goal  # who waits for it; None: it stands by
         self.end: int | None = None  # of the changelog, when last looked at
         self.saved_at = now
@@ -51,7 +52,9 @@ class Tailing:
 
     Attributes:
         resting: task -> changelog and position of copies on disk that are nobody's to read; for their lags.
+        changelogs: of all tasks; for their ends.
         lags: task -> records its copy lacks.
+        ends: task -> where its changelog ended some seconds ago.
         applied: records applied, of all copies.
         applied_to: the same, by task.
     """
@@ -72,7 +75,10 @@ class Tailing:
         self._kept: dict[Task, _Tailed] = {}
         self._at_rest: dict[Task, int] = {}
         self._ends_at = clock() - _ENDS_EVERY_S
+        self._all_ends_at = clock() - _ALL_ENDS_EVERY_S
         self.resting: Mapping[Task, tuple[Changelog, int]] = {}
+        self.changelogs: Mapping[Task, Changelog] = {}
+        self.ends: Mapping[Task, int] = {}
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
         self.applied_to: dict[Task, int] = {}
@@ -83,8 +89,10 @@ class Tailing:
         return [tailed.copy for tailed in self._kept.values()]
 
     def begin(self, copy: Copy, goal: object) -> None:
-        """Bring a copy up to date."""
-        tailed = self._kept[copy.task] = _Tailed(copy, goal, self._clock())
+        """Bring a copy up to date; of one without a changelog there is nothing to read."""
+        if copy.changelog is None:
+            raise ValueError(f"task {copy} has no changelog")
+        tailed = self._kept[copy.task] = _Tailed(copy, copy.changelog, goal, self._clock())
         self._assign()
         self._consumer.seek(tailed.at, copy.position)
 
@@ -131,6 +139,20 @@ class Tailing:
                 tailed.end = ends[tailed.at]
         self._settle()
         return True
+
+    def look_at_all_ends(self) -> None:
+        """How much there is to restore of each task, here or elsewhere.
+
+        Raises:
+            KafkaError: the cluster does not say; what was known stays.
+        """
+        changelogs = self.changelogs
+        if not changelogs or self._clock() - self._all_ends_at < _ALL_ENDS_EVERY_S:
+            return
+        self._all_ends_at = self._clock()
+        at = {task: TheirPartition(*changelog.at) for task, changelog in changelogs.items()}
+        ends = self._consumer.end_offsets(sorted(at.values()), timeout_ms=_ANSWER_MS)
+        self.ends = {task: ends[at[task]] for task in changelogs}
 
     def reposition(self) -> None:
         """A changelog begins later than a copy is, or ends sooner.
@@ -184,7 +206,7 @@ class Tailing:
                 self._pace.took(size)
             changes = [(record.key, record.value) for record in some if record.key]
             before = tailed.copy.store
-            self._guarded(tailed, lambda: tailed.copy.apply(changes, some[-1].offset + 1))  # noqa: B023  # called here
+            self._guarded(tailed, partial(tailed.copy.apply, changes, some[-1].offset + 1))
             if tailed.copy.store is not before:
                 return  # it begins anew, from the beginning
             self.applied += len(changes)

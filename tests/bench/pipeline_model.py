@@ -42,7 +42,7 @@ PARTITIONS = 18  # of the flights, as in the demo
 
 def history(spark: SparkSession, partitions: int) -> DataFrame:
     """Samples of a group, made by Spark."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     look = F.floor(F.col("id") / partitions)
     time_ = F.timestamp_seconds(F.lit(1_384_000_200) + look * 15)

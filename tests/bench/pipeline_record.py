@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
 
 def records(spark: Any, size: int) -> Any:
     """So many records of 100 groups with 20 partitions of 5 topics each."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     names = [(group, topic, p) for group in range(100) for topic in range(5) for p in range(20)]
     keys = spark.createDataFrame(
@@ -83,7 +83,7 @@ def records(spark: Any, size: int) -> Any:
 
 
 def _row(spark: Any, path: str, size: int, cores: int, runs: int) -> list[str]:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     whole = spark.read.parquet(path)
 

@@ -64,7 +64,7 @@ class Reporter:
 emit = Reporter()
 
 
-class EventLog(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python carries no types
+class EventLog(ConsumerRebalanceListener):
     """Reports what the consumer is told about its partitions."""
 
     def on_partitions_assigned(self, assigned: Collection[tuple[str, int]]) -> None:

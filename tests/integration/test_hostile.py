@@ -25,7 +25,7 @@ FUTURE = 2**31 - 1
 MEGABYTE = 900_000  # the group's record on the broker must fit into its 1 MB, too
 
 
-class Hostile(AbstractPartitionAssignor):  # type: ignore[misc]  # kafka-python carries no types
+class Hostile(AbstractPartitionAssignor):
     """Joins with what a subclass says.
 
     Attributes:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+from pyspark.sql import functions as F
 
 from kafka_assignors.spark.schemas import SAMPLES
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.spark.damage import Damage

@@ -29,7 +29,7 @@ def count_with_spark(bootstrap: str, topic: str, on_progress: OnProgress) -> Tal
         Exception: whatever Spark raises.
     """
     with session("kafka-assignors demo", on_progress=on_progress) as spark:
-        from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+        from pyspark.sql import functions as F
 
         records = (
             spark.read.format("kafka")

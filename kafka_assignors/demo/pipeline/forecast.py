@@ -78,7 +78,7 @@ def forecast_flights(
 def _rows(spark: SparkSession, samples: FlightSamples) -> DataFrame:
     """Rows of ``SAMPLES``."""
     import pyarrow as pa
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     looks, partitions = samples.ends.shape
     table = pa.table(
@@ -105,7 +105,7 @@ def _rows(spark: SparkSession, samples: FlightSamples) -> DataFrame:
 
 def _by_hour(load: DataFrame, traffic: Traffic) -> Numbers:
     """Records expected in each hour, by partition, as forecast when it began; 0 where nothing was known."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     whole = F.unix_seconds("time") % HOUR_S == 0
     table: Any = (

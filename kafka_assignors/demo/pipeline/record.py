@@ -45,7 +45,7 @@ def unreadable(report: OffsetsReport) -> list[str]:
 def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
     """Take over where the logs ended, as the producers were told."""
     import pyarrow as pa
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     from kafka_assignors.spark.landing import write_samples
 
@@ -76,7 +76,7 @@ def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: flo
 
 def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[RecordedResult]:
     """Count what was recorded of each run, and what the load model made of it."""
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     from kafka_assignors.spark.landing import read_samples
     from kafka_assignors.spark.load_sink import read_load
@@ -115,7 +115,7 @@ def _counted(ran: Ran, its: Mapping[str, int]) -> RecordedResult:
 
 
 def _by_group(rows: DataFrame, *names: str) -> dict[str, dict[str, int]]:
-    from pyspark.sql import functions as F  # noqa: N812  # as all the world calls it
+    from pyspark.sql import functions as F
 
     sums: Any = rows.groupBy("group").agg(*(F.sum(name).alias(name) for name in names)).collect()
     return {row["group"]: {name: row[name] or 0 for name in names} for row in sums}

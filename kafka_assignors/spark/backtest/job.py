@@ -123,9 +123,7 @@ class _Collected:
         """Return nothing."""
         return []
 
-    def addInPlace(  # noqa: N802  # pyspark's name
-        self, value1: list[TrialResult], value2: list[TrialResult]
-    ) -> list[TrialResult]:
+    def addInPlace(self, value1: list[TrialResult], value2: list[TrialResult]) -> list[TrialResult]:
         """Return both."""
         value1.extend(value2)
         return value1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -238,6 +239,17 @@ def test_standbys_lie_on_other_processes() -> None:
     now = settled(a, b)
     for one, other in (("a", "b"), ("b", "a")):
         assert set(now[one].standbys) == {task for task in now[other].actives if task[0] == "s"}
+
+
+@pytest.mark.parametrize(("end", "moves"), [(10, True), (11, False)])
+def test_a_changelog_no_longer_than_the_acceptable_lag_need_not_be_warmed_up(end: int, moves: bool) -> None:
+    """Who has nothing of it has that to read: no more than one that lags and counts as caught up."""
+    a, b = Member("a", acceptable_recovery_lag=10), Member("b")
+    settled(a)
+    a.holdings = replace(a.holdings, ends=dict.fromkeys(tasks(0, 1, 2, 3), end))
+    first = round_of(a, b, generation=20)
+    assert len(tasks(0, 1, 2, 3) & set(first["a"].actives)) == (2 if moves else 4)
+    assert len(first["b"].warmups) == 2  # of what comes, too: it begins to read while the other lets go
 
 
 def test_what_another_one_still_holds_is_kept_warm_until_it_comes() -> None:

@@ -32,6 +32,8 @@ class Reader:
     def __init__(self) -> None:
         self.kept: dict[Task, tuple[Copy, object]] = {}
         self.lags: Mapping[Task, int] = {}
+        self.ends: Mapping[Task, int] = {}
+        self.watched: Mapping[Task, Changelog] = {}
         self.resting: Mapping[Task, tuple[Changelog, int]] = {}
         self._restored: list[tuple[Copy, object]] = []
         self._failed: list[tuple[Task, StateError]] = []
@@ -46,6 +48,9 @@ class Reader:
 
     def give_back(self, task: Task) -> Copy | None:
         return self.kept.pop(task, (None, None))[0]
+
+    def watch(self, changelogs: Mapping[Task, Changelog]) -> None:
+        self.watched = changelogs
 
     def rest(self, copies: Mapping[Task, tuple[Changelog, int]]) -> None:
         self.resting = copies
@@ -127,6 +132,18 @@ def test_a_task_is_ready_when_its_state_has_arrived(bench: Bench) -> None:
     assert active.ready
     assert active.copy is not None
     assert bench.copies.holdings().lags == {S0: 0}
+
+
+def test_who_leads_knows_how_long_the_changelogs_are(bench: Bench) -> None:
+    """Those of all tasks, whoever has them; and of a task that came later."""
+    bench.reader.ends = {S0: 7}
+    assert bench.copies.holdings().ends == {S0: 7}
+    assert bench.reader.watched.keys() == {S0, S1}
+    bench.begin(S2)
+    bench.found[S2] = Changelog(TopicPartition("log", 2))
+    bench.now += 10.0
+    bench.copies.retry()
+    assert bench.reader.watched.keys() == {S0, S1, S2}
 
 
 @pytest.mark.parametrize("task", [("free", 0), ("own", 0)])

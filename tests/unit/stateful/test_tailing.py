@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateDamagedError, StateError, StateFullError
@@ -33,6 +34,7 @@ class Consumer:
         self.at: dict[TopicPartition, int] = {}
         self.held: set[TopicPartition] = set()
         self.asked = 0
+        self.broken = False
 
     def write(self, partition: int, *keys: bytes, skip: int = 0) -> None:
         at = TopicPartition("log", partition)
@@ -63,6 +65,8 @@ class Consumer:
 
     def end_offsets(self, some: list[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
         self.asked += 1
+        if self.broken:
+            raise KafkaTimeoutError("no answer")
         return {at: self.ends.get(at, 0) for at in some}
 
     def beginning_offsets(self, some: list[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
@@ -137,6 +141,29 @@ def test_a_standby_follows_and_tells_how_far_it_is(bench: Bench) -> None:
     bench.tailing.look_at_ends()
     assert bench.tailing.lags == {S0: 1}
     assert bench.restored == []
+
+
+def test_the_ends_of_all_changelogs_are_known_and_looked_at_now_and_then(bench: Bench) -> None:
+    """Of tasks that are not here, too; and what was known stays while the cluster does not answer."""
+    bench.tailing.changelogs = {task: Changelog(OurPartition("log", task[1])) for task in (S0, S1)}
+    bench.consumer.write(1, b"a", b"b")
+    bench.tailing.look_at_all_ends()
+    assert bench.tailing.ends == {S0: 0, S1: 2}
+    bench.consumer.write(0, b"c")
+    bench.now += 5.0
+    bench.tailing.look_at_all_ends()
+    assert bench.tailing.ends == {S0: 0, S1: 2}
+    assert bench.consumer.asked == 1
+    bench.now += 5.0
+    bench.consumer.broken = True
+    with pytest.raises(KafkaTimeoutError):
+        bench.tailing.look_at_all_ends()
+    bench.tailing.look_at_all_ends()  # not again at once: tailing goes on
+    assert bench.tailing.ends == {S0: 0, S1: 2}
+    bench.now += 10.0
+    bench.consumer.broken = False
+    bench.tailing.look_at_all_ends()
+    assert bench.tailing.ends == {S0: 1, S1: 2}
 
 
 def test_what_is_waited_for_is_handed_out_when_it_is_there(bench: Bench) -> None:
