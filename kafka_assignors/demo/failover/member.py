@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -201,6 +202,9 @@ def main() -> None:
     except KafkaAssignorsError as error:
         os.write(1, f"{error}\n".encode())
         os._exit(1)  # at once: a consumer that is closed in order would wait for a broker that is gone
+    except Exception:
+        traceback.print_exc()  # the demo quotes its last line
+        os._exit(1)
     os._exit(0)  # whatever threads of clients are still about
 
 
