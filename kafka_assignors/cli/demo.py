@@ -64,21 +64,23 @@ def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
         given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
         if given and not set(in_scenes) & set(scenes):
             where = " and the ".join(in_scenes)
-            raise click.UsageError(f"{parameter.opts[0]} goes with the {where}, not with {scenes[0]} alone")
+            raise click.UsageError(
+                f"{parameter.opts[0]} goes with the {where}, not with {' and '.join(scenes)} alone"
+            )
 
 
-def _scenes(scene: str) -> tuple[Scene, ...]:
-    return tuple(one for one in SCENES if scene in {one, "all"})
+def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
+    return tuple(scene for scene in SCENES if not given or scene in given)
 
 
 @click.command("demo")
 @click.option(
     "--scene",
-    type=click.Choice([*SCENES, "all"]),
-    default="all",
-    show_default=True,
+    "given_scenes",
+    multiple=True,
+    type=click.Choice(list(SCENES)),
     help="The replay, with members that come and go; the backlog, drained by members that stay; the "
-    "failover, of members with state.",
+    "failover, of members with state.  Give it several times for several.  [default: all]",
 )
 @click.option(
     "--strategy",
@@ -174,7 +176,7 @@ def _scenes(scene: str) -> tuple[Scene, ...]:
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
     *,
-    scene: str,
+    given_scenes: tuple[str, ...],
     strategies: tuple[str, ...],
     consumers: int,
     partitions: int,
@@ -210,7 +212,7 @@ def command(
 
     With the defaults it takes about nine minutes and ends with tables and a report to open in a browser.
     """
-    scenes = _scenes(scene)
+    scenes = _scenes(given_scenes)
     _refuse_options_of_other_scenes(scenes)
     try:
         settings = Settings(

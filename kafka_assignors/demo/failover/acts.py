@@ -48,6 +48,7 @@ class Act:
         recovery_lag: records; a member that lacks no more may process a task.
         warmups: further copies that are built at a time.
         newcomer_dir: where the third member has its state; nothing is there when it joins.
+        quiet_s: seconds of steady traffic before each event, to know what is usual.
     """
 
     name: ActName
@@ -55,6 +56,7 @@ class Act:
     recovery_lag: int
     warmups: int
     newcomer_dir: str
+    quiet_s: float
 
     def store_dir(self, member: str) -> str:
         """The name of the folder with a member's state: those who were there keep theirs."""
@@ -71,9 +73,10 @@ def acts(flights: int) -> tuple[Act, Act]:
             caught up.
     """
     small = max(_LEAST_LAG, min(_SMALL_LAG, flights // 40))
+    quiet_s = max(1.0, min(3.0, flights / 10_000))
     return (
-        Act("cold", 0, _ANY_LAG, 1, f"{NEWCOMER}-cold"),
-        Act("warm", 1, small, _WARMUPS, f"{NEWCOMER}-warm"),
+        Act("cold", 0, _ANY_LAG, 1, f"{NEWCOMER}-cold", quiet_s),
+        Act("warm", 1, small, _WARMUPS, f"{NEWCOMER}-warm", quiet_s),
     )
 
 

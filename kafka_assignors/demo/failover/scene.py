@@ -17,7 +17,6 @@ COUNT_TIMEOUT = 60.0  # s, and what the flights take a member that does no more 
 SLOWEST = 200.0  # records/s
 SETTLE_TIMEOUT = 120.0  # s
 CALM = 1.0  # s without a change before a group counts as settled
-QUIET = 3.0  # s of steady traffic before each event, to know what is usual
 CAUGHT_UP = RATE / 2  # records; of lag
 
 Kind = Literal["join", "kill"]
@@ -112,7 +111,7 @@ def _rest(stage: FailoverStage, act: Act) -> None:
         SETTLE_TIMEOUT,
     )
     stage.note("calm")
-    end = time.monotonic() + QUIET
+    end = time.monotonic() + act.quiet_s
     while time.monotonic() < end:
         stage.tick()
 

@@ -18,12 +18,13 @@ from kafka_assignors.demo.failover.watch import GroupWatch
 from kafka_assignors.demo.fleet import Fleet
 from kafka_assignors.demo.logs import Entry, Event, LogTail, LogWriter, read_log, writing
 from kafka_assignors.demo.replay import Replay
-from kafka_assignors.demo.stage import LEAVE_TIMEOUT, TICK, View
+from kafka_assignors.demo.stage import TICK, View
 from kafka_assignors.demo.work import Work
 from kafka_assignors.errors import KafkaAssignorsError
 
 __all__ = ["MEMBER", "STEPS", "FailoverStage", "Ground"]
 
+LEAVE_TIMEOUT = 30.0  # s; stores are brought to disk
 MEMBER = "kafka_assignors.demo.failover.member"
 STEPS = (
     "count the flights",
@@ -114,8 +115,7 @@ class FailoverStage:
             yield
             for member in self._tails:
                 fleet.leave(member)
-            if not fleet.wait(LEAVE_TIMEOUT):
-                raise KafkaAssignorsError(f"failover: not all members had left after {LEAVE_TIMEOUT:g} s")
+            self.until(lambda: fleet.wait(0), "the members to leave", LEAVE_TIMEOUT)
             self._read()
 
     def start(self, member: str) -> None:

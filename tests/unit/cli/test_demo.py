@@ -47,7 +47,7 @@ def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
         (("--bootstrap", "h:1,:2"), "':2' is not HOST:PORT"),
         (("--bootstrap", ""), "'' is not HOST:PORT"),
         (("--backend", "podman"), "--backend"),
-        (("--scene", "drain"), "'drain' is not one of 'replay', 'backlog', 'failover', 'all'"),
+        (("--scene", "drain"), "'drain' is not one of 'replay', 'backlog', 'failover'"),
         (("--backlog", "0"), "--backlog"),
         (("--scene", "backlog", "--churn", "join@1"), "--churn goes with the replay"),
         (("--scene", "backlog", "--duration", "60"), "--duration goes with the replay"),
@@ -62,6 +62,10 @@ def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
         (
             ("--scene", "backlog", "--flights", "900"),
             "--flights goes with the failover, not with backlog alone",
+        ),
+        (
+            ("--scene", "replay", "--scene", "backlog", "--flights", "900"),
+            "not with replay and backlog alone",
         ),
         (("--flights", "99"), "--flights"),
         (("--work-ms", "nan"), "work_ms"),
@@ -181,6 +185,14 @@ def test_without_a_name_each_scene_has_its_own_strategies(asked: dict[str, Any],
     assert (settings.scenes, settings.backlog) == (("backlog",), 7)
     assert settings.strategies == Settings().strategies
     assert settings.backlog_strategies == Settings().backlog_strategies
+
+
+def test_scenes_run_in_their_order_whatever_order_they_are_given_in(
+    asked: dict[str, Any], tmp_path: Path
+) -> None:
+    given = ("--scene", "failover", "--scene", "replay")
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path), *given).exit_code == 0
+    assert asked["settings"].scenes == ("replay", "failover")
 
 
 def test_the_failover_alone_takes_its_size(asked: dict[str, Any], tmp_path: Path) -> None:
