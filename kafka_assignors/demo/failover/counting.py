@@ -55,19 +55,19 @@ class Counter(NamedTuple):
     """How often something came.
 
     Attributes:
-        count: records counted, each as often as it was done.
+        times: records counted, each as often as it was done.
         doubles: of these, how many had been counted here before.
         last: the highest offset counted; -1: none.
     """
 
-    count: int = 0
+    times: int = 0
     doubles: int = 0
     last: int = -1
 
     def counted(self, offset: int) -> Counter:
         """With one more record: offsets ascend, so one that does not was here before."""
         again = offset <= self.last
-        return Counter(self.count + 1, self.doubles + again, max(self.last, offset))
+        return Counter(self.times + 1, self.doubles + again, max(self.last, offset))
 
     def packed(self) -> bytes:
         """As a value of the store."""

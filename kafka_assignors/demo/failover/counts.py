@@ -84,6 +84,6 @@ def _summed(tasks: Iterable[Counters], prefix: bytes) -> dict[str, tuple[int, in
         for key, counter in counters.items():
             if key.startswith(prefix):
                 name = key[len(prefix) :].decode()
-                counts[name] += counter.count
+                counts[name] += counter.times
                 doubles[name] += counter.doubles
     return {name: (counts[name], doubles[name]) for name in sorted(counts)}

@@ -11,6 +11,7 @@ import pytest
 
 from kafka_assignors.demo import compare as demo_compare
 from kafka_assignors.demo.compare import compare, faults
+from kafka_assignors.demo.events import Flight
 from kafka_assignors.demo.failover.results import FailoverResult
 from kafka_assignors.demo.failover.stage import Ground
 from kafka_assignors.demo.live import PlainView
@@ -183,10 +184,15 @@ def test_a_count_that_is_wrong_is_a_fault_of_the_demo(failed_over: FailedOver, t
 def test_enough_flights_are_read_for_those_that_follow(
     failed_over: FailedOver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(demo_compare, "read_flights", lambda *given: asked.append(given) or [])
+    asked: list[tuple[float, int]] = []
+
+    def read(_archive: Path, span: float, at_least: int) -> list[Flight]:
+        asked.append((span, at_least))
+        return []
+
+    monkeypatch.setattr(demo_compare, "read_flights", read)
     call(tmp_path, dataclasses.replace(FAILOVER, flights=30_000))
-    assert asked[0][1:] == (0.0, 40_000)
+    assert asked == [(0.0, 40_000)]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")

@@ -26,8 +26,8 @@ def keep(store_dir: Path, task: int, position: int, **counted: tuple[int, int]) 
         with Stores().open(mine.store_path) as store:
             for carrier, (count, doubles) in counted.items():
                 store.put(CARRIER + carrier.encode(), Counter(count, doubles, 9).packed())
-            total = Counter(*map(sum, zip(*counted.values(), strict=True)), 9)
-            store.put(DESTINATION + b"ORD", total.packed())
+            times, doubles = map(sum, zip(*counted.values(), strict=True))
+            store.put(DESTINATION + b"ORD", Counter(times, doubles, 9).packed())
             store.put(PLANE + b"N1", b"a logbook")
             store.commit(position)
             store.flush()
