@@ -162,7 +162,6 @@ def _ground(
         folder=folder,
         topic=_topic("failover", started),
         session_timeout_ms=settings.session_timeout_ms,
-        heartbeat_ms=settings.heartbeat_ms,
         check_broker=check_broker,
     )
 

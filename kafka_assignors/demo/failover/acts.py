@@ -7,6 +7,7 @@ from typing import Literal
 
 __all__ = [
     "FIRST",
+    "HEARTBEAT_MS",
     "NEWCOMER",
     "PROBING_MS",
     "RATE",
@@ -33,6 +34,9 @@ RATE = 300.0
 one every 40 ms."""
 
 PROBING_MS = 1_000
+HEARTBEAT_MS = 200
+"""How often a member asks whether a rebalance is on: until all have heard, those that have stand still."""
+
 _WARMUPS = 4  # what one of three members gets of 12 tasks
 _ANY_LAG = 10**12  # records; no copy lacks so much
 _SMALL_LAG, _LEAST_LAG = 1_000, 150  # records; the latter is two seconds of changes to one task

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from kafka_assignors.demo.failover.acts import PROBING_MS, SUBTOPOLOGY
+from kafka_assignors.demo.failover.acts import HEARTBEAT_MS, PROBING_MS, SUBTOPOLOGY
 from kafka_assignors.demo.failover.counting import Record, Store, count_flight
 from kafka_assignors.demo.logs import Entry, LogWriter
 from kafka_assignors.demo.member import ORPHANED, ParentPipe
@@ -58,7 +58,6 @@ class MemberConfig:
     recovery_lag: int
     warmups: int
     session_timeout_ms: int
-    heartbeat_ms: int
 
     def encode(self) -> bytes:
         """Return it as one line."""
@@ -169,7 +168,7 @@ def _consumer(config: MemberConfig, log: LogWriter) -> StatefulConsumer:
         group_id=config.group,
         client_id=config.client_id,
         session_timeout_ms=config.session_timeout_ms,
-        heartbeat_interval_ms=config.heartbeat_ms,
+        heartbeat_interval_ms=HEARTBEAT_MS,
     )
 
 

@@ -47,7 +47,6 @@ class Ground:
         folder: of its logs; it exists and is empty.
         topic: to be made, and deleted at the end; the group has the same name.
         session_timeout_ms: after so long without a heartbeat the broker takes a member for dead.
-        heartbeat_ms: how often a member asks whether a rebalance is on.
         check_broker: raises a BrokerError once the broker is known to have ended.
     """
 
@@ -55,7 +54,6 @@ class Ground:
     folder: Path
     topic: str
     session_timeout_ms: int
-    heartbeat_ms: int
     check_broker: Callable[[], None]
 
     @property
@@ -135,7 +133,6 @@ class FailoverStage:
                 recovery_lag=act.recovery_lag,
                 warmups=act.warmups,
                 session_timeout_ms=self.ground.session_timeout_ms,
-                heartbeat_ms=self.ground.heartbeat_ms,
             ),
         )
         self._tails[member] = LogTail(path)
