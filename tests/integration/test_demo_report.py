@@ -76,7 +76,7 @@ def test_the_failovers_figure_has_a_bar_a_task_and_event(look: Look) -> None:
     texts = look.page.texts["still"]
     for text in ("task", "longest time without progress (s)", "cold", "with standbys and warm-ups"):
         assert text in texts
-    for text in ("one joins", "one is killed with -9", "session timeout 6 s"):
+    for text in ("one joins", "one is killed with -9 (broken: the session timeout, 6 s)"):
         assert text in texts
     assert look.page.bars["still"] == [TASKS] * 4
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_assignors.demo.failover.results import EventResult
-from kafka_assignors.report.drawing import INK, SOFT, Figure, axis, layout, legend_below
+from kafka_assignors.report.drawing import INK, Figure, axis, layout, legend_below
 from kafka_assignors.report.palette import STRATEGIES
 
 __all__ = ["COLOURS", "still"]
@@ -36,10 +36,10 @@ def still(events: Sequence[EventResult]) -> Figure:
         }
         title = "longest time without progress (s)"
         look[f"yaxis{number}"] = axis(title, [0.0, top]) | {"anchor": f"x{number}"}
-        look["annotations"].append(_heading(kind))
-        if timeout := max((event["session_timeout"] for event in here), default=0.0):
+        timeout = max((event["session_timeout"] for event in here), default=0.0)
+        look["annotations"].append(_heading(kind, timeout))
+        if timeout:
             look["shapes"].append(_line(timeout, number))
-            look["annotations"].append(_label(timeout, number))
     legend_below(look)
     return {"data": data, "layout": look}
 
@@ -67,14 +67,15 @@ def _bars(event: EventResult, place: int) -> dict[str, Any]:
     }
 
 
-def _heading(kind: str) -> dict[str, Any]:
+def _heading(kind: str, timeout: float) -> dict[str, Any]:
+    line = f" (broken: the session timeout, {timeout:g} s)" if timeout else ""
     return {
         "xref": "paper",
         "yref": "paper",
         "x": sum(_DOMAINS[kind]) / 2,
         "y": 1,
         "yanchor": "bottom",
-        "text": KINDS[kind],
+        "text": KINDS[kind] + line,
         "showarrow": False,
         "font": {"size": 14, "color": INK},
     }
@@ -90,19 +91,4 @@ def _line(at: float, number: str) -> dict[str, Any]:
         "y0": at,
         "y1": at,
         "line": {"color": INK, "width": 1.2, "dash": "dash"},
-    }
-
-
-def _label(at: float, number: str) -> dict[str, Any]:
-    return {
-        "xref": f"x{number} domain",
-        "yref": f"y{number}",
-        "x": 1,
-        "xanchor": "right",
-        "y": at,
-        "yanchor": "bottom",
-        "text": f"session timeout {at:g} s",
-        "showarrow": False,
-        "font": {"size": 12, "color": SOFT},
-        "bgcolor": "rgba(255,255,255,0.75)",
     }

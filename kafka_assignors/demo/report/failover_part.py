@@ -57,12 +57,12 @@ def _line(event: EventResult, place: int) -> str:
     cells = "".join(f"<td>{_cell(row.show(event))}</td>" for row in ROWS)
     what = "" if place % 2 else escape(_KINDS[event["kind"]])
     who = name(event["act"], figures.COLOURS)
-    return f'<tr><th>{what}</th><td class="who">{who}</td>{cells}</tr>'
+    return f'<tr><th>{what}</th><td class="who" style="white-space:nowrap">{who}</td>{cells}</tr>'
 
 
 def _cell(text: str) -> str:
     main, bracket, rest = text.partition(" (")
-    return escape(main) + (f" <small>({escape(rest)}</small>" if bracket else "")
+    return escape(main).replace(" ", "&nbsp;") + (f" <small>({escape(rest)}</small>" if bracket else "")
 
 
 def _tasks(result: FailoverResult, drawn: dict[str, Figure]) -> str:
