@@ -8,7 +8,7 @@ from kafka_assignors.demo.failover.acts import TASKS
 from tests.integration.browser import WIDTH, Look, look_at, vivid_colours
 from tests.integration.small_demo import DRAINING, MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo
 
-HEIGHT = 15000
+HEIGHT = 15500
 
 
 @pytest.fixture(scope="module")
