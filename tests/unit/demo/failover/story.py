@@ -102,6 +102,7 @@ def two_acts() -> Logs:
             state(53.5, 0, generation=7, probing=True),
             at(54.5, "probe"),
             state(55.2, generation=8),
+            at(59, "probe"),
         ),
         "m2": by_time(
             state(41.5, 1, generation=6),

@@ -10,7 +10,7 @@ from kafka_assignors.demo.failover.measure import measure_events, times_done_aga
 from kafka_assignors.demo.failover.results import EventResult
 from kafka_assignors.demo.failover.timeline import events_of
 from kafka_assignors.errors import KafkaAssignorsError
-from tests.unit.demo.failover.story import restored, two_acts
+from tests.unit.demo.failover.story import by_time, restored, state, two_acts
 
 Events = dict[tuple[str, str], EventResult]
 
@@ -58,6 +58,13 @@ def test_cold_all_of_a_changelog_is_waited_for_and_warm_only_its_end(events: Eve
     }
 
 
+def test_what_a_task_took_when_it_was_ready_was_not_waited_for() -> None:
+    logs = two_acts()
+    m3 = by_time(logs.members["cold", "m3"], restored(17, 0, 300), state(18, 0, generation=3))
+    logs = dataclasses.replace(logs, members={**logs.members, ("cold", "m3"): m3})
+    assert measure_events(logs, 6.0)[0]["waited"] == 105
+
+
 def test_what_is_restored_in_the_background_counts_as_restored(events: Events) -> None:
     assert events["warm", "join"]["restored"] == 203
     assert events["warm", "kill"]["restored"] == 7
@@ -77,11 +84,12 @@ def test_the_session_timeout_is_part_of_a_kill_only(events: Events) -> None:
 def test_balance_is_when_nothing_changes_any_more(events: Events) -> None:
     assert events["cold", "join"]["balanced"] == 3.0  # m3 is ready at 16 s
     assert events["cold", "kill"]["balanced"] == 8.0
+    assert events["warm", "join"]["balanced"] == 2.7  # a probe that changed nothing came later
 
 
 def test_generations_and_probes_are_counted(events: Events) -> None:
     assert [one["rebalances"] for one in events.values()] == [2, 1, 3, 1]
-    assert [one["probing"] for one in events.values()] == [0, 0, 1, 0]
+    assert [one["probing"] for one in events.values()] == [0, 0, 2, 0]
 
 
 def test_an_event_after_which_nobody_came_to_rest_says_so(events: Events) -> None:

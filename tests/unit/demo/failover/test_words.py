@@ -70,7 +70,7 @@ def test_counts_that_are_wrong_are_told_first(result: FailoverResult) -> None:
 def test_every_row_is_written_and_means_something(result: FailoverResult) -> None:
     shown = {row.label: [row.show(event) for event in result["events"]] for row in ROWS}
     assert shown["waited for"] == ["105", "125", "3", "7"]
-    assert shown["rebalances"] == ["2", "1", "3 (1 probing)", "1"]
+    assert shown["rebalances"] == ["2", "1", "3 (2 probing)", "1"]
     assert all(row.meaning.endswith(".") and row.brief for row in ROWS)
     assert [named(event) for event in result["events"]] == [
         "m3 joins, cold",
