@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from rich.console import Console
 from rich.console import Group as Lines
 from rich.text import Text
 
@@ -11,22 +12,40 @@ from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, more, sh
 from kafka_assignors.cli.task_report import Copy, TaskReport, TaskRow
 from kafka_assignors.plan import shown
 
-__all__ = ["task_lines"]
+__all__ = ["fitted_lines", "task_lines"]
 
 _UNREAD = 4
+_LINES_A_ROW = 4  # what a row with long names may take; more only leaves lines free
 
 
-def task_lines(report: TaskReport, *, everything: bool) -> Lines:
-    """The group, its tasks with who has them; of many tasks those that wait for something first."""
+def task_lines(report: TaskReport, *, everything: bool, timed: bool = False) -> Lines:
+    """The group, its tasks with who has them; of many tasks those that wait for something first.
+
+    Args:
+        report: what to show.
+        everything: all tasks.
+        timed: whether to say when this was.
+    """
+    return _lines(report, len(report.rows) if everything else ROWS, timed=timed)
+
+
+def fitted_lines(report: TaskReport, console: Console, height: int) -> Lines:
+    """The same, with the time, and with as many tasks as fit into so many lines."""
+    rows = min(len(report.rows), max(height, 0))
+    while True:
+        lines = _lines(report, rows, timed=True, hint="")
+        excess = len(console.render_lines(lines, pad=False)) - height
+        if excess <= 0 or rows <= 1:
+            return lines
+        rows = max(rows - max(excess // _LINES_A_ROW, 1), 1)
+
+
+def _lines(report: TaskReport, most: int, *, timed: bool, hint: str = "; --all shows them") -> Lines:
     names = short_names(member.member_id for member in report.group.members)
-    rows = list(report.rows)
-    left_out = 0
-    if not everything and len(rows) > ROWS:
-        rows = sorted(sorted(rows, key=_urgency)[:ROWS], key=lambda row: row.task)
-        left_out = len(report.rows) - ROWS
-    parts: list[Text | Columns] = [_head(report), *_notes(report, names)]
+    rows = sorted(sorted(report.rows, key=_urgency)[:most], key=lambda row: row.task)
+    parts: list[Text | Columns] = [_head(report, timed=timed), *_notes(report, names)]
     if rows:
-        parts += [Text(), _table(rows, names), *more(left_out)]
+        parts += [Text(), _table(rows, names), *more(len(report.rows) - len(rows), hint=hint)]
     return Lines(*parts)
 
 
@@ -38,7 +57,7 @@ def _copies(row: TaskRow) -> list[Copy]:
     return [*([row.active] if row.active else []), *row.standbys, *row.warmups]
 
 
-def _head(report: TaskReport) -> Text:
+def _head(report: TaskReport, *, timed: bool) -> Text:
     group = report.group
     counts = [
         counted(len(group.members), "member"),
@@ -46,7 +65,11 @@ def _head(report: TaskReport) -> Text:
         counted(sum(len(row.standbys) for row in report.rows), "standby"),
         counted(sum(len(row.warmups) for row in report.rows), "warm-up"),
     ]
-    return Text.assemble((shown(group.group_id), "bold"), f": {shown(group.state)}, {', '.join(counts)}")
+    return Text.assemble(
+        f"{report.time[11:19]} UTC  " if timed else "",
+        (shown(group.group_id), "bold"),
+        f": {shown(group.state)}, {', '.join(counts)}",
+    )
 
 
 def _notes(report: TaskReport, names: Mapping[str, str]) -> list[Text]:

@@ -13,6 +13,7 @@ MEANINGS_BESIDE = 4  # strategies that leave room for a column of text
 CSS = f"""
 :root {{ color-scheme: light; }}
 * {{ box-sizing: border-box; }}
+html {{ overflow-y: scroll; }}
 body {{ margin: 0; background: #F5F7FA; color: {INK}; font: 15px/1.55 {FONT}; }}
 main {{ max-width: 1320px; margin: 0 auto; padding: 40px 24px 64px; }}
 h1 {{ margin: 0 0 10px; font-size: 32px; line-height: 1.2; letter-spacing: -0.01em; }}

@@ -103,9 +103,10 @@ class StatefulAssignor(Assignor):
         return data
 
     def _holdings(self) -> Holdings:
+        found = Holdings()
         with self._aside("looking at what is on disk"):
-            return self.options.holdings()
-        return Holdings()
+            found = self.options.holdings()
+        return found
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given, and pass on what it is told to do."""

@@ -5,26 +5,23 @@
 - *in time*: a replay that the members keep up with, until one is killed right before its end.  Its drain
   tells whether rebalances take as long as they did.
 
-What is simulated comes within 15 % of what was measured.
+What is simulated comes within 15 % of what was measured.  `tests/unit/demo/test_calibration.py` holds the
+simulation to two such recordings that are kept.
 """
 
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kafka_assignors.backtest import Pauses, simulate
-from kafka_assignors.demo.calibration import Calibration, calibrate, read_results, read_run
-from kafka_assignors.demo.measure import measure
-from kafka_assignors.demo.recorded import recording
+from kafka_assignors.demo.calibration import read_results
 from kafka_assignors.demo.results import Results
-from kafka_assignors.demo.settings import DEFAULT_STRATEGIES
+from tests import calibrated
+from tests.calibrated import REPLAYED, RUNS, Compared, compared
 from tests.integration.small_demo import command
 
-WITHIN = 0.15
 MOST_LATE = 1.0
 """Seconds a replay may be late; see `had_time`."""
 TRIES = 3
@@ -35,8 +32,6 @@ OVERRUN = (
     "--churn join@1,leave@9,kill@11"
 )
 IN_TIME = f"{MEMBERS} --consumers 4 --scene replay --speed 40000 --duration 14 --churn join@1,leave@9,kill@13"
-
-Compared = dict[tuple[str, str], Calibration]
 
 
 def had_time(results: Results) -> bool:
@@ -78,10 +73,6 @@ def in_time(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> P
     return record(kafka_bootstrap, tmp_path_factory, IN_TIME)
 
 
-def compared(out: Path) -> Compared:
-    return {(one.scene, one.strategy): one for one in calibrate(out)}
-
-
 @pytest.fixture(scope="module")
 def of_overrun(overrun: Path) -> Compared:
     return compared(overrun)
@@ -92,41 +83,21 @@ def of_in_time(in_time: Path) -> Compared:
     return compared(in_time)
 
 
-REPLAYED = DEFAULT_STRATEGIES["replay"]
-RUNS = [(scene, strategy) for scene, strategies in DEFAULT_STRATEGIES.items() for strategy in strategies]
-
-
-def agrees(one: Calibration) -> None:
-    assert one.measured_drain > 3  # else the last batch alone could be 15 %
-    assert abs(one.drain_error) <= WITHIN, (one.measured_drain, one.simulated.drain_s)
-    assert (one.measured_moved > 0) == (one.scene == "replay")
-    assert abs(one.moved_error) <= WITHIN, (one.measured_moved, one.simulated.moved)
-
-
 @pytest.mark.parametrize(("scene", "strategy"), RUNS)
 def test_who_has_how_much_to_do_is_simulated_as_it_was(
     of_overrun: Compared, scene: str, strategy: str
 ) -> None:
-    agrees(of_overrun[scene, strategy])
+    calibrated.agrees(of_overrun[scene, strategy])
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
 def test_how_long_rebalances_take_is_simulated_as_it_was(of_in_time: Compared, strategy: str) -> None:
-    agrees(of_in_time["replay", strategy])
+    calibrated.agrees(of_in_time["replay", strategy])
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
 def test_a_simulation_that_knows_no_pauses_would_not_do(in_time: Path, strategy: str) -> None:
-    results = read_results(in_time)
-    again = recording(strategy, read_run(in_time, results, "replay", strategy), results["settings"])
-    none = Pauses(heartbeat_s=0, join_s=0, refetch_s=0, session_timeout_s=0)
-    with_them, without = (
-        simulate(again.history, replace(again.scenario, pauses=pauses)).drain_s
-        for pauses in (again.scenario.pauses, none)
-    )
-    assert with_them is not None
-    assert without is not None
-    assert without < with_them / 2
+    calibrated.needs_its_pauses(in_time, strategy)
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
@@ -134,16 +105,8 @@ def test_the_same_partitions_move_between_the_same_members(
     overrun: Path, of_overrun: Compared, strategy: str
 ) -> None:
     """These plans depend on who is there and owns what, and on nothing else."""
-    measured = measure(strategy, read_run(overrun, read_results(overrun), "replay", strategy))["handovers"]
-    simulated = of_overrun["replay", strategy].simulated
-    assert {(move.partition, move.giver, move.taker) for move in simulated.moves} == {
-        (one["partition"], one["giver"], one["taker"]) for one in measured
-    }
+    calibrated.moves_the_same(overrun, of_overrun, strategy)
 
 
 def test_no_record_is_made_up_or_forgotten(overrun: Path, of_overrun: Compared) -> None:
-    results = read_results(overrun)
-    for one in results["strategies"]:
-        assert of_overrun["replay", one["strategy"]].simulated.arrived == one["produced"]
-    for drained in results["backlog"]:
-        assert of_overrun["backlog", drained["strategy"]].simulated.arrived == drained["produced"]
+    calibrated.has_every_record(overrun, of_overrun)

@@ -15,6 +15,7 @@ from rich.console import Console
 from kafka_assignors.cli import lag as cli_lag
 from kafka_assignors.cli.lag_report import Report, owners, report
 from kafka_assignors.cli.lag_view import lag_lines, watched_lines
+from kafka_assignors.cli.looking import in_place
 from kafka_assignors.cli.tables import MEMBERS, ROWS
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
 from kafka_assignors.lag import Offsets, Reading
@@ -376,7 +377,7 @@ def test_in_place_a_failure_stands_on_top_and_says_how_old_the_figures_are(heigh
         BrokerError("it is gone"),
         BrokerError("a long story " * 9),
     ]
-    for screen in cli_lag._in_place(looks, console, lambda: next(times)):
+    for screen in in_place(looks, watched_lines, console, lambda: next(times)):
         with console.capture() as captured:
             console.print(screen)
         shown.append(captured.get().splitlines())

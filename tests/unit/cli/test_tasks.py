@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
+from kafka_assignors.cli import tasks as cli_tasks
 from kafka_assignors.cli.task_report import Copy, TaskReport, TaskRow, task_report
-from kafka_assignors.cli.task_view import task_lines
+from kafka_assignors.cli.task_view import fitted_lines, task_lines
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch_group import GroupMember, GroupState
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
@@ -148,6 +151,54 @@ def test_of_many_tasks_those_that_wait_are_shown_first() -> None:
     assert "s_49" in few
     assert "… and 30 more; --all shows them" in few
     assert len([line for line in lines(found, everything=True).splitlines() if line.startswith("s_")]) == 50
+
+
+@pytest.mark.parametrize("height", [6, 9, 24, 70])
+def test_what_is_watched_fits_the_terminal_with_what_waits_in_it(height: int) -> None:
+    tasks = tuple(("s", p) for p in range(50))
+    found = task_report(
+        group(
+            member("y", dict.fromkeys(tasks, 0), stateful_assignment.Assignment(actives=tasks)),
+            member("z", {("s", 49): 9}, stateful_assignment.Assignment(warmups=(("s", 49),))),
+        ),
+        TIME,
+    )
+    console = Console(width=80, height=height, highlight=False)
+    with console.capture() as captured:
+        console.print(fitted_lines(found, console, height))
+    text = captured.get().splitlines()
+    assert len(text) <= height
+    assert any(line.startswith("s_49") for line in text)
+    assert text[0].startswith(f"{TIME[11:19]} UTC  ")
+    assert ("… and" in captured.get()) == (height < 70)
+
+
+def test_watching_says_what_fails_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a pipe one table after the other; interrupted, it ends without a word."""
+    states: list[Any] = [a_report().group, GroupError("the cluster does not answer"), a_report().group]
+
+    class Reader:
+        def __init__(self, *_: object) -> None:
+            """Nothing is connected."""
+
+        def read(self) -> GroupState:
+            if not states:
+                raise KeyboardInterrupt
+            now = states.pop(0)
+            if isinstance(now, GroupError):
+                raise now
+            found: GroupState = now
+            return found
+
+        def close(self) -> None:
+            """Nothing was connected."""
+
+    monkeypatch.setattr(cli_tasks, "GroupReader", Reader)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    done = CliRunner().invoke(cli_tasks.command, ["billing", "--bootstrap", "h:1", "--watch"])
+    assert done.exit_code == 0
+    assert done.stdout.count("billing: Stable") == 2
+    assert done.stderr == "note: the cluster does not answer\n"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""The back-test against two real runs, recorded on a real broker: `recordings/README.md` says how.
+
+`tests/integration/test_backtest_calibration.py` does the same with new recordings, where there is time.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from kafka_assignors.demo.results import VERSION
+from tests import calibrated
+from tests.calibrated import REPLAYED, RUNS, Compared, compared
+
+RECORDINGS = Path(__file__).parent / "recordings"
+
+
+def unpacked(name: str, folders: pytest.TempPathFactory) -> Path:
+    """A recording as the demo wrote it, with what is read of its results, which keeps its shape."""
+    out = folders.mktemp(name)
+    with ZipFile(RECORDINGS / f"{name}.zip") as archive:
+        archive.extractall(out)
+    results = out / "results.json"
+    results.write_text(json.dumps({**json.loads(results.read_text()), "version": VERSION}))
+    return out
+
+
+@pytest.fixture(scope="module")
+def overrun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked("overrun", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def in_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked("in_time", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def of_overrun(overrun: Path) -> Compared:
+    return compared(overrun)
+
+
+@pytest.fixture(scope="module")
+def of_in_time(in_time: Path) -> Compared:
+    return compared(in_time)
+
+
+@pytest.mark.parametrize(("scene", "strategy"), RUNS)
+def test_drains_and_moves_are_within_15_percent_of_what_was_measured(
+    of_overrun: Compared, scene: str, strategy: str
+) -> None:
+    calibrated.agrees(of_overrun[scene, strategy])
+
+
+@pytest.mark.parametrize("strategy", REPLAYED)
+def test_so_are_they_where_members_keep_up(of_in_time: Compared, strategy: str) -> None:
+    calibrated.agrees(of_in_time["replay", strategy])
+
+
+@pytest.mark.parametrize("strategy", REPLAYED)
+def test_a_simulation_that_knows_no_pauses_would_not_do(in_time: Path, strategy: str) -> None:
+    calibrated.needs_its_pauses(in_time, strategy)
+
+
+@pytest.mark.parametrize("strategy", REPLAYED)
+def test_the_same_partitions_move_between_the_same_members(
+    overrun: Path, of_overrun: Compared, strategy: str
+) -> None:
+    calibrated.moves_the_same(overrun, of_overrun, strategy)
+
+
+def test_no_record_is_made_up_or_forgotten(overrun: Path, of_overrun: Compared) -> None:
+    calibrated.has_every_record(overrun, of_overrun)
