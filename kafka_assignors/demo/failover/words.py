@@ -114,12 +114,15 @@ def counted(result: FailoverResult) -> str:
 
 def _doubles(counts: CountsResult) -> str:
     carriers, destinations = counts["doubles"]
+    again = f"{counts['again']:,} records were processed again after the kills"
     if not carriers and not destinations:
-        return "Nothing was counted twice."
+        return "Nothing was counted twice" + (
+            f": {again}, and nothing of them had reached the changelog before." if counts["again"] else "."
+        )
     doubles = f"{carriers:,}" if carriers == destinations else f"{carriers:,} and {destinations:,}"
     return (
         f"Counted twice, and known to be, key by key: {doubles} records. Who was killed had written them to "
-        f"the changelog, and not committed; {counts['again']:,} records were processed again after the kills."
+        f"the changelog, and not committed; {again}."
     )
 
 

@@ -57,6 +57,11 @@ def test_equal_counts_and_their_doubles_are_told(result: FailoverResult) -> None
     result["counts"]["doubles"] = [3, 1]
     assert "key by key: 3 and 1 records." in counted(result)
     result["counts"]["doubles"] = [0, 0]
+    assert counted(result).endswith(
+        "records. Nothing was counted twice: 2 records were processed again after the kills, and nothing of "
+        "them had reached the changelog before."
+    )
+    result["counts"]["again"] = 0
     assert counted(result).endswith("records. Nothing was counted twice.")
 
 
