@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
 from kafka_assignors.broker import Progress
@@ -24,7 +24,7 @@ from kafka_assignors.demo.stage import View
 from kafka_assignors.demo.work import Work
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
-__all__ = ["run_failover"]
+__all__ = ["compare_counts", "run_failover"]
 
 
 def run_failover(
@@ -54,7 +54,14 @@ def run_failover(
                 size = stage.changelog_bytes()
                 logs = stage.logs()
                 result = _measured(logs, ground, first, ends, size)
-                _compare(result, stage, ends, by_spark=by_spark)
+                _, warm = acts(first)
+                folders = [ground.state / warm.store_dir(member) for member in (*FIRST, NEWCOMER)]
+                compare_counts(
+                    result["counts"],
+                    lambda: read_stores(folders, group, ends),
+                    (lambda: _by_spark(stage)) if by_spark else (lambda: stage.ledger.tally),
+                    "Spark" if by_spark else "the producer",
+                )
                 return result
         finally:
             shutil.rmtree(ground.state, ignore_errors=True)
@@ -97,15 +104,20 @@ def _measured(logs: Logs, ground: Ground, first: int, ends: dict[int, int], size
     )
 
 
-def _compare(result: FailoverResult, stage: FailoverStage, ends: dict[int, int], *, by_spark: bool) -> None:
-    """Set what is in the stores beside what is in the topic; what goes wrong with that is a fault of it."""
-    counts, ground = result["counts"], stage.ground
-    _, warm = acts(result["flights"])
+def compare_counts(
+    counts: CountsResult, read: Callable[[], Stored], count: Callable[[], Tally], by: str
+) -> None:
+    """Set what is in the stores beside what is in the topic; what goes wrong with that is a fault of it.
+
+    Args:
+        counts: completed here.
+        read: reads the stores.
+        count: counts what there is.
+        by: who that is.
+    """
+    counts["by"] = by
     try:
-        folders = [ground.state / warm.store_dir(member) for member in (*FIRST, NEWCOMER)]
-        stored = read_stores(folders, ground.topic, ends)
-        counts["by"] = "Spark" if by_spark else "the producer"
-        tally = _by_spark(stage) if by_spark else stage.ledger.tally
+        stored, tally = read(), count()
     except KafkaAssignorsError as error:
         counts["fault"] = str(error)
     except Exception as error:  # of Spark or ours: what was measured must not go with it
