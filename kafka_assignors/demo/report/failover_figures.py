@@ -73,6 +73,7 @@ def _heading(kind: str, timeout: float) -> dict[str, Any]:
         "xref": "paper",
         "yref": "paper",
         "x": sum(_DOMAINS[kind]) / 2,
+        "xanchor": "center",
         "y": 1,
         "yanchor": "bottom",
         "text": KINDS[kind] + line,
