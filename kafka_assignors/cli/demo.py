@@ -30,7 +30,13 @@ __all__ = ["command"]
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _DEFAULTS = Settings()
-_ONLY_IN: dict[Scene, tuple[str, ...]] = {"replay": ("speed", "duration", "churn"), "backlog": ("backlog",)}
+_COMPARED: tuple[Scene, ...] = ("replay", "backlog")
+_ONLY_IN: dict[str, tuple[Scene, ...]] = {
+    **dict.fromkeys(("speed", "duration", "churn"), ("replay",)),
+    "backlog": ("backlog",),
+    "flights": ("failover",),
+    **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
+}
 _SAY_EVERY = 5.0  # s between two lines on one long step, where there is no terminal
 _LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
 
@@ -53,33 +59,35 @@ def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | Non
 def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
     """They would do nothing, and whoever gave one expects that it does."""
     ctx = click.get_current_context()
-    for scene, options in _ONLY_IN.items():
-        for parameter in ctx.command.params:
-            given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
-            if scene not in scenes and parameter.opts[0].removeprefix("--") in options and given:
-                raise click.UsageError(
-                    f"{parameter.opts[0]} goes with the {scene}, not with {scenes[0]} alone"
-                )
+    for parameter in ctx.command.params:
+        in_scenes = _ONLY_IN.get(parameter.opts[0].removeprefix("--"), scenes)
+        given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
+        if given and not set(in_scenes) & set(scenes):
+            where = " and the ".join(in_scenes)
+            raise click.UsageError(
+                f"{parameter.opts[0]} goes with the {where}, not with {' and '.join(scenes)} alone"
+            )
 
 
-def _scenes(scene: str) -> tuple[Scene, ...]:
-    return tuple(one for one in SCENES if scene in {one, "both"})
+def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
+    return tuple(scene for scene in SCENES if not given or scene in given)
 
 
 @click.command("demo")
 @click.option(
     "--scene",
-    type=click.Choice([*SCENES, "both"]),
-    default="both",
-    show_default=True,
-    help="The replay, with members that come and go; the backlog, drained by members that stay.",
+    "given_scenes",
+    multiple=True,
+    type=click.Choice(list(SCENES)),
+    help="The replay, with members that come and go; the backlog, drained by members that stay; the "
+    "failover, of members with state.  Give it several times for several.  [default: all]",
 )
 @click.option(
     "--strategy",
     "strategies",
     multiple=True,
     type=click.Choice(list(STRATEGIES)),
-    help="A strategy to run, in every scene; give it several times to compare.  "
+    help="A strategy to run, in replay and backlog; give it several times to compare.  "
     + "".join(
         f"[default of the {scene}: {', '.join(names)}]  " for scene, names in DEFAULT_STRATEGIES.items()
     ),
@@ -109,6 +117,14 @@ def _scenes(scene: str) -> tuple[Scene, ...]:
     help="Of the backlog: its size; with 4 members and 4 ms a record, 1000 take a second at least.",
 )
 @click.option(
+    "--flights",
+    metavar="RECORDS",
+    type=click.IntRange(min=100),
+    default=_DEFAULTS.flights,
+    show_default=True,
+    help="Of the failover: how many are counted before anything happens; its state grows with them.",
+)
+@click.option(
     "--churn",
     "steps",
     metavar="SCRIPT",
@@ -136,8 +152,8 @@ def _scenes(scene: str) -> tuple[Scene, ...]:
     "--pipeline/--no-pipeline",
     default=True,
     show_default=True,
-    help="Whether the pipeline runs on what was recorded: Spark, a back-test of all strategies; about a "
-    "minute.",
+    help="Whether Spark is there: the pipeline on what was recorded, with a back-test of all strategies "
+    "(about a minute), and the counts that those of the failover are held against.",
 )
 @click.option(
     "--bootstrap",
@@ -160,13 +176,14 @@ def _scenes(scene: str) -> tuple[Scene, ...]:
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
     *,
-    scene: str,
+    given_scenes: tuple[str, ...],
     strategies: tuple[str, ...],
     consumers: int,
     partitions: int,
     speed: float,
     duration: float,
     backlog: int,
+    flights: int,
     steps: tuple[churn.Step, ...],
     work_ms: float,
     warm_up_ms: float,
@@ -179,7 +196,7 @@ def command(
     """Put real data through a real group, once per strategy, and compare.
 
     The flights from New York in 2013, keyed by destination, go through a broker into a group of consumer
-    processes, in two scenes.
+    processes, in three scenes.
 
     The replay: flights come as they departed, only faster. One member joins, one leaves, one is killed; every
     strategy meets the same events at the same times.
@@ -187,12 +204,15 @@ def command(
     The backlog: flights wait already when the members start, and are unevenly spread. How long does each
     strategy's plan take, and how long does it have to?
 
+    The failover: members count flights in state of their own. One joins, one is killed: how long does each
+    task stand still, with standbys and warm-ups, and when its state is restored cold?
+
     Then the pipeline: Spark records what the groups committed and what arrived, models the load, and tries
     all strategies out on it, also those that did not run.
 
-    With the defaults it takes about seven minutes and ends with tables and a report to open in a browser.
+    With the defaults it takes about nine minutes and ends with tables and a report to open in a browser.
     """
-    scenes = _scenes(scene)
+    scenes = _scenes(given_scenes)
     _refuse_options_of_other_scenes(scenes)
     try:
         settings = Settings(
@@ -205,6 +225,7 @@ def command(
             duration=duration,
             churn=steps,
             backlog=backlog,
+            flights=flights,
             work_ms=work_ms,
             warm_up_ms=warm_up_ms,
             pipeline=pipeline,
@@ -212,7 +233,7 @@ def command(
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     folder = out or Path("out") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
-    prepare(folder, pipeline=pipeline)
+    prepare(folder, settings)
     with terminated_like_interrupted(), _view() as view:
         if bootstrap is None:
             view.step("starting the broker")

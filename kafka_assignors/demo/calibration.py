@@ -11,7 +11,7 @@ from kafka_assignors.demo.logs import read_log
 from kafka_assignors.demo.measure import RunLogs
 from kafka_assignors.demo.recorded import recording
 from kafka_assignors.demo.results import VERSION, DrainResult, Results, StrategyResult
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 from kafka_assignors.errors import KafkaAssignorsError
 
 __all__ = ["Calibration", "calibrate", "read_results", "read_run"]
@@ -30,7 +30,7 @@ class Calibration(NamedTuple):
         simulated: what the simulation says.
     """
 
-    scene: Scene
+    scene: Compared
     strategy: str
     measured_drain: float
     measured_moved: int
@@ -62,7 +62,9 @@ def calibrate(out: Path) -> list[Calibration]:
         KafkaAssignorsError: there is no demo's result in it, or one of another version.
     """
     results = read_results(out)
-    ran: list[tuple[Scene, StrategyResult | DrainResult]] = [("replay", one) for one in results["strategies"]]
+    ran: list[tuple[Compared, StrategyResult | DrainResult]] = [
+        ("replay", one) for one in results["strategies"]
+    ]
     ran += [("backlog", one) for one in results["backlog"]]
     found: list[Calibration] = []
     for scene, one in ran:
@@ -98,7 +100,7 @@ def read_results(out: Path) -> Results:
     return results
 
 
-def read_run(out: Path, results: Results, scene: Scene, strategy: str) -> RunLogs:
+def read_run(out: Path, results: Results, scene: Compared, strategy: str) -> RunLogs:
     """Read all that one run wrote."""
     folder = out / scene / strategy
     members = sorted(path for path in folder.glob("m*.jsonl"))

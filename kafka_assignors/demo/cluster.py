@@ -79,9 +79,31 @@ class Cluster:
             raise BrokerError(f"the broker does not tell what {group} has committed: {error}") from error
         return {tp.partition: at.offset for tp, at in found.items() if tp.topic == topic and at.offset >= 0}
 
-    def delete(self, topic: str, groups: Collection[str]) -> None:
-        """Delete a topic and groups; what cannot be deleted (a group that still has a member) stays."""
-        for what, names in ((self._admin.delete_groups, list(groups)), (self._admin.delete_topics, [topic])):
+    def log_bytes(self, topic: str) -> int:
+        """Return what a topic takes on the brokers' disks, by their log directories; all replicas.
+
+        Raises:
+            BrokerError: the brokers do not say.
+        """
+        try:
+            told = self._admin.describe_log_dirs([topic])
+        except KafkaError as error:
+            raise BrokerError(f"the broker does not tell the size of {topic}: {error}") from error
+        return sum(
+            partition["partition_size"]
+            for broker in told
+            for directory in broker["log_dirs"]
+            for one in directory["topics"]
+            if one["name"] == topic
+            for partition in one["partitions"]
+        )
+
+    def delete(self, topics: Collection[str], groups: Collection[str]) -> None:
+        """Delete topics and groups; what cannot be deleted (a group that still has a member) stays."""
+        for what, names in (
+            (self._admin.delete_groups, list(groups)),
+            (self._admin.delete_topics, list(topics)),
+        ):
             with suppress(KafkaError):
                 what(names)
 

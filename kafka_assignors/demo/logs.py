@@ -35,6 +35,17 @@ Event = Literal[
     "sent_all",  # driver: all is sent; note = how late it was at most, in ms
     "go",  # driver: the members, who own all partitions, may begin to work off the backlog
     "end",  # driver: everything is drained, or note = why not; what comes after is not measured
+    # Of the failover, beside "started", "done", "left", "sent", "join" and "kill":
+    "state",  # member: it processes `partitions` now; note = "probing" while a better plan waits for copies
+    "warmups",  # member: partitions it builds copies of
+    "standbys",  # member: partitions it keeps copies of; last = the most records one lacks, -1: not known
+    "restored",  # member: its copy of one partition took so many records of the changelog: last
+    "probe",  # member: it asks for a probing rebalance
+    "act",  # driver: members start; note = "cold" or "warm"
+    "calm",  # driver: nothing happens to the group until the next event
+    "changelog",  # driver: where one partition of the changelog ends before the event that follows: last
+    "settled",  # driver: what the event began is over, or note = why not
+    "counted",  # driver: the flights to begin with are counted
 ]
 EVENTS: frozenset[str] = frozenset(get_args(Event))
 

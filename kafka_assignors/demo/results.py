@@ -1,8 +1,8 @@
-"""The shape of results.json (version 5): what is measured, and all that the report and the tables need.
+"""The shape of results.json (version 6): what is measured, and all that the report and the tables need.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
 `measure_drain`; a scene that was not asked for is empty.  ``pipeline`` is what the pipeline made of all of
-them; None: it was not asked for, or its turn has not come.
+them; None: it was not asked for, or its turn has not come.  ``failover`` is the third scene; None likewise.
 
 All times are seconds; points in time count from the first record sent in the replay, and from the word "go"
 in the backlog.  Floats are rounded to milliseconds.
@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from kafka_assignors.demo.failover.results import FailoverResult
 from kafka_assignors.demo.pipeline.results import PipelineResult
 
-VERSION = 5
+VERSION = 6
 
 
 class HoldResult(TypedDict):
@@ -168,6 +169,7 @@ class SettingsResult(TypedDict):
     duration: float
     churn: str
     backlog: int
+    flights: int
     work_ms: float
     warm_up_ms: float
     session_timeout_ms: int
@@ -185,4 +187,5 @@ class Results(TypedDict):
     settings: SettingsResult
     strategies: list[StrategyResult]
     backlog: list[DrainResult]
+    failover: FailoverResult | None
     pipeline: PipelineResult | None

@@ -39,5 +39,5 @@ def run(settings: Settings, flights: Sequence[Flight], place: Place, view: View)
         finally:
             with suppress(BrokerError):
                 place.check_broker()
-                cluster.delete(place.topic, [place.topic])
+                cluster.delete([place.topic], [place.topic])
     return stage.logs()

@@ -1,4 +1,4 @@
-"""What one demo run is asked to do, with defaults that fit two cores and six minutes."""
+"""What one demo run is asked to do, with defaults that fit two cores and nine minutes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Literal, get_args
 from kafka_assignors.backtest.churn import Act, Step, parse, rehearse
 from kafka_assignors.errors import OptionError
 
-Scene = Literal["replay", "backlog"]
+Compared = Literal["replay", "backlog"]
+"""Scenes that strategies are compared in."""
+
+Scene = Literal["replay", "backlog", "failover"]
 SCENES: tuple[Scene, ...] = get_args(Scene)
-DEFAULT_STRATEGIES: dict[Scene, tuple[str, ...]] = {
+DEFAULT_STRATEGIES: dict[Compared, tuple[str, ...]] = {
     "replay": ("range", "cooperative-sticky"),
     "backlog": ("range", "roundrobin", "cooperative-sticky", "lag-aware", "cooperative-lag-aware"),
 }
@@ -23,14 +26,15 @@ MAX_POLL_MS = 30_000  # a member that does not poll for so long is expelled
 class Settings:
     """One demo, the same for every strategy it compares.
 
-    It has up to two scenes: the replay with its churn, and the backlog that is there before any consumer is.
+    It has up to three scenes: the replay with its churn, the backlog that is there before any consumer is,
+    and the failover of stateful consumers, who bring a strategy of their own.
 
     The defaults keep four members about two thirds busy: January 2013 has 27,004 flights, which at 60,000
     times real time is 605 records/s; a member that spends 4 ms a record does about 240 records/s, so four do
     960 and three 720.  The backlog is one that four work off in 12 s, if none of them idles.
 
     Args:
-        scenes: which of the two.
+        scenes: which of them.
         strategies: wire names, in the order they run in the replay.
         backlog_strategies: the same for the backlog.
         consumers: members at the start.
@@ -39,6 +43,7 @@ class Settings:
         duration: seconds of replay; draining what is left comes on top.
         churn: who joins and leaves when, in the replay.
         backlog: records of the backlog.
+        flights: of the failover, counted before anything happens.
         work_ms: what one record costs its consumer: a wait of so many milliseconds, as for a call to a
             service.
         warm_up_ms: what one gained partition costs before the member goes on, as for opening its local state.
@@ -47,7 +52,8 @@ class Settings:
         batch: most records between two commits.
         drain_timeout: seconds to wait for what is left after the replay to be worked off before the run
             counts as failed; for the backlog, what it takes one member comes on top.
-        pipeline: whether the pipeline runs on what was recorded, when all scenes are done.
+        pipeline: whether the pipeline runs on what was recorded, when all scenes are done; and whether Spark
+            counts what there was to count in the failover.
     """
 
     scenes: tuple[Scene, ...] = SCENES
@@ -59,6 +65,7 @@ class Settings:
     duration: float = 60.0
     churn: tuple[Step, ...] = parse(DEFAULT_CHURN)
     backlog: int = 12_000
+    flights: int = 60_000
     work_ms: float = 4.0
     warm_up_ms: float = 400.0
     session_timeout_ms: int = 6_000
@@ -73,6 +80,7 @@ class Settings:
             ("partitions", self.partitions, 1),
             ("batch", self.batch, 1),
             ("backlog", self.backlog, 1),
+            ("flights", self.flights, 100),
         ):
             if value < least:
                 raise OptionError(option, f"{value} is less than {least}")
@@ -108,7 +116,7 @@ class Settings:
             )
             raise OptionError(option, f"{what} do not fit between two polls, {MAX_POLL_MS / 1e3:g} s at most")
 
-    def strategies_of(self, scene: Scene) -> tuple[str, ...]:
+    def strategies_of(self, scene: Compared) -> tuple[str, ...]:
         """Return the wire names of the strategies that a scene compares."""
         return self.strategies if scene == "replay" else self.backlog_strategies
 

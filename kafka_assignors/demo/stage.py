@@ -1,4 +1,4 @@
-"""What both scenes need: members to start, logs to follow, a view to tell, conditions to wait for."""
+"""What scenes that compare strategies need: members, logs to follow, a view to tell, things to wait for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafka_assignors.demo.fleet import Fleet
 from kafka_assignors.demo.logs import Entry, Event, LogTail, LogWriter, read_log
 from kafka_assignors.demo.measure import RunLogs
 from kafka_assignors.demo.member import MemberConfig
-from kafka_assignors.demo.settings import Scene, Settings
+from kafka_assignors.demo.settings import Compared, Settings
 from kafka_assignors.demo.watch import Phase, RunView, Snapshot, Watch
 from kafka_assignors.demo.work import Work
 from kafka_assignors.errors import KafkaAssignorsError
@@ -53,7 +53,7 @@ class Place:
         check_broker: raises a BrokerError once the broker is known to have ended.
     """
 
-    scene: Scene
+    scene: Compared
     strategy: str
     bootstrap: str
     folder: Path

@@ -7,6 +7,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from kafka_assignors.demo.failover.table import failover_tables
 from kafka_assignors.demo.pipeline.results import CalibrationResult, PipelineResult
 from kafka_assignors.demo.pipeline.words import beside, forecasts, plans, recorded_in_all
 from kafka_assignors.demo.results import DrainResult, Results, StrategyResult
@@ -123,6 +124,8 @@ def summary(results: Results) -> Group:
         tables.append(_replay(results))
     if results["backlog"]:
         tables.append(_backlog(results))
+    if results["failover"]:
+        tables += failover_tables(results["failover"])
     if results["pipeline"]:
         tables += _pipeline(results["pipeline"])
     return Group(*tables)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from kafka_assignors.backtest.churn import Act
 from kafka_assignors.demo.logs import Entry
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 
 RATE_OVER_NS = 2_000_000_000  # records/s are the mean of the last 2 s
 HISTORY_NS = 250_000_000  # one point of the lag's history
@@ -49,7 +49,7 @@ class RunView:
         acted: how many of its steps are done.
     """
 
-    scene: Scene
+    scene: Compared
     strategy: str
     number: int
     of: int

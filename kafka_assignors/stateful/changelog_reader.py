@@ -153,6 +153,11 @@ class ChangelogReader:
         """Records applied to copies so far."""
         return self._tailing.applied
 
+    @property
+    def applied_to(self) -> Mapping[Task, int]:
+        """The same by task, as it is now."""
+        return self._tailing.applied_to.copy()
+
     def look(self, timeout_s: float) -> bool:
         """Wait until lags were looked at anew; whether they were."""
         self._looked.clear()

@@ -159,6 +159,11 @@ class StatefulConsumer:
         """Records of changelogs that were applied to copies here, so far."""
         return self._reader.applied
 
+    @property
+    def restored(self) -> Mapping[Task, int]:
+        """The same by task: what each copy here took so far, whether a task waited for it or it stood by."""
+        return self._reader.applied_to
+
     # --- one turn
 
     def _turn(self) -> None:

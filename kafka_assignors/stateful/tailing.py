@@ -45,6 +45,7 @@ class Tailing:
         resting: copies on disk that are nobody's to read; for their lags.
         lags: task -> records its copy lacks.
         applied: records applied, of all copies.
+        applied_to: the same, by task.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Tailing:
         self.resting: Mapping[Task, Resting] = {}
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
+        self.applied_to: dict[Task, int] = {}
 
     @property
     def copies(self) -> list[Copy]:
@@ -207,6 +209,8 @@ class Tailing:
             if tailed.copy.store is not before:
                 return  # it begins anew, from the beginning
             self.applied += len(changes)
+            task = tailed.copy.task
+            self.applied_to[task] = self.applied_to.get(task, 0) + len(changes)
 
     def _look(self) -> None:
         resting = self.resting

@@ -1,4 +1,4 @@
-"""A small demo for real, both scenes and the pipeline, run once for the tests of its numbers and report."""
+"""A small demo for real, all scenes and the pipeline, run once for the tests of its numbers and report."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from kafka_assignors.demo.settings import DEFAULT_STRATEGIES
 STRATEGIES = ("range", "cooperative-sticky")
 DRAINING = DEFAULT_STRATEGIES["backlog"]
 BACKLOG = 1_500
+FLIGHTS = 4_000
 PARTITIONS = 12
 MEMBERS = ["m1", "m2", "m3", "m4"]
 
 SMALL_BACKLOG = (
     f"--consumers 3 --partitions {PARTITIONS} --work-ms 3 --warm-up-ms 100 --backlog {BACKLOG}".split()
 )
+SMALL_FAILOVER = ["--flights", str(FLIGHTS)]
 #: The kill comes early enough for its rebalance, 6 s later, to fall into the replay.
 SMALL = [*SMALL_BACKLOG, "--speed", "40000", "--duration", "14", "--churn", "join@1,leave@5,kill@7.5"]
 
@@ -51,7 +53,7 @@ def small_demo(bootstrap: str, folders: pytest.TempPathFactory) -> Demo:
     if bootstrap not in _RAN:
         out = folders.mktemp("demo") / "out"
         ended = subprocess.run(
-            command(out, "--bootstrap", bootstrap, "--output", "json", "--pipeline", *SMALL),
+            command(out, "--bootstrap", bootstrap, "--output", "json", "--pipeline", *SMALL, *SMALL_FAILOVER),
             capture_output=True,
             text=True,
             timeout=1800,

@@ -26,7 +26,11 @@ MOST_LATE = 1.0
 """Seconds a replay may be late; see `had_time`."""
 TRIES = 3
 MEMBERS = "--no-pipeline --partitions 12 --work-ms 3 --warm-up-ms 100"
-OVERRUN = f"{MEMBERS} --consumers 3 --backlog 3000 --speed 70000 --duration 18 --churn join@1,leave@9,kill@11"
+BOTH = "--scene replay --scene backlog"
+OVERRUN = (
+    f"{MEMBERS} {BOTH} --consumers 3 --backlog 3000 --speed 70000 --duration 18 "
+    "--churn join@1,leave@9,kill@11"
+)
 IN_TIME = f"{MEMBERS} --consumers 4 --scene replay --speed 40000 --duration 14 --churn join@1,leave@9,kill@13"
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_assignors.demo.failover.acts import TASKS
 from tests.integration.browser import WIDTH, Look, look_at, vivid_colours
 from tests.integration.small_demo import DRAINING, MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo
 
-HEIGHT = 12500
+HEIGHT = 15500
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def test_the_report_draws_without_an_error(look: Look) -> None:
     replay = {"ownership-0", "lag-0", "ownership-1", "lag-1", "pauses", "moves"}
     backlog = {"drain-times", "largest-lag", "loads", *(f"backlog-lag-{i}" for i in range(len(DRAINING)))}
     tried = {f"{kind}-tried-{scene}" for kind in ("lag", "time-lag") for scene in (0, 1)}
-    assert set(look.page.texts) == replay | backlog | tried | {"hours"}
+    assert set(look.page.texts) == replay | backlog | {"still"} | tried | {"hours"}
     assert look.width <= WIDTH
 
 
@@ -69,6 +70,15 @@ def test_the_backlogs_figures_name_strategies_members_and_the_bound(demo: Demo, 
     for place in range(len(DRAINING)):
         for text in ("lag (records)", "total", "m1", "m2", "m3", bound):
             assert text in texts[f"backlog-lag-{place}"]
+
+
+def test_the_failovers_figure_has_a_bar_a_task_and_event(look: Look) -> None:
+    texts = look.page.texts["still"]
+    for text in ("task", "longest time without progress (s)", "cold", "with standbys and warm-ups"):
+        assert text in texts
+    for text in ("one joins", "one is killed with -9 (broken: the session timeout, 6 s)"):
+        assert text in texts
+    assert look.page.bars["still"] == [TASKS] * 4
 
 
 def test_the_pipelines_figures_name_candidates_churn_and_forecasts(demo: Demo, look: Look) -> None:

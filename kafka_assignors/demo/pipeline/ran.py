@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kafka_assignors.backtest import Step
 from kafka_assignors.demo.measure import NS, RunLogs
 from kafka_assignors.demo.processing import sent_by_partition
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 
 __all__ = ["EndSample", "Ran"]
 
@@ -44,7 +44,7 @@ class Ran:
         began_at: ns since 1970 when the clock of the logs was 0.
     """
 
-    scene: Scene
+    scene: Compared
     strategy: str
     group: str
     logs: RunLogs

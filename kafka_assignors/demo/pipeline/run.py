@@ -18,7 +18,7 @@ from kafka_assignors.demo.pipeline.record import counts, record_commits, record_
 from kafka_assignors.demo.pipeline.results import PipelineResult
 from kafka_assignors.demo.pipeline.trials import Tried, calibration, what_to_try
 from kafka_assignors.demo.results import SettingsResult
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 from kafka_assignors.demo.work import Work
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings
@@ -157,9 +157,9 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
             )
 
 
-def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Scene, Recorded]:
+def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Compared, Recorded]:
     """The load of each scene as the first of its runs recorded it: all runs of a scene get the same data."""
-    found: dict[Scene, Recorded] = {}
+    found: dict[Compared, Recorded] = {}
     for ran in runs:
         if ran.scene not in found:
             since, until = (datetime.fromtimestamp(at, timezone.utc) for at in ran.span(STEP_S))

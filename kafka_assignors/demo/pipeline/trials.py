@@ -12,7 +12,7 @@ from kafka_assignors.demo.pipeline.ran import Ran
 from kafka_assignors.demo.pipeline.results import CalibrationResult
 from kafka_assignors.demo.recorded import Recording, recording
 from kafka_assignors.demo.results import SettingsResult
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.spark.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.spark.backtest.job import TrialResult
@@ -42,7 +42,9 @@ class Tried:
     histories: dict[str, History]
 
 
-def what_to_try(runs: Sequence[Ran], histories: Mapping[Scene, History], settings: SettingsResult) -> Tried:
+def what_to_try(
+    runs: Sequence[Ran], histories: Mapping[Compared, History], settings: SettingsResult
+) -> Tried:
     """List the trials.
 
     The back-test has what a pipeline has, the recorded load, and what a group's owner knows: members, churn

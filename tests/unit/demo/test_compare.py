@@ -11,6 +11,9 @@ import pytest
 
 from kafka_assignors.demo import compare as demo_compare
 from kafka_assignors.demo.compare import compare, faults
+from kafka_assignors.demo.events import Flight
+from kafka_assignors.demo.failover.results import FailoverResult
+from kafka_assignors.demo.failover.stage import Ground
 from kafka_assignors.demo.live import PlainView
 from kafka_assignors.demo.measure import RunLogs
 from kafka_assignors.demo.pipeline.ran import Ran
@@ -19,6 +22,7 @@ from kafka_assignors.demo.results import Results
 from kafka_assignors.demo.settings import Settings
 from kafka_assignors.demo.stage import Place
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline, recorded
 from tests.unit.demo.story import at, eager_join, uneven_backlog
 
@@ -99,6 +103,7 @@ def test_both_scenes_are_measured_and_their_faults_told_apart(
     driver = [*logs.driver[:-1], at(14, "end", note="not drained within 4 s")]
     runs["range"], runs["range, backlog"] = eager_join(), dataclasses.replace(logs, driver=driver)
     settings = Settings(
+        scenes=("replay", "backlog"),
         partitions=2,
         consumers=2,
         churn=(),
@@ -126,6 +131,68 @@ def test_only_the_scene_that_was_asked_for_runs(runs: dict[str, RunLogs], tmp_pa
     results = call(tmp_path, settings)
     assert (len(results["strategies"]), len(results["backlog"])) == (0, 1)
     assert faults(results) == []
+
+
+# --- the failover, which is faked, too ----------------------------------------------------------------------
+
+FAILOVER = Settings(scenes=("failover",), flights=900, pipeline=False)
+
+
+class FailedOver:
+    """What the scene was given, and what it answers."""
+
+    def __init__(self) -> None:
+        self.given: tuple[Ground, int, bool] | None = None
+        self.result = failover()
+        self.result["events"].clear()
+
+    def __call__(
+        self, ground: Ground, flights: object, first: int, view: object, *, by_spark: bool
+    ) -> FailoverResult:
+        assert ground.folder.is_dir()
+        self.given = ground, first, by_spark
+        return self.result
+
+
+@pytest.fixture
+def failed_over(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> FailedOver:
+    found = FailedOver()
+    monkeypatch.setattr(demo_compare, "run_failover", found)
+    return found
+
+
+@pytest.mark.parametrize("spark", [True, False])
+def test_the_failover_is_a_part_of_the_results_and_needs_no_pipeline(
+    failed_over: FailedOver, tmp_path: Path, *, spark: bool
+) -> None:
+    results = call(tmp_path, dataclasses.replace(FAILOVER, pipeline=spark))
+    assert failed_over.given is not None
+    ground, first, by_spark = failed_over.given
+    assert (ground.folder, first, by_spark) == (tmp_path / "failover", 900, spark)
+    assert ground.topic.startswith("demo-failover-")
+    assert results["failover"] == failed_over.result
+    assert results["pipeline"] is None  # it has no strategies' runs to work on
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+    assert faults(results) == []
+
+
+def test_a_count_that_is_wrong_is_a_fault_of_the_demo(failed_over: FailedOver, tmp_path: Path) -> None:
+    failed_over.result["counts"]["differences"] = ["carrier AA: 5 counted, 6 in the topic"]
+    assert faults(call(tmp_path, FAILOVER)) == ["failover, carrier AA: 5 counted, 6 in the topic"]
+
+
+def test_enough_flights_are_read_for_those_that_follow(
+    failed_over: FailedOver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[tuple[float, int]] = []
+
+    def read(_archive: Path, span: float, at_least: int) -> list[Flight]:
+        asked.append((span, at_least))
+        return []
+
+    monkeypatch.setattr(demo_compare, "read_flights", read)
+    call(tmp_path, dataclasses.replace(FAILOVER, flights=30_000))
+    assert asked == [(0.0, 40_000)]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")

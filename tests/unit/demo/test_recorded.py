@@ -20,6 +20,7 @@ SETTINGS = SettingsResult(
     duration=1.0,
     churn="",
     backlog=50,
+    flights=1_000,
     work_ms=100.0,
     warm_up_ms=300.0,
     session_timeout_ms=6_000,

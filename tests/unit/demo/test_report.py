@@ -25,6 +25,7 @@ from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.report import page
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.palette import MEMBERS, STRATEGIES, member_colour, strategy_colour
+from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline
 from tests.unit.demo.story import eager_join, uneven_backlog
 
@@ -50,6 +51,7 @@ def results() -> Results:
             "duration": 5,
             "churn": "join@3",
             "backlog": 50,
+            "flights": 1_000,
             "work_ms": 4,
             "warm_up_ms": 400,
             "session_timeout_ms": 6000,
@@ -59,6 +61,7 @@ def results() -> Results:
         },
         "strategies": [one, other],
         "backlog": [drain, other_drain],
+        "failover": None,
         "pipeline": None,
     }
 
@@ -258,6 +261,71 @@ def test_with_many_strategies_the_meanings_stand_below_the_table(results: Result
     text = render(results)
     assert "what it means" not in text
     assert all(text.count(row.meaning) == 1 for row in ROWS)
+
+
+# --- the failover -----------------------------------------------------------------------------------------
+
+
+def test_the_failover_has_a_part_and_a_figure_of_its_own(results: Results) -> None:
+    before = drawn(render(results))
+    results["failover"] = failover()
+    text = render(results)
+    assert drawn(text).keys() - before.keys() == {"still"}
+    assert text.count("<article>") == 3
+    assert "How long a stateful group stands still: 6.8 s with standbys, 8.5 s without" in text
+    assert "The counts of all 3 carriers and 5 destinations equal those by Spark" in text
+
+
+def test_cold_stands_beside_warm_event_by_event(results: Results) -> None:
+    results["failover"] = failover()
+    text = render(results)
+    part = text[text.index("The failover") :]
+    table = part[part.index("<h2>In figures") : part.index("<h2>Task by task")]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:]]
+    assert [row[0] for row in rows] == ["One joins", "", "One is killed with -9", ""]
+    assert [re.sub("<.*?>", "", row[1]) for row in rows] == ["cold", "warm", "cold", "warm"]
+    assert [row[2] for row in rows] == ["2.60&nbsp;s", "0.80&nbsp;s", "8.50&nbsp;s", "6.80&nbsp;s"]
+
+
+def test_each_task_has_a_bar_an_event_and_those_that_stayed_are_paler(results: Results) -> None:
+    results["failover"] = failover()
+    figure = drawn(render(results))["still"]
+    bars = [(bar["name"], bar["xaxis"], bar["y"]) for bar in figure["data"]]
+    assert bars[:2] == [("cold", "x", [2.6, 0.8]), ("with standbys and warm-ups", "x", [0.8, 0.5])]
+    assert [axis for _, axis, _ in bars] == ["x", "x", "x2", "x2"]
+    assert all(bar["marker"]["opacity"][0] > bar["marker"]["opacity"][1] for bar in figure["data"])
+    said = [note["text"] for note in figure["layout"]["annotations"]]
+    assert said == ["one joins", "one is killed with -9 (broken: the session timeout, 6 s)"]
+
+
+def test_the_failovers_table_fits_80_columns(results: Results) -> None:
+    results["failover"] = failover()
+    results["strategies"].clear()
+    results["backlog"].clear()
+    text = in_terminal(results, width=80)
+    assert "…" not in text
+    [line] = [line for line in text.splitlines() if "kill -9 m3, warm" in line]
+    assert line.split()[4:] == ["6.80", "s", "3.65", "s", "1.65", "s", "1", "220", "7", "6.5", "s", "1"]
+    assert "One joins: the longest" in text
+
+
+def test_a_failover_that_was_not_drained_and_counted_wrong_says_so(results: Results) -> None:
+    result = failover()
+    result["fault"] = "not drained within <9> s"
+    result["counts"]["differences"] = ["carrier <AA>: 5 counted, 6 in the topic"]
+    results["failover"] = result
+    text = render(results)
+    assert "<b>not drained within &lt;9&gt; s</b>" in text
+    assert "<li>carrier &lt;AA&gt;: 5 counted, 6 in the topic</li>" in text
+
+
+def test_a_failover_that_ended_early_is_drawn_as_far_as_it_came(results: Results) -> None:
+    result = failover()
+    result["events"].clear()
+    results["failover"] = result
+    assert "How long a stateful group stands still" in render(results)
+    assert drawn(render(results))["still"]["data"] == []
+    assert len(summary(results).renderables) == 4
 
 
 # --- the pipeline -----------------------------------------------------------------------------------------

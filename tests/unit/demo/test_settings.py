@@ -10,9 +10,9 @@ from kafka_assignors.demo.settings import Settings
 from kafka_assignors.errors import OptionError
 
 
-def test_the_defaults_are_both_scenes_each_with_its_strategies_and_three_steps() -> None:
+def test_the_defaults_are_all_scenes_with_their_strategies_and_three_steps() -> None:
     settings = Settings()
-    assert settings.scenes == ("replay", "backlog")
+    assert settings.scenes == ("replay", "backlog", "failover")
     assert settings.strategies_of("replay") == ("range", "cooperative-sticky")
     assert settings.strategies_of("backlog")[-1] == "cooperative-lag-aware"
     assert set(settings.strategies_of("backlog")) <= set(STRATEGIES)
@@ -34,6 +34,7 @@ def test_the_defaults_are_both_scenes_each_with_its_strategies_and_three_steps()
         ({"warm_up_ms": 2000}, "18 partitions of 2000 ms do not fit between two polls, 30 s at most"),
         ({"work_ms": 2000}, "25 records of 2000 ms do not fit"),
         ({"backlog": 0}, "0 is less than 1"),
+        ({"flights": 99}, "99 is less than 100"),
         ({"strategies": ()}, "none given"),
         ({"backlog_strategies": ("range", "range")}, "given twice"),
         ({"strategies": ("range", "range")}, "given twice"),

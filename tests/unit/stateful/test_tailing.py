@@ -79,6 +79,7 @@ def test_a_standby_follows_and_tells_how_far_it_is(bench: Bench) -> None:
     bench.turn()
     assert dict(copy.store.range()) == {b"a": b"2", b"b": b"1"}
     assert (copy.position, bench.tailing.lags, bench.tailing.applied) == (3, {S0: 0}, 3)
+    assert bench.tailing.applied_to == {S0: 3}
     bench.consumer.held.add(TopicPartition("log", 0))
     bench.consumer.write(0, b"c")
     bench.now += 2.0

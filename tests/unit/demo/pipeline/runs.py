@@ -15,7 +15,7 @@ from kafka_assignors.demo.pipeline.results import (
     RecordedResult,
 )
 from kafka_assignors.demo.results import SettingsResult
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 from kafka_assignors.spark.backtest.results import (
     CandidateResult,
     GroupResult,
@@ -37,6 +37,7 @@ SETTINGS = SettingsResult(
     duration=1.0,
     churn="",
     backlog=50,
+    flights=1_000,
     work_ms=100.0,
     warm_up_ms=300.0,
     session_timeout_ms=6_000,
@@ -69,7 +70,7 @@ def busy_backlog() -> RunLogs:
 
 
 def ran(
-    scene: Scene = "backlog", strategy: str = "range", logs: RunLogs | None = None, fault: str = ""
+    scene: Compared = "backlog", strategy: str = "range", logs: RunLogs | None = None, fault: str = ""
 ) -> Ran:
     produced = 50 if scene == "backlog" else 40
     return Ran(

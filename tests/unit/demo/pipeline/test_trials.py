@@ -12,7 +12,7 @@ from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.backtest import History, simulate
 from kafka_assignors.demo.pipeline.trials import Tried, calibration, what_to_try
 from kafka_assignors.demo.results import SettingsResult
-from kafka_assignors.demo.settings import Scene
+from kafka_assignors.demo.settings import Compared
 from kafka_assignors.spark.backtest.grid import Trial
 from kafka_assignors.spark.backtest.job import TrialResult, try_out
 from tests.unit.demo.pipeline.runs import EPOCH_S, SETTINGS, ran
@@ -33,7 +33,7 @@ def history(expected: float | None = None) -> History:
     )
 
 
-def tried(settings: SettingsResult = SETTINGS, loads: Mapping[Scene, History] | None = None) -> Tried:
+def tried(settings: SettingsResult = SETTINGS, loads: Mapping[Compared, History] | None = None) -> Tried:
     return what_to_try(RUNS, loads or {"backlog": history()}, settings)
 
 

@@ -1,0 +1,47 @@
+"""What is sent."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from kafka_assignors.demo.events import Flight
+from kafka_assignors.demo.failover.flow import Ledger, steady
+from kafka_assignors.demo.flight_samples import partition_of
+
+KEYS = [b"ORD", b"LAX", b"ATL", b"BOS", b"SFO", b"MIA", b"IAD", b"XNA"]
+
+
+def flight(at: int, key: bytes) -> Flight:
+    return Flight(at, key, json.dumps({"carrier": "AA" if at % 2 else "UA", "at": at}).encode())
+
+
+def test_each_task_in_turn_gets_its_next_flight() -> None:
+    flights = [flight(at, KEYS[0] if at % 10 else KEYS[1 + at // 10 % 7]) for at in range(1_000)]
+    tasks = sorted({partition_of(one.key, 4) for one in flights})
+    sent = list(itertools.islice(steady(flights, 4, 100.0, lambda: False), 5 * len(tasks)))
+    assert [partition_of(one.key, 4) for _, one in sent] == tasks * 5
+    assert [due for due, _ in sent] == [number / 100 for number in range(len(sent))]
+    for task in tasks:
+        mine = [one for _, one in sent if partition_of(one.key, 4) == task]
+        assert mine == [one for one in flights if partition_of(one.key, 4) == task][:5]
+
+
+def test_a_task_whose_flights_are_over_begins_again() -> None:
+    flights = [flight(0, b"ORD"), flight(1, b"ORD")]
+    sent = [one.at for _, one in itertools.islice(steady(flights, 4, 1.0, lambda: False), 5)]
+    assert sent == [0, 1, 0, 1, 0]
+
+
+def test_it_ends_when_it_is_told_that_it_is_over() -> None:
+    left = iter([False, False, True])
+    assert len(list(steady([flight(0, b"ORD")], 4, 1.0, lambda: next(left)))) == 2
+
+
+def test_the_ledger_counts_what_was_taken_and_no_more() -> None:
+    ledger = Ledger()
+    due = ledger.noted(iter([(0.0, flight(0, b"ORD")), (0.1, flight(1, b"LAX")), (0.2, flight(2, b"ORD"))]))
+    assert ledger.tally.records == 0
+    assert [at for at, _ in itertools.islice(due, 2)] == [0.0, 0.1]
+    assert ledger.tally.carriers == {"UA": 1, "AA": 1}
+    assert ledger.tally.destinations == {"ORD": 1, "LAX": 1}

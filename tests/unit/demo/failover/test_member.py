@@ -1,0 +1,88 @@
+"""What a member logs of itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka_assignors.demo.failover.member import StateLog
+from kafka_assignors.demo.logs import Entry, LogWriter, read_log
+from kafka_assignors.stateful import Duties
+from kafka_assignors.stateful.topology import Task
+
+MS = 1_000_000
+
+
+class Looked:
+    """A member."""
+
+    def __init__(self) -> None:
+        self.duties = Duties()
+        self.ready: frozenset[Task] = frozenset()
+        self.lags: Mapping[Task, int] = {}
+        self.restored: Mapping[Task, int] = {}
+
+
+def looks(path: Path, member: Looked) -> tuple[StateLog, list[int]]:
+    now = [0]
+    return StateLog(member, LogWriter(path), lambda: now[0]), now
+
+
+def test_only_what_is_new_is_logged(tmp_path: Path) -> None:
+    member, path = Looked(), tmp_path / "log"
+    state, now = looks(path, member)
+    for tick in (100, 120, 140):
+        now[0] = tick * MS
+        state.look()
+    assert [(entry.t, entry.event) for entry in read_log(path)] == [
+        (100 * MS, "standbys"),
+        (100 * MS, "state"),
+        (100 * MS, "warmups"),
+    ]
+    member.duties = Duties(warmups=(("count", 3),), probe_at=1.0, generation=4)
+    now[0] = 150 * MS
+    state.look()
+    assert read_log(path)[3:] == [
+        Entry(150 * MS, "state", generation=4, note="probing"),
+        Entry(150 * MS, "warmups", (3,)),
+    ]
+
+
+def test_what_was_restored_is_there_before_the_task_is_ready(tmp_path: Path) -> None:
+    member, path = Looked(), tmp_path / "log"
+    state, now = looks(path, member)
+    now[0] = 100 * MS
+    state.look()
+    member.restored = {("count", 2): 7}
+    now[0] = 110 * MS
+    state.look()
+    assert len(read_log(path)) == 3  # not so often
+    member.restored, member.ready = {("count", 2): 9}, frozenset({("count", 2)})
+    now[0] = 120 * MS
+    state.look()
+    assert read_log(path)[3:] == [
+        Entry(120 * MS, "restored", (2,), last=9),
+        Entry(120 * MS, "state", (2,)),
+    ]
+
+
+def test_how_far_standbys_are_is_logged_every_so_often(tmp_path: Path) -> None:
+    member, path = Looked(), tmp_path / "log"
+    member.duties = Duties(standbys=(("count", 1), ("count", 2)))
+    member.lags = {("count", 1): 5}
+    state, now = looks(path, member)
+    for tick, lags in ((100, {1: 5}), (160, {1: 5, 2: 9}), (170, {1: 0, 2: 0}), (220, {1: 0, 2: 1})):
+        member.lags = {("count", task): lag for task, lag in lags.items()}
+        now[0] = tick * MS
+        state.look()
+    said = [(entry.t // MS, entry.last) for entry in read_log(path) if entry.event == "standbys"]
+    assert said == [(100, -1), (160, 9), (220, 1)]
+
+
+def test_a_member_started_by_hand_says_what_it_is() -> None:
+    command = [sys.executable, "-m", "kafka_assignors.demo.failover.member"]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")

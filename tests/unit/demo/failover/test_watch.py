@@ -1,0 +1,97 @@
+"""What the driver believes of its group."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_assignors.demo.failover.watch import GroupWatch
+from kafka_assignors.demo.logs import Entry
+from tests.unit.demo.failover.story import records, state
+from tests.unit.demo.story import S, at, sent
+
+
+def standbys(*tasks: int, behind: int) -> Entry:
+    return Entry(0, "standbys", tasks, last=behind)
+
+
+@pytest.fixture
+def watch() -> GroupWatch:
+    """Two members with two tasks each, and a standby of each."""
+    watch = GroupWatch(4)
+    watch.feed("m1", state(1, 0, 1, generation=3))
+    watch.feed("m2", state(2, 2, 3, generation=3))
+    watch.feed("m1", standbys(2, 3, behind=5))
+    watch.feed("m2", standbys(0, 1, behind=0))
+    return watch
+
+
+def test_a_group_that_shares_all_and_waits_for_nothing_is_balanced(watch: GroupWatch) -> None:
+    assert watch.balanced(2, standbys=1)
+    assert not watch.balanced(3, standbys=1)
+    assert not watch.balanced(2, standbys=0)
+
+
+@pytest.mark.parametrize(
+    ("member", "entry"),
+    [
+        ("m1", state(3, 0, 1, generation=4)),  # m2 is still in the generation before
+        ("m1", state(3, 0, generation=3)),  # nobody has task 1
+        ("m1", state(3, 0, 1, 2, generation=3)),  # two have task 2
+        ("m1", state(3, 0, 1, generation=3, probing=True)),
+        ("m1", at(3, "warmups", 2)),
+        ("m3", at(3, "started")),  # it is about to join
+    ],
+)
+def test_what_is_not_balanced(watch: GroupWatch, member: str, entry: Entry) -> None:
+    watch.feed(member, entry)
+    assert not watch.balanced(2, standbys=1)
+
+
+def test_an_uneven_share_is_no_balance() -> None:
+    watch = GroupWatch(4)
+    watch.feed("m1", state(1, 0, 1, 2, generation=3))
+    watch.feed("m2", state(1, 3, generation=3))
+    assert not watch.balanced(2, standbys=0)
+
+
+def test_a_member_that_was_killed_is_gone(watch: GroupWatch) -> None:
+    watch.died("m2")
+    assert not watch.balanced(2, standbys=1)
+    watch.feed("m1", state(3, 0, 1, 2, 3, generation=4))
+    watch.feed("m1", standbys(behind=0))
+    assert watch.balanced(1, standbys=0)
+
+
+def test_copies_are_up_to_date_when_all_are_and_that_is_known(watch: GroupWatch) -> None:
+    assert watch.copies_up_to_date(5)
+    assert not watch.copies_up_to_date(4)
+    watch.feed("m2", standbys(0, 1, behind=-1))
+    assert not watch.copies_up_to_date(1_000)
+
+
+def test_lag_counts_each_record_once_over_all_acts(watch: GroupWatch) -> None:
+    watch.feed_sent(sent(1, 0, 0, 9))
+    watch.feed_sent(sent(1, 3, 0, 4))
+    for entry in records(0, 0, 1, 2, 3):
+        watch.feed("m1", entry)
+    assert (watch.lag(), watch.processed, watch.sent) == (12, 3, 15)
+    watch.begin()
+    for entry in records(0, 1, 4, 5, 6):
+        watch.feed("m1", entry)
+    assert (watch.lag(), watch.processed) == (11, 4)
+    assert watch.next_offsets() == {0: 10, 1: 0, 2: 0, 3: 5}
+    assert not watch.balanced(2, standbys=1)
+
+
+def test_a_change_is_noted_with_its_time(watch: GroupWatch) -> None:
+    assert watch.last_change == 2 * S
+    watch.feed("m1", standbys(2, 3, behind=4))
+    assert watch.last_change == 2 * S
+    watch.feed("m1", at(5, "warmups", 2))
+    assert watch.last_change == 5 * S
+
+
+def test_who_has_what_in_a_few_words(watch: GroupWatch) -> None:
+    watch.feed("m2", at(5, "warmups"))
+    watch.feed("m2", standbys(behind=0))
+    assert watch.shares() == "m1 2+2  m2 2"

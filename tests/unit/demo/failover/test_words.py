@@ -1,0 +1,85 @@
+"""The sentences made of the numbers, whichever way these come out."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_assignors.demo.failover.results import FailoverResult
+from kafka_assignors.demo.failover.words import ROWS, counted, named, verdict
+from tests.unit.demo.failover.story import failover
+
+
+@pytest.fixture
+def result() -> FailoverResult:
+    return failover()
+
+
+def set_still(result: FailoverResult, kind: str, *, warm: float, cold: float) -> None:
+    for event in result["events"]:
+        if event["kind"] == kind:
+            event["still_max"] = warm if event["act"] == "warm" else cold
+
+
+def test_the_verdict_says_what_was_measured(result: FailoverResult) -> None:
+    set_still(result, "join", warm=0.5, cold=4.0)
+    set_still(result, "kill", warm=6.5, cold=9.0)
+    assert verdict(result) == (
+        "One joins: the longest that a task stood still is 0.50 s with warm-ups, and 4.00 s when state is "
+        "restored cold (8.0 times as long). One is killed with -9: the longest that a task stood still is "
+        "6.50 s with standbys, and 9.00 s when state is restored cold (6.0 times as long, the session "
+        "timeout apart). Up to 6 s of both are the session timeout: so long the broker waits."
+    )
+
+
+def test_it_is_true_when_cold_was_faster_too(result: FailoverResult) -> None:
+    set_still(result, "join", warm=2.0, cold=1.0)
+    assert "2.00 s with warm-ups, and 1.00 s when state is restored cold (0.5 times as long)" in verdict(
+        result
+    )
+
+
+def test_a_kill_that_was_noticed_before_its_timeout_is_not_compared(result: FailoverResult) -> None:
+    set_still(result, "kill", warm=5.9, cold=8.0)
+    assert "8.00 s when state is restored cold. Up to 6 s" in verdict(result)
+
+
+def test_an_act_that_was_not_reached_is_not_spoken_of(result: FailoverResult) -> None:
+    del result["events"][2:]
+    assert verdict(result) == ""
+
+
+def test_equal_counts_and_their_doubles_are_told(result: FailoverResult) -> None:
+    assert counted(result) == (
+        "The counts of all 3 carriers and 5 destinations equal those by Spark of the topic's 121 records. "
+        "Counted twice, and known to be, key by key: 2 records. Who was killed had written them to the "
+        "changelog, and not committed; 2 records were processed again after the kills."
+    )
+    result["counts"]["doubles"] = [3, 1]
+    assert "key by key: 3 and 1 records." in counted(result)
+    result["counts"]["doubles"] = [0, 0]
+    assert counted(result).endswith(
+        "records. Nothing was counted twice: 2 records were processed again after the kills, and nothing of "
+        "them had reached the changelog before."
+    )
+    result["counts"]["again"] = 0
+    assert counted(result).endswith("records. Nothing was counted twice.")
+
+
+def test_counts_that_are_wrong_are_told_first(result: FailoverResult) -> None:
+    result["counts"]["differences"] = ["carrier AA: 5 counted, 6 in the topic"]
+    assert counted(result) == "The counts are wrong in 1 place: carrier AA: 5 counted, 6 in the topic."
+    result["counts"]["fault"] = "no Java"
+    assert counted(result) == "The counts were not compared: no Java."
+
+
+def test_every_row_is_written_and_means_something(result: FailoverResult) -> None:
+    shown = {row.label: [row.show(event) for event in result["events"]] for row in ROWS}
+    assert shown["waited for"] == ["105", "125", "3", "7"]
+    assert shown["rebalances"] == ["2", "1", "3 (2 probing)", "1"]
+    assert all(row.meaning.endswith(".") and row.brief for row in ROWS)
+    assert [named(event) for event in result["events"]] == [
+        "m3 joins, cold",
+        "kill -9 m3, cold",
+        "m3 joins, warm",
+        "kill -9 m3, warm",
+    ]
