@@ -16,6 +16,7 @@ from kafka_assignors.plan.stateful.even import even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.stateful.naming import name
+from kafka_assignors.plan.stateful.within import is_within, only_what_it_takes
 
 __all__ = ["balanced_owners", "standing_owners"]
 
@@ -61,7 +62,7 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     Goals in order: balance in all (with ``base``, what each member runs beside these) and in each
     subtopology; as few tasks as can be leave ``standing``; of those that do, as few as can be go where no
     copy of their state is.  The first two are exact.  With a balance factor above 1 nothing moves while what
-    stands is within it; what is not goes on to where it is with a factor of 1, and stops on the way.
+    stands is within it; else some of the moves are made that lead to a factor of 1, no more than that takes.
     """
     target = np.full(len(history.tasks), NOBODY, np.int64)
     if not kinds:
@@ -71,12 +72,14 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     supply = np.diff(history.firsts)[list(kinds)]
     owned = _cells(history, target)[list(kinds)]
     factor = history.options.balance_factor
-    if bool((target[mine] != NOBODY).all()) and _is_within(owned, base, factor):
+    if bool((target[mine] != NOBODY).all()) and is_within(owned, base, factor):
         return target
     liking = _liking(history, target, list(kinds), owned, base)
     shares = even_shares(supply, owned, base, liking)
     name(history, target, list(kinds), shares - owned)
     exchange(history, target, standing, list(kinds), base)
+    if factor > 1:
+        only_what_it_takes(history, target, standing, kinds, base)
     return target
 
 
@@ -118,8 +121,3 @@ def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, b
     wanted = np.maximum(floor[:, None] - owned, 0) + 1
     liking: Matrix = np.where(short, (ready >= wanted).sum(axis=0), -leaves)
     return liking
-
-
-def _is_within(cells: Matrix, base: Vector, factor: int) -> bool:
-    loads = base + cells.sum(axis=0)
-    return int(np.ptp(loads)) <= factor and int(np.ptp(cells, axis=1).max(initial=0)) <= factor

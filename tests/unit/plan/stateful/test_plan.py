@@ -173,6 +173,18 @@ def test_a_balance_factor_lets_things_be() -> None:
     assert len(plan_stateful(there, NO_STANDBY).target_active["a"]) == 2
 
 
+def test_beyond_a_balance_factor_no_more_moves_than_it_takes() -> None:
+    """Of 5 and 0 one goes where 4 and 1 are near enough, and what is begun goes first."""
+    there = group(member("a", "0_0 0_1 0_2 0_3 0_4"), member("b"), partitions=5)
+    for factor, moves in ((4, 1), (3, 1), (2, 2), (1, 2)):
+        plan = plan_stateful(there, StatefulOptions(balance_factor=factor, max_warmup_replicas=9))
+        assert len(plan.target_active["b"]) == len(plan.warmup["b"]) == moves
+    begun = group(
+        member("a", "0_0 0_1 0_2 0_3 0_4"), member("b", standby="0_3", lags={"0_3": 20_000}), partitions=5
+    )
+    assert plan_stateful(begun, StatefulOptions(balance_factor=3)).target_active["b"] == tasks("0_3")
+
+
 def test_two_claims_of_one_generation_cancel_out() -> None:
     """Whose lag is known has it; in a newer generation the claim counts."""
     claims = group(member("a", "0_0"), member("b", "0_0", lags={"0_0": 3}), partitions=1)
