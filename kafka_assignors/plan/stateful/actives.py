@@ -103,21 +103,21 @@ def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, b
     floor = owned.sum(axis=1) // owned.shape[1]
     loads = base + owned.sum(axis=0)
     short = (loads < int(loads.sum()) // len(loads)) | (owned < floor[:, None])
-    ready = np.zeros((2, *owned.shape), np.int64)  # all copies; those begun for a move
+    there = np.zeros((2, *owned.shape), np.int64)  # all copies; those begun for a move
     leaves = np.zeros(owned.shape, np.int64)
     for row, kind in enumerate(kinds):
         if not short[row].any():
             continue
         crews = {p: [m for m in crew if short[row, m]] for p, crew in enumerate(history.crews)}
         for task in range(history.firsts[kind], history.firsts[kind + 1]):
-            owner, ranks = int(owners[task]), history.ranks[task]
-            weight = 1 + (len(ranks) > history.copies[kind])
-            for process in ranks:
+            owner, ready = int(owners[task]), history.ready[task]
+            weight = 1 + (len(ready) > history.copies[kind])
+            for process in ready:
                 for member in crews[process]:
                     if member != owner:
-                        ready[:weight, row, member] += 1
+                        there[:weight, row, member] += 1
                         if owner != NOBODY:
                             leaves[row, owner] = max(int(leaves[row, owner]), weight)
     wanted = np.maximum(floor[:, None] - owned, 0) + 1
-    liking: Matrix = np.where(short, (ready >= wanted).sum(axis=0), -leaves)
+    liking: Matrix = np.where(short, (there >= wanted).sum(axis=0), -leaves)
     return liking

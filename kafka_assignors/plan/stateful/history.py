@@ -44,6 +44,8 @@ class History:
         ranks: by task: process -> how far its copy is from caught up, 0 for one that is (KIP-441, "Computing
             the most-caught-up instances").  A process is in there if it has state or was told to build it.
         absent: by task, the rank of all other processes.
+        ready: the part of ``ranks`` that is caught up, or that somebody was told to keep up to date.  What is
+            left over from before, and behind, has to be begun again like a copy that is not there.
     """
 
     def __init__(self, group: StatefulGroup, options: StatefulOptions) -> None:
@@ -123,6 +125,18 @@ class History:
             # Who runs a task has all there is (Kafka Streams' "latest"), unless it says that it restores.
             if self.group.members[owner].lags.get(self.tasks[t], -1) < 0:
                 self.ranks[t][self.process[owner]] = 0
+        self.ready: list[dict[int, int]] = [
+            {p: rank for p, rank in ranks.items() if rank == 0 or self._is_told(t, p)}
+            for t, ranks in enumerate(self.ranks)
+        ]
+
+    def _is_told(self, task: int, process: int) -> bool:
+        owner = self.owner[task]
+        return (owner != NOBODY and self.process[owner] == process) or self.is_standby(task, process)
+
+    def is_standby(self, task: int, process: int) -> bool:
+        """Whether somebody in that process says that it keeps a copy up to date."""
+        return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:
         """How far a process is from running a task without a wait; 0: caught up."""

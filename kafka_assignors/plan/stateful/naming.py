@@ -48,8 +48,9 @@ def _follow_state(
 ) -> None:
     """Move what can go to where its state is.
 
-    First what has an owner, and so moves for the first time; of that what has a copy more than it shall have,
-    which was begun for this; of members with a copy the one with fewest tasks, on which it was begun.
+    First what has an owner, and so moves for the first time; of that what need not be begun again; of that
+    what has a copy more than it shall have, which was begun for this; of members with a copy the one with
+    fewest tasks, on which it was begun.
     """
     processes: dict[int, list[int]] = {}
     for member in need:
@@ -58,7 +59,8 @@ def _follow_state(
     ways = [
         (
             history.owner[task] == NOBODY,
-            len(history.ranks[task]) <= copies[task],
+            process not in history.ready[task],
+            len(history.ready[task]) <= copies[task],
             rank,
             history.held[member],
             task,
@@ -86,7 +88,7 @@ def _leaving(history: History, target: Vector, may_go: list[int], give: dict[int
 
     def order(task: int) -> tuple[bool, bool, int]:
         return (
-            len(history.ranks[task]) >= copies[sub[task]],
+            len(history.ready[task]) >= copies[sub[task]],
             history.owner[task] == NOBODY,
             task,
         )

@@ -42,7 +42,7 @@ def only_what_it_takes(
         here, there = int(standing[task]), int(target[task])
         if here not in (NOBODY, there):
             rank = history.rank(task, process[there])
-            told = any(process[m] == process[there] for m in history.standbys[task])
+            told = history.is_standby(task, process[there])
             moves.append((rank > 0, not told, rank, task, there))
             target[task] = here
         cells[row_of[sub[task]], target[task]] += 1
