@@ -11,7 +11,7 @@ from kafka_assignors.plan.stateful import StatefulOptions, StatefulPlan, plan_st
 from tests.stateful_group import SimulatedGroup, any_topology
 from tests.stateful_laws import Facts, check, shuffled
 
-HISTORIES, EVENTS, BATCH = 150, 6, 25
+HISTORIES, EVENTS, BATCH = 400, 6, 50
 
 
 class History:
