@@ -94,30 +94,33 @@ def _cells(history: History, owners: Vector) -> Matrix:
 
 
 def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
-    """Where one task more than others have is liked, as copies are there, or begun, that would be used.
+    """Where one task more than the least share is liked, as copies are there, or begun, that would be used.
 
-    Of who has too little, cells with enough copies of tasks of others; of others, cells without a task of
-    which who has too little has a copy.  Copies beyond those that there shall be count twice: they were begun
-    for a move, which so goes on.
+    Of cells that would get it, those with enough copies of tasks of others; of cells that have it, those
+    without enough tasks of which one that would get it has a copy.  Copies of tasks that have to go, and
+    copies that were begun for a move (``History.begun``), count more than once: so it goes on.
     """
-    floor = owned.sum(axis=1) // owned.shape[1]
-    loads = base + owned.sum(axis=0)
-    short = (loads < int(loads.sum()) // len(loads)) | (owned < floor[:, None])
-    there = np.zeros((2, *owned.shape), np.int64)  # all copies; those begun for a move
-    leaves = np.zeros(owned.shape, np.int64)
+    supply, people = np.diff(history.firsts)[kinds], len(base)
+    floor, loads = supply // people, base + owned.sum(axis=0)
+    gets = owned <= floor[:, None]
+    too_much = (owned > -(-supply[:, None] // people)) | (
+        loads > -(-int(base.sum() + supply.sum()) // people)
+    )
+    there = np.zeros((6, *owned.shape), np.int64)  # copies by how much they count
+    leaves = np.zeros((6, *owned.shape), np.int64)  # tasks that could go to them
     for row, kind in enumerate(kinds):
-        if not short[row].any():
-            continue
-        crews = {p: [m for m in crew if short[row, m]] for p, crew in enumerate(history.crews)}
+        crews = {p: [m for m in crew if gets[row, m]] for p, crew in enumerate(history.crews)}
         for task in range(history.firsts[kind], history.firsts[kind + 1]):
-            owner, ready = int(owners[task]), history.ready[task]
-            weight = 1 + (len(ready) > history.copies[kind])
-            for process in ready:
+            owner, most = int(owners[task]), 0
+            for process in history.ready[task]:
                 for member in crews[process]:
                     if member != owner:
+                        weight = 1 + history.begun(task, owner, member)
+                        weight += 3 * bool(owner == NOBODY or too_much[row, owner])
                         there[:weight, row, member] += 1
-                        if owner != NOBODY:
-                            leaves[row, owner] = max(int(leaves[row, owner]), weight)
-    wanted = np.maximum(floor[:, None] - owned, 0) + 1
-    liking: Matrix = np.where(short, (there >= wanted).sum(axis=0), -leaves)
+                        most = max(most, weight)
+            if owner != NOBODY:
+                leaves[:most, row, owner] += 1
+    wanted = np.abs(floor[:, None] - owned) + gets
+    liking: Matrix = np.where(gets, there >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
     return liking

@@ -134,6 +134,22 @@ class History:
         owner = self.owner[task]
         return (owner != NOBODY and self.process[owner] == process) or self.is_standby(task, process)
 
+    def begun(self, task: int, owner: int, member: int) -> int:
+        """How surely a copy was begun so that the task can move there.
+
+        Returns:
+            0: it may as well be a standby, as there are no more than there shall be, or in the place of one
+            whose member has too much.  1: there are more.  2: one more, and beside the owner this one is no
+            good as a standby, for its rack.
+        """
+        more = len(self.ready[task]) - self.copies[self.sub[task]]
+        if more != 1 or owner == NOBODY:
+            return int(more > 0)
+        if not self.fits([owner])[member]:
+            return 2
+        fair = -(-int(self.copies_of.sum()) // len(self.process))
+        return int(all(self.held[m] <= fair for m in self.standbys[task]))
+
     def is_standby(self, task: int, process: int) -> bool:
         """Whether somebody in that process says that it keeps a copy up to date."""
         return any(self.process[member] == process for member in self.standbys[task])

@@ -49,19 +49,21 @@ def _follow_state(
     """Move what can go to where its state is.
 
     First what has an owner, and so moves for the first time; of that what need not be begun again; of that
-    what has a copy more than it shall have, which was begun for this; of members with a copy the one with
-    fewest tasks, on which it was begun.
+    what can go nowhere else; of that what has a copy that was begun for this; of members with a copy the one
+    that keeps it, or the one with fewest tasks, on which it was begun.
     """
     processes: dict[int, list[int]] = {}
     for member in need:
         processes.setdefault(history.process[member], []).append(member)
-    copies = history.copies_of
+    choices = {t: sum(len(processes.get(p, ())) for p in history.ready[t]) for t in may_go}
     ways = [
         (
             history.owner[task] == NOBODY,
             process not in history.ready[task],
-            len(history.ready[task]) <= copies[task],
+            choices[task],
+            -history.begun(task, int(target[task]), member),
             rank,
+            member not in history.standbys[task],
             history.held[member],
             task,
             member,

@@ -28,9 +28,9 @@ def only_what_it_takes(
     """Take moves of a balanced ``target`` back that the balance factor does not ask for; changes it.
 
     Moves are made in the order in which they become possible, what is caught up before what is begun before
-    what is not, until members are within the factor; of those, each without which they still are is taken
-    back.  The next plan, with some of them made, so comes to the same target, and no copy is begun for
-    nothing.  That none can be left out does not mean that there is no smaller choice.
+    what is not, until members are within the factor; of those whose copy is not begun yet, each without which
+    they still are is taken back.  So no copy is begun for nothing, and what is begun is made use of.  That
+    none can be left out does not mean that there is no smaller choice.
 
     Cost: a few passes over the members for each move.
     """
@@ -60,17 +60,18 @@ def only_what_it_takes(
         target[task] = there
         return int(np.ptp(loads)) <= factor and not uneven.any()
 
-    made: list[tuple[int, int]] = []
+    fresh: list[tuple[int, int]] = []
     within = is_within(cells, base, factor)
-    for *_, task, there in sorted(moves):
+    for behind, untold, _, task, there in sorted(moves):
         if within:
             break
         within = go(task, there)
-        made.append((task, there))
+        if behind and untold:
+            fresh.append((task, there))
     idle = within  # where even all moves do not suffice, they are the best there is
     while idle:
         idle = False
-        for task, there in reversed(made):
+        for task, there in reversed(fresh):
             if target[task] != there:
                 continue
             if go(task, int(standing[task])):
