@@ -106,8 +106,8 @@ def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, b
     too_much = (owned > -(-supply[:, None] // people)) | (
         loads > -(-int(base.sum() + supply.sum()) // people)
     )
-    there = np.zeros((6, *owned.shape), np.int64)  # copies by how much they count
-    leaves = np.zeros((6, *owned.shape), np.int64)  # tasks that could go to them
+    there = np.zeros((8, *owned.shape), np.int64)  # copies by how much they count
+    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could go to them
     for row, kind in enumerate(kinds):
         crews = {p: [m for m in crew if gets[row, m]] for p, crew in enumerate(history.crews)}
         for task in range(history.firsts[kind], history.firsts[kind + 1]):
@@ -116,7 +116,7 @@ def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, b
                 for member in crews[process]:
                     if member != owner:
                         weight = 1 + history.begun(task, owner, member)
-                        weight += 3 * bool(owner == NOBODY or too_much[row, owner])
+                        weight += 4 * bool(owner == NOBODY or too_much[row, owner])
                         there[:weight, row, member] += 1
                         most = max(most, weight)
             if owner != NOBODY:

@@ -138,17 +138,16 @@ class History:
         """How surely a copy was begun so that the task can move there.
 
         Returns:
-            0: it may as well be a standby, as there are no more than there shall be, or in the place of one
-            whose member has too much.  1: there are more.  2: one more, and beside the owner this one is no
-            good as a standby, for its rack.
+            0: it may as well be a standby, as there are no more than there shall be.  1: there are, but it
+            may take the place of a standby whose member has too much.  2: there are.  3: there is one, and beside
+            the owner this one is no good as a standby, for its rack.
         """
         more = len(self.ready[task]) - self.copies[self.sub[task]]
         if more != 1 or owner == NOBODY:
-            return int(more > 0)
+            return 2 if more > 0 else 0
         if not self.fits([owner])[member]:
-            return 2
-        fair = -(-int(self.copies_of.sum()) // len(self.process))
-        return int(all(self.held[m] <= fair for m in self.standbys[task]))
+            return 3
+        return 2 if all(self.held[m] <= self._fair for m in self.standbys[task]) else 1
 
     def is_standby(self, task: int, process: int) -> bool:
         """Whether somebody in that process says that it keeps a copy up to date."""
@@ -185,6 +184,10 @@ class History:
             if bool(elsewhere.any()):
                 return elsewhere
         return fits
+
+    @cached_property
+    def _fair(self) -> int:
+        return -(-int(self.copies_of.sum()) // len(self.process))
 
     @cached_property
     def _by_rack(self) -> dict[str, list[int]]:

@@ -49,8 +49,8 @@ def _follow_state(
     """Move what can go to where its state is.
 
     First what has an owner, and so moves for the first time; of that what need not be begun again; of that
-    what can go nowhere else; of that what has a copy that was begun for this; of members with a copy the one
-    that keeps it, or the one with fewest tasks, on which it was begun.
+    what has a copy more than it shall have, which was begun for this; of that what can go nowhere else; of
+    members with a copy the one that keeps it, or the one with fewest tasks, on which it was begun.
     """
     processes: dict[int, list[int]] = {}
     for member in need:
@@ -60,8 +60,9 @@ def _follow_state(
         (
             history.owner[task] == NOBODY,
             process not in history.ready[task],
+            not (begun := history.begun(task, int(target[task]), member)),
             choices[task],
-            -history.begun(task, int(target[task]), member),
+            -begun,
             rank,
             member not in history.standbys[task],
             history.held[member],
