@@ -138,9 +138,10 @@ class History:
         """How surely a copy was begun so that the task can move there.
 
         Returns:
-            0: it may as well be a standby, as there are no more than there shall be.  1: there are, but it
-            may take the place of a standby whose member has too much.  2: there are.  3: there is one, and beside
-            the owner this one is no good as a standby, for its rack.
+            0: it may as well be a standby, as there are no more than there shall be.
+            1: there are more, but it may take the place of a standby whose member has too much.
+            2: there are more.
+            3: there is one more, and beside the owner this one is no good as a standby, for its rack.
         """
         more = len(self.ready[task]) - self.copies[self.sub[task]]
         if more != 1 or owner == NOBODY:
