@@ -69,13 +69,16 @@ class Standbys:
             )  # fmt: skip
             roles = {process[m]: m for m in (*told, *([standing] if standing != NOBODY else []))}
             candidates = [roles[p] if p in roles else self._lightest(history.crews[p]) for *_, p in order]
-        chosen = self.of[task]
-        for member in candidates:
-            if len(chosen) < wanted and history.fits([active, *chosen])[member]:
-                chosen.append(member)
-                self._count(task, member, 1)
-            elif not self.is_new(task, member):
-                self.spare[task].append(member)
+        chosen, left = self.of[task], list(candidates)
+        while len(chosen) < wanted:
+            # From the first one each time: what did not fit may do so once no rack is left that has no copy.
+            fits = history.fits([active, *chosen])
+            if (member := next((m for m in left if fits[m]), None)) is None:
+                break
+            left.remove(member)
+            chosen.append(member)
+            self._count(task, member, 1)
+        self.spare[task] += [m for m in left if not self.is_new(task, m)]
 
     def _lightest(self, crew: list[int]) -> int:
         return min(crew, key=lambda m: (self.loads[m], m))
