@@ -189,8 +189,24 @@ def test_two_claims_of_one_generation_cancel_out() -> None:
     """Whose lag is known has it; in a newer generation the claim counts."""
     claims = group(member("a", "0_0"), member("b", "0_0", lags={"0_0": 3}), partitions=1)
     assert plan_stateful(claims, NO_STANDBY).active["b"] == tasks("0_0")
+    first = group(member("a", "0_0", lags={"0_0": 3}), member("b", "0_0"), partitions=1)
+    assert plan_stateful(first, NO_STANDBY).active["a"] == tasks("0_0")
     newer = group(member("a", "0_0", generation=2), member("b", "0_0"), partitions=1)
     assert plan_stateful(newer, NO_STANDBY).active["a"] == tasks("0_0")
+
+
+def test_a_copy_that_lacks_more_than_there_is_lacks_all_there_is() -> None:
+    """It is no worse than none: who has it keeps it."""
+    there = group(member("a"), member("b", lags={"0_0": 90_000}), partitions=1, ends={"0_0": 50_000})
+    assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
+
+
+def test_of_a_process_the_least_lag_counts() -> None:
+    """Whoever of its members tells it, first or last."""
+    for lags in ((0, 50_000), (50_000, 0)):
+        crew = [member(m, process="p", lags={"0_0": lag}) for m, lag in zip("bc", lags, strict=True)]
+        plan = plan_stateful(group(member("a", lags={"0_0": 20_000}), *crew, partitions=1), NO_STANDBY)
+        assert plan.active["a"] == ()
 
 
 def test_what_does_not_exist_counts_for_nothing() -> None:
