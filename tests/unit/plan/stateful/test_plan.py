@@ -209,6 +209,11 @@ def test_of_a_process_the_least_lag_counts() -> None:
         assert plan.active["a"] == ()
 
 
+def test_of_a_process_the_member_that_keeps_the_copy_takes_over() -> None:
+    crew = member("b", process="p"), member("c", process="p", standby="0_0")
+    assert plan_stateful(group(*crew, partitions=1), NO_STANDBY).active["c"] == tasks("0_0")
+
+
 def test_what_does_not_exist_counts_for_nothing() -> None:
     strange = member("a", "9_9 0_7", "8_8", {"0_0": -1, "7_7": 5})
     plan = plan_stateful(group(strange, partitions=1), ONE_STANDBY)
