@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import pytest
@@ -116,6 +117,18 @@ def test_who_restores_what_it_runs_is_behind() -> None:
     """A member that says what lacks of its own active task is not caught up; one that says nothing is."""
     there = group(member("a", "0_0", lags={"0_0": 90_000}), member("b", standby="0_0"), partitions=1)
     assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
+
+
+def test_standbys_of_one_member_lie_on_all_others_of_each_subtopology_alike() -> None:
+    """So when it dies its tasks go to many, and hardly any has to move again."""
+    members = [member(m) for m in "abcde"]
+    plan = plan_stateful(group(*members, partitions=20, more=[Subtopology("1", 20)]), ONE_STANDBY)
+    active = {task: m for m, mine in plan.active.items() for task in mine}
+    pairs = Counter((active[task], m) for m, mine in plan.standby.items() for task in mine)
+    assert set(pairs.values()) == {2}
+    assert len(pairs) == 5 * 4
+    kinds = Counter((task.subtopology, m) for m, mine in plan.standby.items() for task in mine)
+    assert set(kinds.values()) == {4}
 
 
 def test_a_standby_is_in_another_process() -> None:
