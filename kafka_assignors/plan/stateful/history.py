@@ -17,8 +17,8 @@ from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, 
 
 __all__ = ["FAR", "History"]
 
-FAR = 2**63 - 1
-"""The rank of a member without state where the length of the changelog is not known."""
+FAR = 2**63
+"""The rank of a member without state where the length of the changelog is not known: beyond any lag."""
 
 
 class History:
