@@ -61,6 +61,10 @@ class Facts:
         lag = min([*known, most])
         return 0 if lag <= self.options.acceptable_recovery_lag else lag
 
+    def is_told(self, task: Task, process: str) -> bool:
+        """Whether a member there says that it was told to keep a copy."""
+        return any(task in m.standby for m in self.group.members if self.process[m.member_id] == process)
+
     def roles(self, tasks: Mapping[str, tuple[Task, ...]]) -> dict[Task, list[str]]:
         """By task: the members that have it."""
         found: dict[Task, list[str]] = {}
@@ -81,6 +85,7 @@ def check(group: StatefulGroup, options: StatefulOptions, plan: StatefulPlan) ->
     standbys_are_enough_elsewhere_and_next_most_caught_up(facts, plan)
     warm_ups_are_few_and_lead_to_the_target(facts, plan)
     the_target_is_balanced(facts, plan)
+    a_factor_above_one_moves_no_more_than_it_takes(facts, plan)
     probing_is_for_copies_that_are_behind(facts, plan)
 
 
@@ -135,6 +140,32 @@ def the_target_is_balanced(facts: Facts, plan: StatefulPlan) -> None:
     if factor == 1:
         counts = [len(tasks) for tasks in plan.target_active.values()]
         assert max(counts) - min(counts) <= 1
+
+
+def a_factor_above_one_moves_no_more_than_it_takes(facts: Facts, plan: StatefulPlan) -> None:
+    """Without any one of the moves to be begun the target would not be within the balance factor."""
+    factor = facts.options.balance_factor
+    if factor == 1:
+        return
+    goes = {task: m for m, mine in plan.target_active.items() for task in mine}
+    for task, owner in facts.owner.items():
+        ranks = {p: facts.rank(task, p) for p in facts.processes}
+        there = facts.process[goes[task]]
+        if ranks[there] == 0 or facts.is_told(task, there):
+            continue
+        if (
+            task not in facts.stateful
+            or owner == goes[task]
+            or ranks[facts.process[owner]] > min(ranks.values())
+        ):
+            continue
+        back = goes | {task: owner}
+        for some in (facts.stateful, {t for t in facts.stateful if t.subtopology == task.subtopology}):
+            counts = Counter(back[t] for t in some)
+            if max(counts.values()) - min(counts[m] for m in facts.process) > factor:
+                break
+        else:
+            raise AssertionError(f"{task} could stay with {owner}")
 
 
 def probing_is_for_copies_that_are_behind(facts: Facts, plan: StatefulPlan) -> None:

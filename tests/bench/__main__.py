@@ -1,4 +1,4 @@
-"""``make bench``: how long ``assign()`` takes, beside kafka-python's and Java's own strategies; fetching lag.
+"""``make bench``: how long plans take, beside kafka-python's, Java's and Kafka Streams' own; fetching lag.
 
 docs/benchmarks.md says what is measured and how.
 """
@@ -10,20 +10,22 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import fetching, table
+from tests.bench import fetching, stateful, stateful_table, table
 from tests.bench.javapeer import JavaPeer, NoJavaError, java_peer
 from tests.bench.machine import machine
 from tests.bench.problems import PHASES, SIZES, Problem, select
 from tests.bench.report import Report
 from tests.bench.run import GROWTH_PHASES, OURS, PEERS, Bench, Row
+from tests.bench.streamspeer import streams_peer
 
-LAG = "lag"
+LAG, STATEFUL = "lag", "stateful"
 
 
 def options_of(arguments: list[str]) -> argparse.Namespace:
@@ -34,8 +36,9 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
         help="seconds a call of kafka-python's may take, and half of what Java's first may (default 10)",
     )  # fmt: skip
     parser.add_argument(
-        "--problems", nargs="+", default=[*SIZES, "growth", LAG], metavar="WHICH",
-        help=f"{', '.join(SIZES)}, growth, {LAG} (fetching it), or part of a problem's name; by default all",
+        "--problems", nargs="+", default=[*SIZES, "growth", LAG, STATEFUL], metavar="WHICH",
+        help=f"{', '.join(SIZES)}, growth, {LAG} (fetching it), {STATEFUL} (plans for members with state), "
+        "or part of a problem's name; by default all",
     )  # fmt: skip
     parser.add_argument("--phases", nargs="+", default=list(PHASES), choices=PHASES, metavar="PHASE",
                         help=f"some of: {', '.join(PHASES)}")  # fmt: skip
@@ -48,7 +51,9 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     if not 0 < options.patience < float("inf"):
         parser.error("--patience: a number of seconds, more than 0")
     try:
-        options.table, options.growth = select(word for word in options.problems if word != LAG)
+        options.table, options.growth = select(
+            word for word in options.problems if word not in (LAG, STATEFUL)
+        )
     except ValueError as error:
         parser.error(str(error))
     return options
@@ -115,6 +120,10 @@ def measure(options: argparse.Namespace, console: Console) -> Report:
                 )
         if LAG in options.problems:
             measure_lag(report, options.out, lambda text: progress.update(task, description=text))
+        if STATEFUL in options.problems:
+            measure_stateful(
+                options, report, folder, console, lambda text: progress.update(task, description=text)
+            )
     report.save(options.out)
     return report
 
@@ -127,6 +136,27 @@ def measure_lag(report: Report, out: Path, now: Callable[[str], None]) -> None:
             report.save(out)
     except fetching.NotMeasuredError as reason:
         report.notes.append(f"fetching lag was not measured: {reason}")
+
+
+def measure_stateful(
+    options: argparse.Namespace, report: Report, folder: Path, console: Console, now: Callable[[str], None]
+) -> None:
+    """Measure plans for stateful members, beside Kafka Streams' unless it is not wanted or not there."""
+    streams = None
+    if not options.no_java:
+        try:
+            streams = streams_peer(folder)
+            report.machine["kafka_streams"] = streams.version
+        except NoJavaError as reason:
+            report.notes.append(f"Kafka Streams was not measured: {reason}")
+            console.print(report.notes[-1], markup=False)
+    played = stateful.rows(streams, options.patience, now)
+    for row in chain(played, stateful.growth(report.stateful, now)):
+        if version := row.get("streams", {}).pop("java", None):
+            report.machine["java"] = version
+        report.stateful.append(row)
+        report.save(options.out)
+        console.print(", ".join(stateful_table.short_cells(row)), markup=False, soft_wrap=True)
 
 
 def line_of(row: Row, who: Sequence[str]) -> str:
@@ -147,6 +177,11 @@ def show(report: Report, console: Console) -> None:
         )
         for row in report.lag:
             shown.add_row(*fetching.cells(row))
+        console.print(shown)
+    if lines := stateful_table.played(report.stateful):
+        shown = Table(*stateful_table.SHORT_HEAD, title="ms, plans for stateful members: median (first)")
+        for row in lines:
+            shown.add_row(*stateful_table.short_cells(row))
         console.print(shown)
     for line in table.findings(report.rows) if report.rows else ():
         console.print(line, markup=False)

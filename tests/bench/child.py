@@ -17,12 +17,19 @@ from tests.bench.groups import Senders, read_plan
 from tests.bench.measure import measure
 from tests.bench.problems import Problem
 from tests.bench.quality import judge
+from tests.bench.stateful import Size
+from tests.bench.stateful import measure as measure_stateful
 
 
 def main(task: str, order: dict[str, Any]) -> None:
     """Do one task, as ordered by the benchmark."""
     if task == "measure":
         for facts in measure(order["kind"], Path(order["group"]), Path(order["plan"]), order["longest"]):
+            answer(facts)
+        return
+    if task == "stateful":
+        size = Size(order["tasks"], order["members"])
+        for facts in measure_stateful(size, order["event"], play=order["play"]):
             answer(facts)
         return
     gc.disable()  # the others only make and read values; nothing is timed

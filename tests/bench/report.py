@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench import fetching, plots, table
+from tests.bench import fetching, plots, stateful_table, table
 from tests.bench.programs import ROOT
 from tests.bench.run import Row
 
@@ -15,6 +15,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 IMAGES = ROOT / "docs" / "images"
 BEGIN, END = "<!-- begin: out/bench.md -->\n", "<!-- end: out/bench.md -->\n"
 LAG_MARKERS = "<!-- begin: out/bench-lag.md -->\n", "<!-- end: out/bench-lag.md -->\n"
+STATEFUL_MARKERS = "<!-- begin: out/bench-stateful.md -->\n", "<!-- end: out/bench-stateful.md -->\n"
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Report:
         growth: more rows, only for the pictures.
         notes: what could not be measured, and why.
         lag: rows of the table about fetching lag.
+        stateful: rows of the tables about plans for stateful members.
     """
 
     machine: dict[str, str]
@@ -36,6 +38,7 @@ class Report:
     growth: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     lag: list[Row] = field(default_factory=list)
+    stateful: list[Row] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
         """Write the facts; after every row, so that a run that is broken off has not been for nothing."""
@@ -56,6 +59,10 @@ class Report:
         """The table about fetching lag; there has to be one."""
         return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
 
+    def stateful_markdown(self) -> str:
+        """The tables about plans for stateful members; there have to be some."""
+        return f"{stateful_table.markdown(self.stateful)}\n{self._repeat()}"
+
     def _repeat(self) -> str:
         command = (
             shlex.join(["python", "-m", "tests.bench", *self.arguments]) if self.arguments else "make bench"
@@ -67,9 +74,11 @@ class Report:
         """Write table and pictures beside the facts in ``path``."""
         written = []
         if self.lag:
-            about_lag = path.with_name(f"{path.stem}-lag.md")
-            about_lag.write_text(self.lag_markdown(), encoding="utf-8")
-            written.append(about_lag)
+            written.append(path.with_name(f"{path.stem}-lag.md"))
+            written[-1].write_text(self.lag_markdown(), encoding="utf-8")
+        if self.stateful:
+            written.append(path.with_name(f"{path.stem}-stateful.md"))
+            written[-1].write_text(self.stateful_markdown(), encoding="utf-8")
         if not self.rows and not self.growth:
             return written
         text = path.with_suffix(".md")
@@ -81,6 +90,8 @@ class Report:
         page = PAGE.read_text(encoding="utf-8")
         if self.lag:
             page = between_markers(page, self.lag_markdown(), LAG_MARKERS)
+        if self.stateful:
+            page = between_markers(page, self.stateful_markdown(), STATEFUL_MARKERS)
         if self.rows or self.growth:
             page = between_markers(page, self.markdown())
         PAGE.write_text(page, encoding="utf-8")

@@ -13,6 +13,7 @@ from tests.bench.plots import draw
 from tests.bench.programs import ROOT
 from tests.bench.report import Report
 from tests.bench.run import JAVA, JUDGED, KAFKA_PYTHON, OURS
+from tests.bench.streamspeer import streams_peer
 from tests.unit.bench.test_plots import ROWS
 
 LONGEST_S = 600
@@ -61,6 +62,23 @@ def test_everybody_is_measured(tmp_path: Path) -> None:
 def test_without_java_the_reason_is_said(tmp_path: Path) -> None:
     arguments = ["--problems", "uniform 100 x", "--phases", "fresh", "--no-java"]
     assert "Java was not measured: --no-java" in bench(*arguments, "--out", str(tmp_path / "bench.json"))
+
+
+@pytest.mark.parametrize("event", ["new", "join", "leave"])
+def test_kafka_streams_plays_its_rounds(tmp_path: Path, event: str) -> None:
+    """To the end, in a group this small; without a JDK there is only the reason to say."""
+    try:
+        streams = streams_peer(tmp_path)
+    except NoJavaError as reason:
+        assert "JDK" in str(reason) or "Java" in str(reason)  # noqa: PT017  # which is all there is to see
+        return
+    facts = streams.play(20, 3, event, standbys=1, warmups=2, patience=10)
+    assert facts["settled"]
+    assert facts["warm"] > 0
+    assert facts["built"] >= {"new": 40, "join": 10, "leave": 13}[event]
+    assert (facts["rounds"] == 1) == (event == "new")
+    assert (facts["moved"] > 0) == (event != "new")
+    assert facts["handed"] >= facts["moved"]
 
 
 def test_pictures_are_the_same_every_time(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from kafka_assignors.plan.stateful.even import even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.stateful.naming import name
+from kafka_assignors.plan.stateful.within import is_within, only_what_it_takes
 
 __all__ = ["balanced_owners", "standing_owners"]
 
@@ -61,7 +62,7 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     Goals in order: balance in all (with ``base``, what each member runs beside these) and in each
     subtopology; as few tasks as can be leave ``standing``; of those that do, as few as can be go where no
     copy of their state is.  The first two are exact.  With a balance factor above 1 nothing moves while what
-    stands is within it; what is not goes on to where it is with a factor of 1, and stops on the way.
+    stands is within it; else some of the moves are made that lead to a factor of 1, no more than that takes.
     """
     target = np.full(len(history.tasks), NOBODY, np.int64)
     if not kinds:
@@ -71,12 +72,14 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     supply = np.diff(history.firsts)[list(kinds)]
     owned = _cells(history, target)[list(kinds)]
     factor = history.options.balance_factor
-    if bool((target[mine] != NOBODY).all()) and _is_within(owned, base, factor):
+    if bool((target[mine] != NOBODY).all()) and is_within(owned, base, factor):
         return target
     liking = _liking(history, target, list(kinds), owned, base)
     shares = even_shares(supply, owned, base, liking)
     name(history, target, list(kinds), shares - owned)
     exchange(history, target, standing, list(kinds), base)
+    if factor > 1:
+        only_what_it_takes(history, target, standing, kinds, base)
     return target
 
 
@@ -91,35 +94,33 @@ def _cells(history: History, owners: Vector) -> Matrix:
 
 
 def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
-    """Where one task more than others have is liked, as copies are there, or begun, that would be used.
+    """Where one task more than the least share is liked, as copies are there, or begun, that would be used.
 
-    Of who has too little, cells with enough copies of tasks of others; of others, cells without a task of
-    which who has too little has a copy.  Copies beyond those that there shall be count twice: they were begun
-    for a move, which so goes on.
+    Of cells that would get it, those with enough copies of tasks of others; of cells that have it, those
+    without enough tasks of which one that would get it has a copy.  Copies of tasks that have to go, and
+    copies that were begun for a move (``History.begun``), count more than once: so it goes on.
     """
-    floor = owned.sum(axis=1) // owned.shape[1]
-    loads = base + owned.sum(axis=0)
-    short = (loads < int(loads.sum()) // len(loads)) | (owned < floor[:, None])
-    ready = np.zeros((2, *owned.shape), np.int64)  # all copies; those begun for a move
-    leaves = np.zeros(owned.shape, np.int64)
+    supply, people = np.diff(history.firsts)[kinds], len(base)
+    floor, loads = supply // people, base + owned.sum(axis=0)
+    gets = owned <= floor[:, None]
+    too_much = (owned > -(-supply[:, None] // people)) | (
+        loads > -(-int(base.sum() + supply.sum()) // people)
+    )
+    there = np.zeros((8, *owned.shape), np.int64)  # copies by how much they count
+    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could go to them
     for row, kind in enumerate(kinds):
-        if not short[row].any():
-            continue
-        crews = {p: [m for m in crew if short[row, m]] for p, crew in enumerate(history.crews)}
+        crews = {p: [m for m in crew if gets[row, m]] for p, crew in enumerate(history.crews)}
         for task in range(history.firsts[kind], history.firsts[kind + 1]):
-            owner, ranks = int(owners[task]), history.ranks[task]
-            weight = 1 + (len(ranks) > history.copies[kind])
-            for process in ranks:
+            owner, most = int(owners[task]), 0
+            for process in history.ready[task]:
                 for member in crews[process]:
                     if member != owner:
-                        ready[:weight, row, member] += 1
-                        if owner != NOBODY:
-                            leaves[row, owner] = max(int(leaves[row, owner]), weight)
-    wanted = np.maximum(floor[:, None] - owned, 0) + 1
-    liking: Matrix = np.where(short, (ready >= wanted).sum(axis=0), -leaves)
+                        weight = 1 + history.begun(task, owner, member)
+                        weight += 4 * bool(owner == NOBODY or too_much[row, owner])
+                        there[:weight, row, member] += 1
+                        most = max(most, weight)
+            if owner != NOBODY:
+                leaves[:most, row, owner] += 1
+    wanted = np.abs(floor[:, None] - owned) + gets
+    liking: Matrix = np.where(gets, there >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
     return liking
-
-
-def _is_within(cells: Matrix, base: Vector, factor: int) -> bool:
-    loads = base + cells.sum(axis=0)
-    return int(np.ptp(loads)) <= factor and int(np.ptp(cells, axis=1).max(initial=0)) <= factor

@@ -58,7 +58,7 @@ class Standbys:
         wanted = history.copies[history.sub[task]] - 1
         ranks, process = history.ranks[task], history.process
         told = history.standbys[task]
-        if len(told) == wanted == len(ranks) - 1 and standing == active:
+        if len(told) == wanted == len(history.ready[task]) - 1 and standing == active:
             candidates = told  # as it was
         else:
             kept = {process[m] for m in told}
@@ -69,13 +69,16 @@ class Standbys:
             )  # fmt: skip
             roles = {process[m]: m for m in (*told, *([standing] if standing != NOBODY else []))}
             candidates = [roles[p] if p in roles else self._lightest(history.crews[p]) for *_, p in order]
-        chosen = self.of[task]
-        for member in candidates:
-            if len(chosen) < wanted and history.fits([active, *chosen])[member]:
-                chosen.append(member)
-                self._count(task, member, 1)
-            else:
-                self.spare[task].append(member)
+        chosen, left = self.of[task], list(candidates)
+        while len(chosen) < wanted:
+            # From the first one each time: what did not fit may do so once no rack is left that has no copy.
+            fits = history.fits([active, *chosen])
+            if (member := next((m for m in left if fits[m]), None)) is None:
+                break
+            left.remove(member)
+            chosen.append(member)
+            self._count(task, member, 1)
+        self.spare[task] += [m for m in left if not self.is_new(task, m)]
 
     def _lightest(self, crew: list[int]) -> int:
         return min(crew, key=lambda m: (self.loads[m], m))
@@ -97,18 +100,20 @@ class Standbys:
         self._count(task, there, 1)
 
     def is_new(self, task: int, member: int) -> bool:
-        """Whether a standby there is a copy still to be begun."""
-        return self._history.process[member] not in self._history.ranks[task]
+        """Whether a standby there is a copy still to be begun, or to be begun again."""
+        return self._history.process[member] not in self._history.ready[task]
 
     def others(self, task: int, member: int) -> list[int]:
         """Who else has a copy of a task."""
         return [self._actives[task], *(m for m in self.of[task] if m != member)]
 
     def best_of(self, tasks: Vector, member: int) -> int:
-        """Which of some tasks to give to a member: its subtopology spread, then pairs even."""
+        """Which of some tasks to give to a member: a copy left over, its subtopology spread, pairs even."""
+        process, ranks = self._history.process[member], self._history.ranks
+        fresh = np.array([process not in ranks[task] for task in tasks.tolist()])
         cells = self._cells[self._history.sub[tasks], member]
         pairs = self._pairs[self._active_of[tasks], member]
-        return int(tasks[(cells * _MOST + pairs).argmin()])
+        return int(tasks[((fresh * _MOST + cells) * _MOST + pairs).argmin()])
 
     def place(self, high: Vector) -> None:
         """Give each task the standbys it lacks: its subtopology spread, then pairs even, then in turn.

@@ -19,7 +19,7 @@ Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _NO_WAY = 2**40
-_MOVE = 2**10
+_MOVE = 2**20
 """What a move costs, in likings: more than the cells on a way come to."""
 
 

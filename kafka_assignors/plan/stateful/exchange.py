@@ -24,7 +24,7 @@ def exchange(history: History, target: Vector, standing: Vector, kinds: list[int
     cold = [
         t
         for t in np.flatnonzero((target != standing) & (standing != NOBODY) & (target != NOBODY)).tolist()
-        if process[target[t]] not in history.ranks[t] and len(history.ranks[t]) >= copies[sub[t]]
+        if process[target[t]] not in history.ready[t] and len(history.ready[t]) >= copies[sub[t]]
     ]
     if not cold:
         return
@@ -39,7 +39,7 @@ def exchange(history: History, target: Vector, standing: Vector, kinds: list[int
     warm: dict[int, list[int]] = {}  # by process: tasks that stay, and have a copy there
     for task in mine.tolist():
         if target[task] == standing[task]:
-            for there in history.ranks[task]:
+            for there in history.ready[task]:
                 if there in wanted:
                     warm.setdefault(there, []).append(task)
 

@@ -17,8 +17,8 @@ from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, 
 
 __all__ = ["FAR", "History"]
 
-FAR = 2**63 - 1
-"""The rank of a member without state where the length of the changelog is not known."""
+FAR = 2**63
+"""The rank of a member without state where the length of the changelog is not known: beyond any lag."""
 
 
 class History:
@@ -44,6 +44,8 @@ class History:
         ranks: by task: process -> how far its copy is from caught up, 0 for one that is (KIP-441, "Computing
             the most-caught-up instances").  A process is in there if it has state or was told to build it.
         absent: by task, the rank of all other processes.
+        ready: the part of ``ranks`` that is caught up, or that somebody was told to keep up to date.  What is
+            left over from before, and behind, has to be begun again like a copy that is not there.
     """
 
     def __init__(self, group: StatefulGroup, options: StatefulOptions) -> None:
@@ -123,6 +125,34 @@ class History:
             # Who runs a task has all there is (Kafka Streams' "latest"), unless it says that it restores.
             if self.group.members[owner].lags.get(self.tasks[t], -1) < 0:
                 self.ranks[t][self.process[owner]] = 0
+        self.ready: list[dict[int, int]] = [
+            {p: rank for p, rank in ranks.items() if rank == 0 or self._is_told(t, p)}
+            for t, ranks in enumerate(self.ranks)
+        ]
+
+    def _is_told(self, task: int, process: int) -> bool:
+        owner = self.owner[task]
+        return (owner != NOBODY and self.process[owner] == process) or self.is_standby(task, process)
+
+    def begun(self, task: int, owner: int, member: int) -> int:
+        """How surely a copy was begun so that the task can move there.
+
+        Returns:
+            0: it may as well be a standby, as there are no more than there shall be.
+            1: there are more, but it may take the place of a standby whose member has too much.
+            2: there are more.
+            3: there is one more, and beside the owner this one is no good as a standby, for its rack.
+        """
+        more = len(self.ready[task]) - self.copies[self.sub[task]]
+        if more != 1 or owner == NOBODY:
+            return 2 if more > 0 else 0
+        if not self.fits([owner])[member]:
+            return 3
+        return 2 if all(self.held[m] <= self._fair for m in self.standbys[task]) else 1
+
+    def is_standby(self, task: int, process: int) -> bool:
+        """Whether somebody in that process says that it keeps a copy up to date."""
+        return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:
         """How far a process is from running a task without a wait; 0: caught up."""
@@ -155,6 +185,10 @@ class History:
             if bool(elsewhere.any()):
                 return elsewhere
         return fits
+
+    @cached_property
+    def _fair(self) -> int:
+        return -(-int(self.copies_of.sum()) // len(self.process))
 
     @cached_property
     def _by_rack(self) -> dict[str, list[int]]:

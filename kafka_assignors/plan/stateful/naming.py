@@ -48,18 +48,23 @@ def _follow_state(
 ) -> None:
     """Move what can go to where its state is.
 
-    First what has an owner, and so moves for the first time; of that what has a copy more than it shall have,
-    which was begun for this; of members with a copy the one with fewest tasks, on which it was begun.
+    First what has an owner, and so moves for the first time; of that what need not be begun again; of that
+    what has a copy more than it shall have, which was begun for this; of that what can go nowhere else; of
+    members with a copy the one that keeps it, or the one with fewest tasks, on which it was begun.
     """
     processes: dict[int, list[int]] = {}
     for member in need:
         processes.setdefault(history.process[member], []).append(member)
-    copies = history.copies_of
+    choices = {t: sum(len(processes.get(p, ())) for p in history.ready[t]) for t in may_go}
     ways = [
         (
             history.owner[task] == NOBODY,
-            len(history.ranks[task]) <= copies[task],
+            process not in history.ready[task],
+            not (begun := history.begun(task, int(target[task]), member)),
+            choices[task],
+            -begun,
             rank,
+            member not in history.standbys[task],
             history.held[member],
             task,
             member,
@@ -86,7 +91,7 @@ def _leaving(history: History, target: Vector, may_go: list[int], give: dict[int
 
     def order(task: int) -> tuple[bool, bool, int]:
         return (
-            len(history.ranks[task]) >= copies[sub[task]],
+            len(history.ready[task]) >= copies[sub[task]],
             history.owner[task] == NOBODY,
             task,
         )

@@ -81,7 +81,7 @@ def this_round(history: History, standing: list[int], active: list[int], standby
         for member in wanted:
             if process[member] not in there:
                 rank = history.rank(task, process[member])
-                told = any(process[m] == process[member] for m in history.standbys[task])
+                told = history.is_standby(task, process[member])
                 now.warmups.append(WarmUp(not told, rank, member != target, task, member))
     now.warmups.sort()
     return now._replace(settled=settled)

@@ -27,7 +27,7 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
        balance"); of such targets one with the fewest tasks that leave who could go on with them; of those,
        one by which as few as can be found go where no copy of their state is;
     2. standbys are in other processes, in other racks where that can be had, and make the members' stateful
-       tasks, active and standby, as even as those allow, with as few new copies as can be found;
+       tasks, active and standby, as even as those allow, with as few copies to be begun as can be found;
     3. stateless tasks make the members' active tasks even, with the fewest moves.
 
     Now ("Assignment Algorithm"): a task goes where it shall be if nobody is more caught up than that member;

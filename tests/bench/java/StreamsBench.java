@@ -1,9 +1,7 @@
 package org.apache.kafka.streams.processor.internals.assignment;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -20,15 +18,22 @@ import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
 
 /**
- * Times Kafka Streams' HighAvailabilityTaskAssignor and plays its probing rounds: what it builds is caught up by
- * the next round, what it drops is lost. In the package of the assignor, as its values are visible there only.
+ * Times Kafka Streams' HighAvailabilityTaskAssignor, and plays its probing rounds:
+ * {@code StreamsBench TASKS INSTANCES STANDBYS WARM_UPS new|join|leave LONGEST_S ROUNDS_S}.
  *
- * Arguments: tasks, instances, standbys, warm-ups, event (new, join or leave), seconds for the rounds.
+ * <p>What an instance builds is caught up by the next round, what it drops is lost. In the package of the assignor, as
+ * its values are visible there only. Answers are lines of JSON, in seconds, each printed as soon as it is known: the
+ * version, when this is ready; {@code first}, the first plan for this group; {@code warm}, the median after a warm-up;
+ * then what the rounds came to. No plan of the warm-up begins LONGEST_S after the first of them, and none of the
+ * median's after theirs; no round ROUNDS_S after the first.
  */
 public final class StreamsBench {
     private static final long END = 150_000L;
     private static final long LATEST = -2L;
     private static final int TASKS_OF_A_SUBTOPOLOGY = 100;
+    private static final double WARM_UP_S = 3;
+    private static final int MOST_WARM_UPS = 500;
+    private static final int RUNS = 5;
 
     private record Instance(ProcessId id, Set<TaskId> active, Set<TaskId> standby) {
         boolean has(TaskId task) {
@@ -43,7 +48,6 @@ public final class StreamsBench {
         int instances = Integer.parseInt(arguments[1]);
         AssignmentConfigs options = options(Integer.parseInt(arguments[3]), Integer.parseInt(arguments[2]));
         String event = arguments[4];
-        double seconds = Double.parseDouble(arguments[5]);
 
         Set<TaskId> tasks = new TreeSet<>();
         for (int i = 0; i < count; i++) {
@@ -53,38 +57,46 @@ public final class StreamsBench {
         for (int i = 1; i <= instances; i++) {
             group.add(newcomer(i));
         }
-        answer("\"ready\": true");
+        answer("\"java\": \"%s\"", System.getProperty("java.version"));
         if (!event.equals("new")) {
             Map<ProcessId, ClientState> settled = states(group, tasks);
-            assign(settled, tasks, options);
+            if (assign(settled, tasks, options)) {
+                throw new IllegalStateException("a group that is all new does not settle at once");
+            }
             group = after(settled);
         }
-        if (event.equals("join")) {
-            group.add(newcomer(instances + 1));
-        } else if (event.equals("leave")) {
-            group.remove(group.size() - 1);
+        switch (event) {
+            case "new" -> { }
+            case "join" -> group.add(newcomer(instances + 1));
+            case "leave" -> group.remove(group.size() - 1);
+            default -> throw new IllegalArgumentException(event);
         }
-        time(group, tasks, options);
-        play(group, tasks, options, seconds);
+        time(group, tasks, options, Double.parseDouble(arguments[5]));
+        play(group, tasks, options, Double.parseDouble(arguments[6]));
     }
 
-    /** The median of five plans, after as many that are not counted. */
-    private static void time(List<Instance> group, Set<TaskId> tasks, AssignmentConfigs options) {
-        double[] warm = new double[5];
-        for (int i = -warm.length; i < warm.length; i++) {
-            Map<ProcessId, ClientState> states = states(group, tasks);
-            long started = System.nanoTime();
-            assign(states, tasks, options);
-            double took = seconds(started);
-            if (i == -warm.length) {
-                answer("\"first\": %.6f", took);
-            }
-            if (i >= 0) {
-                warm[i] = took;
-            }
+    private static void time(List<Instance> group, Set<TaskId> tasks, AssignmentConfigs options, double longest) {
+        answer("\"first\": %.6f", timed(group, tasks, options));
+        double most = Math.min(WARM_UP_S, longest);
+        double taken = 0;
+        for (int i = 0; i < MOST_WARM_UPS && taken < most; i++) {
+            taken += timed(group, tasks, options);
         }
-        Arrays.sort(warm);
-        answer("\"warm\": %.6f", warm[warm.length / 2]);
+        List<Double> warm = new ArrayList<>();
+        for (taken = 0; warm.size() < RUNS && (warm.isEmpty() || taken < longest); ) {
+            double took = timed(group, tasks, options);
+            warm.add(took);
+            taken += took;
+        }
+        double[] sorted = warm.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+        answer("\"warm\": %.6f, \"runs\": %d", sorted[sorted.length / 2], sorted.length);
+    }
+
+    private static double timed(List<Instance> group, Set<TaskId> tasks, AssignmentConfigs options) {
+        Map<ProcessId, ClientState> states = states(group, tasks);
+        long started = System.nanoTime();
+        assign(states, tasks, options);
+        return seconds(started);
     }
 
     private static void play(List<Instance> group, Set<TaskId> tasks, AssignmentConfigs options, double patience) {
@@ -100,7 +112,7 @@ public final class StreamsBench {
         long built = 0;
         boolean waiting = true;
         long started = System.nanoTime();
-        while (waiting && seconds(started) < patience) {
+        while (waiting && (rounds == 0 || seconds(started) < patience)) {
             Map<ProcessId, ClientState> states = states(group, tasks);
             waiting = assign(states, tasks, options);
             rounds++;
@@ -132,13 +144,14 @@ public final class StreamsBench {
 
     private static Map<ProcessId, ClientState> states(Collection<Instance> group, Collection<TaskId> tasks) {
         Map<ProcessId, ClientState> states = new TreeMap<>();
+        Long end = END; // one object for all of them
         for (Instance instance : group) {
             Map<TaskId, Long> lags = new HashMap<>();
             for (TaskId task : tasks) {
-                lags.put(task, instance.active().contains(task) ? LATEST : instance.standby().contains(task) ? 0L : END);
+                lags.put(task, instance.active().contains(task) ? (Long) LATEST : instance.standby().contains(task) ? (Long) 0L : end);
             }
             states.put(instance.id(), new ClientState(
-                    instance.active(), instance.standby(), lags, Collections.emptyMap(), 1, instance.id()));
+                    instance.active(), instance.standby(), lags, Map.of(), 1, instance.id()));
         }
         return states;
     }
@@ -156,9 +169,9 @@ public final class StreamsBench {
         return new HighAvailabilityTaskAssignor().assign(states, tasks, tasks, noRacks, options);
     }
 
-    private static AssignmentConfigs options(int warmups, int standbys) {
-        return new AssignmentConfigs(10_000L, warmups, standbys, 600_000L,
-                Collections.emptyList(), OptionalInt.empty(), OptionalInt.empty(), "none");
+    private static AssignmentConfigs options(int warmUps, int standbys) {
+        return new AssignmentConfigs(10_000L, warmUps, standbys, 600_000L,
+                List.of(), OptionalInt.empty(), OptionalInt.empty(), "none");
     }
 
     private static double seconds(long started) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import pytest
@@ -118,6 +119,18 @@ def test_who_restores_what_it_runs_is_behind() -> None:
     assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
 
 
+def test_standbys_of_one_member_lie_on_all_others_of_each_subtopology_alike() -> None:
+    """So when it dies its tasks go to many, and hardly any has to move again."""
+    members = [member(m) for m in "abcde"]
+    plan = plan_stateful(group(*members, partitions=20, more=[Subtopology("1", 20)]), ONE_STANDBY)
+    active = {task: m for m, mine in plan.active.items() for task in mine}
+    pairs = Counter((active[task], m) for m, mine in plan.standby.items() for task in mine)
+    assert set(pairs.values()) == {2}
+    assert len(pairs) == 5 * 4
+    kinds = Counter((task.subtopology, m) for m, mine in plan.standby.items() for task in mine)
+    assert set(kinds.values()) == {4}
+
+
 def test_a_standby_is_in_another_process() -> None:
     there = group(member("a", process="p"), member("b", process="p"), member("c", process="q"), partitions=3)
     plan = plan_stateful(there, ONE_STANDBY)
@@ -173,12 +186,45 @@ def test_a_balance_factor_lets_things_be() -> None:
     assert len(plan_stateful(there, NO_STANDBY).target_active["a"]) == 2
 
 
+def test_beyond_a_balance_factor_no_more_moves_than_it_takes() -> None:
+    """Of 5 and 0 one goes where 4 and 1 are near enough, and what is begun goes first."""
+    there = group(member("a", "0_0 0_1 0_2 0_3 0_4"), member("b"), partitions=5)
+    for factor, moves in ((4, 1), (3, 1), (2, 2), (1, 2)):
+        plan = plan_stateful(there, StatefulOptions(balance_factor=factor, max_warmup_replicas=9))
+        assert len(plan.target_active["b"]) == len(plan.warmup["b"]) == moves
+    begun = group(
+        member("a", "0_0 0_1 0_2 0_3 0_4"), member("b", standby="0_3", lags={"0_3": 20_000}), partitions=5
+    )
+    assert plan_stateful(begun, StatefulOptions(balance_factor=3)).target_active["b"] == tasks("0_3")
+
+
 def test_two_claims_of_one_generation_cancel_out() -> None:
     """Whose lag is known has it; in a newer generation the claim counts."""
     claims = group(member("a", "0_0"), member("b", "0_0", lags={"0_0": 3}), partitions=1)
     assert plan_stateful(claims, NO_STANDBY).active["b"] == tasks("0_0")
+    first = group(member("a", "0_0", lags={"0_0": 3}), member("b", "0_0"), partitions=1)
+    assert plan_stateful(first, NO_STANDBY).active["a"] == tasks("0_0")
     newer = group(member("a", "0_0", generation=2), member("b", "0_0"), partitions=1)
     assert plan_stateful(newer, NO_STANDBY).active["a"] == tasks("0_0")
+
+
+def test_a_copy_that_lacks_more_than_there_is_lacks_all_there_is() -> None:
+    """It is no worse than none: who has it keeps it."""
+    there = group(member("a"), member("b", lags={"0_0": 90_000}), partitions=1, ends={"0_0": 50_000})
+    assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
+
+
+def test_of_a_process_the_least_lag_counts() -> None:
+    """Whoever of its members tells it, first or last."""
+    for lags in ((0, 50_000), (50_000, 0)):
+        crew = [member(m, process="p", lags={"0_0": lag}) for m, lag in zip("bc", lags, strict=True)]
+        plan = plan_stateful(group(member("a", lags={"0_0": 20_000}), *crew, partitions=1), NO_STANDBY)
+        assert plan.active["a"] == ()
+
+
+def test_of_a_process_the_member_that_keeps_the_copy_takes_over() -> None:
+    crew = member("b", process="p"), member("c", process="p", standby="0_0")
+    assert plan_stateful(group(*crew, partitions=1), NO_STANDBY).active["c"] == tasks("0_0")
 
 
 def test_what_does_not_exist_counts_for_nothing() -> None:

@@ -1,0 +1,80 @@
+"""Balance factors above 1: what is within them, and which moves of a target it takes to get there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.stateful.history import History
+
+__all__ = ["is_within", "only_what_it_takes"]
+
+Vector = npt.NDArray[np.int64]
+Matrix = npt.NDArray[np.int64]
+
+
+def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
+    """Whether members differ by no more than that, in all and in each row."""
+    loads = base + cells.sum(axis=0)
+    return int(np.ptp(loads)) <= factor and int(np.ptp(cells, axis=1).max(initial=0)) <= factor
+
+
+def only_what_it_takes(
+    history: History, target: Vector, standing: Vector, kinds: Sequence[int], base: Vector
+) -> None:
+    """Take moves of a balanced ``target`` back that the balance factor does not ask for; changes it.
+
+    Moves are made in the order in which they become possible, what is caught up before what is begun before
+    what is not, until members are within the factor; of those whose copy is not begun yet, each without which
+    they still are is taken back.  So no copy is begun for nothing, and what is begun is made use of.  That
+    none can be left out does not mean that there is no smaller choice.
+
+    Cost: a few passes over the members for each move.
+    """
+    factor, process = history.options.balance_factor, history.process
+    sub, row_of = history.sub.tolist(), {kind: row for row, kind in enumerate(kinds)}
+    cells = np.zeros((len(kinds), len(process)), np.int64)
+    moves: list[tuple[bool, bool, int, int, int]] = []
+    for task in np.flatnonzero(np.isin(history.sub, kinds)).tolist():
+        here, there = int(standing[task]), int(target[task])
+        if here not in (NOBODY, there):
+            rank = history.rank(task, process[there])
+            told = history.is_standby(task, process[there])
+            moves.append((rank > 0, not told, rank, task, there))
+            target[task] = here
+        cells[row_of[sub[task]], target[task]] += 1
+    loads = base + cells.sum(axis=0)
+    uneven = np.ptp(cells, axis=1) > factor
+
+    def go(task: int, there: int) -> bool:
+        """Move it; say whether members are within the factor now."""
+        row, here = row_of[sub[task]], int(target[task])
+        cells[row, here] -= 1
+        cells[row, there] += 1
+        loads[here] -= 1
+        loads[there] += 1
+        uneven[row] = np.ptp(cells[row]) > factor
+        target[task] = there
+        return int(np.ptp(loads)) <= factor and not uneven.any()
+
+    fresh: list[tuple[int, int]] = []
+    within = is_within(cells, base, factor)
+    for behind, untold, _, task, there in sorted(moves):
+        if within:
+            break
+        within = go(task, there)
+        if behind and untold:
+            fresh.append((task, there))
+    idle = within  # where even all moves do not suffice, they are the best there is
+    while idle:
+        idle = False
+        for task, there in reversed(fresh):
+            if target[task] != there:
+                continue
+            if go(task, int(standing[task])):
+                idle = True
+            else:
+                go(task, there)
