@@ -13,7 +13,7 @@ from kafka_assignors.demo.failover.acts import TASKS
 from kafka_assignors.demo.failover.results import EventResult, FailoverResult
 from kafka_assignors.demo.failover.stage import MEMBER
 from tests.integration.small_demo import FLIGHTS, Demo, command, small_demo
-from tests.integration.test_demo import until
+from tests.waiting import until
 
 Events = dict[tuple[str, str], EventResult]
 
@@ -117,7 +117,7 @@ def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
             found[:] = [child for child in driver.children() if MEMBER in child.cmdline()]
             return len(found) == 2
 
-        until(members)
+        until(members, "the members of the failover", patience_s=60)
         found[0].kill()
         _, said = popen.communicate(timeout=60)
     assert popen.returncode == 1
