@@ -41,7 +41,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
         "or part of a problem's name; by default all",
     )  # fmt: skip
     parser.add_argument("--phases", nargs="+", default=list(PHASES), choices=PHASES, metavar="PHASE",
-                        help=f"some of: {', '.join(PHASES)}")  # fmt: skip
+                        help=f"some of: {', '.join(PHASES)}".replace("%", "%%"))  # fmt: skip
     parser.add_argument("--no-java", action="store_true", help="leave Java out")
     parser.add_argument("--out", type=Path, default=Path("out/bench.json"), metavar="FILE",
                         help="where the figures go; table and pictures beside it")  # fmt: skip

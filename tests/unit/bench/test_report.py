@@ -50,3 +50,11 @@ def test_the_page_has_a_place_for_it() -> None:
 def test_a_page_without_a_place_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="once each"):
         between_markers(page, "")
+
+
+def test_the_benchmark_says_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of phases have a percent sign in them, which argparse takes for its own."""
+    with pytest.raises(SystemExit) as ended:
+        options_of(["--help"])
+    assert ended.value.code == 0
+    assert "10 % leave" in " ".join(capsys.readouterr().out.split())
