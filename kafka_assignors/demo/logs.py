@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -83,6 +83,18 @@ def encode(entry: Entry) -> bytes:
     values = {name: getattr(entry, name) for name in _DEFAULTS}
     line = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def first_entry(entries: Iterable[Entry], event: str) -> Entry:
+    """Return the first entry of ``event`` in a driver's log.
+
+    Raises:
+        KafkaAssignorsError: there is none.
+    """
+    for entry in entries:
+        if entry.event == event:
+            return entry
+    raise KafkaAssignorsError(f"the run has no {event!r} in its log: it was not finished")
 
 
 def decode(line: bytes) -> Entry:

@@ -12,7 +12,7 @@ import numpy as np
 from kafka_assignors.backtest.churn import Act, present_after
 from kafka_assignors.demo import ownership, processing
 from kafka_assignors.demo.lag import lag_series
-from kafka_assignors.demo.logs import Entry
+from kafka_assignors.demo.logs import Entry, first_entry
 from kafka_assignors.demo.results import (
     HoldResult,
     LagResult,
@@ -21,7 +21,6 @@ from kafka_assignors.demo.results import (
     StrategyResult,
     WaitResult,
 )
-from kafka_assignors.errors import KafkaAssignorsError
 
 SAMPLE_NS = 250_000_000  # of the lag
 NS = 1e9
@@ -49,10 +48,7 @@ class RunLogs:
         Raises:
             KafkaAssignorsError: there is none.
         """
-        for entry in self.driver:
-            if entry.event == event:
-                return entry
-        raise KafkaAssignorsError(f"the run has no {event!r} in its log: it was not finished")
+        return first_entry(self.driver, event)
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -63,6 +63,16 @@ class Place:
     check_broker: Callable[[], None]
 
 
+def ticked_until(reached: Callable[[], bool], timeout: float, tick: Callable[[], None]) -> bool:
+    """Tick until ``reached``; False when ``timeout`` seconds passed first."""
+    end = time.monotonic() + timeout
+    while not reached():
+        if time.monotonic() > end:
+            return False
+        tick()
+    return True
+
+
 class Stage:
     """One run while it goes on.
 
@@ -146,12 +156,7 @@ class Stage:
 
     def _until(self, reached: Callable[[], bool], timeout: float) -> bool:
         """Tick until ``reached``; False when ``timeout`` seconds passed first."""
-        end = time.monotonic() + timeout
-        while not reached():
-            if time.monotonic() > end:
-                return False
-            self.tick()
-        return True
+        return ticked_until(reached, timeout, self.tick)
 
     def settle(self) -> None:
         """Wait until every first member has its share and is warm, and nothing has changed for a while.

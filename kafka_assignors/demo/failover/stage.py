@@ -18,7 +18,7 @@ from kafka_assignors.demo.failover.watch import GroupWatch
 from kafka_assignors.demo.fleet import Fleet
 from kafka_assignors.demo.logs import Entry, Event, LogTail, LogWriter, read_log, writing
 from kafka_assignors.demo.replay import Replay
-from kafka_assignors.demo.stage import TICK, View
+from kafka_assignors.demo.stage import TICK, View, ticked_until
 from kafka_assignors.demo.work import Work
 from kafka_assignors.errors import KafkaAssignorsError
 
@@ -203,12 +203,7 @@ class FailoverStage:
 
     def reached(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Tick until the condition holds; False when so many seconds passed first."""
-        end = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > end:
-                return False
-            self.tick()
-        return True
+        return ticked_until(condition, timeout, self.tick)
 
     def until(self, condition: Callable[[], bool], what: str, timeout: float) -> None:
         """Tick until the condition holds.

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from kafka_assignors.demo.failover.acts import ActName
-from kafka_assignors.demo.logs import Entry
-from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.demo.logs import Entry, first_entry
 
 __all__ = [
     "Advance",
@@ -50,10 +49,7 @@ class Logs:
         Raises:
             KafkaAssignorsError: there is none.
         """
-        for entry in self.driver:
-            if entry.event == event:
-                return entry
-        raise KafkaAssignorsError(f"the failover has no {event!r} in its log: it was not finished")
+        return first_entry(self.driver, event)
 
 
 @dataclass(frozen=True, slots=True)
