@@ -215,7 +215,7 @@ class View:
 
 
 def in_a_line(report: PipelineReport) -> str:
-    """``samples 1,200, commits 340, steps 96, forecasts sent 12``."""
+    """``samples 1,200, commits 340, steps 96, forecasts sent 12, left out 3``."""
     parts = []
     if report.samples is not None:
         parts.append(f"samples {report.samples.rows:,}")
@@ -225,6 +225,11 @@ def in_a_line(report: PipelineReport) -> str:
         parts.append(f"steps {report.load.steps:,}")
     if report.fed:
         parts.append(f"forecasts sent {report.fed:,}")
+    left_out = report.load.late + report.load.refused + report.load.gone
+    if report.offsets is not None:
+        left_out += sum(report.offsets.problems.values())
+    if left_out:
+        parts.append(f"left out {left_out:,}")
     parts += [f"{name} down, trying again" for name in sorted(report.down)]
     return ", ".join(parts) or "waiting for the first batch"
 

@@ -10,13 +10,14 @@ done again.  It keeps the form of that from version to version::
     offsets/7      v1, settings, then a line a source: {"logOffset":5}, or - as long as it had nothing
     sources/0/5    v1, then a line a file: {"path":"file:///...","timestamp":...,"batchId":5}
 
-Every tenth of the latter has ``.compact`` in its name, and all files of those before in it, too.
+Every tenth of the latter has ``.compact`` in its name, and all files of those before in it, too, above its
+own; so only its end is read, however long the stream has run.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_assignors.errors import PipelineError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_files", "files_of"]
 
-_LONGEST = 1 << 30  # bytes of such a list; one that has all files of years
+_AT_ONCE = 1 << 16  # bytes of the end of a list: some hundred files
 
 
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
@@ -62,25 +63,45 @@ def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
     for source, end in enumerate(_ends(storage, checkpoint, batch)):
         start = before[source] if source < len(before) else -1
         for number in range(start + 1, end + 1):
-            name = f"{checkpoint}/sources/{source}/{number}"
-            for line in filter(None, _lines(storage, name, f"{name}.compact")):
-                found = json.loads(line)
-                if found["batchId"] == number:
-                    yield str(found["path"])
+            yield from _new_in(storage, f"{checkpoint}/sources/{source}/{number}", number)
 
 
 def _ends(storage: Storage, checkpoint: str, batch: int) -> list[int]:
     """Of each source the last list of files that a batch has; -1: none yet."""
-    _, *sources = _lines(storage, f"{checkpoint}/offsets/{batch}")
-    return [-1 if line == "-" else int(json.loads(line)["logOffset"]) for line in sources if line]
+    name = f"{checkpoint}/offsets/{batch}"
+    text = storage.read(name)
+    if text is None:
+        raise _other_form(storage, name)
+    try:
+        _, *sources = _below_version(text.split("\n"))
+        return [-1 if line == "-" else int(json.loads(line)["logOffset"]) for line in sources if line]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _other_form(storage, name) from error
 
 
-def _lines(storage: Storage, *names: str) -> list[str]:
-    """Those of the first of these files that is there, without that of the version."""
-    for name in names:
-        if (text := storage.read(name, _LONGEST)) is not None:
-            version, *lines = text.split("\n")
-            if version == "v1":
-                return lines
-            break
-    raise PipelineError(f"{storage.root}/{names[0]}: this Spark writes its checkpoints in another form")
+def _new_in(storage: Storage, name: str, number: int) -> Iterable[str]:
+    """The files that came with that list, which are its last."""
+    for there in (name, f"{name}.compact"):
+        limit = _AT_ONCE
+        while (end := storage.read_end(there, limit)) is not None:
+            text, whole = end
+            lines = text.split("\n")
+            try:
+                # What is cut begins in the middle of a line.
+                found = [json.loads(line) for line in (_below_version(lines) if whole else lines[1:]) if line]
+                if whole or any(one["batchId"] != number for one in found):
+                    return [str(one["path"]) for one in found if one["batchId"] == number]
+            except (KeyError, TypeError, ValueError) as error:
+                raise _other_form(storage, there) from error
+            limit *= 8
+    raise _other_form(storage, name)
+
+
+def _below_version(lines: list[str]) -> list[str]:
+    if lines[0] != "v1":
+        raise ValueError(lines[0])
+    return lines[1:]
+
+
+def _other_form(storage: Storage, name: str) -> PipelineError:
+    return PipelineError(f"{storage.root}/{name}: this Spark writes its checkpoints in another form")

@@ -102,7 +102,7 @@ _RULES = [
     ),
     (
         r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
-        r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)",
+        r"(?P<name>(?:\w+:)?/[^\n]*?\.parquet)",
         "{name} is gone, and the list of what was written has it: bring it back",
     ),
     (

@@ -11,6 +11,7 @@ lost it goes on without a word, and leaves out what its list says was written.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadReport", "LoadRun", "run_load_model", "start_load_model"]
 
+_LOG = logging.getLogger(__name__)
 _LOOK_S = 1.0  # how often a running stream is looked at
 _PATIENCE_S = 30.0  # for a batch to end before it is interrupted
 
@@ -230,11 +232,21 @@ class LoadRun:
             counted = replace(_count(steps), gone=gone)
             self._sink.land(rows, batch)
             with self._lock:
+                self._say_once(counted)
                 self._report += counted
             if self._on_batch is not None:
                 self._on_batch(rows, self._report)
         finally:
             steps.unpersist()
+
+    def _say_once(self, now: LoadReport) -> None:
+        """Tell of what is left out when that happens first; how much it was is in the report."""
+        for before, count, what in (
+            (self._report.late, now.late, "samples came too late, and are left out"),
+            (self._report.gone, now.gone, "files of samples were gone before they were read"),
+        ):
+            if count and not before:
+                _LOG.warning("load model: %d %s; of more the number is told at the end", count, what)
 
     def report(self) -> LoadReport:
         """What was done since it was started here."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
@@ -138,17 +139,24 @@ class LoadSink:
             name: f"load/{name.split('/')[2]}/part-{batch:09d}-{place}.parquet"
             for place, name in enumerate(staged)
         }
-        landed = f"load/date=*/part-{batch:09d}-*.parquet"
-        for left in self._storage.files(landed):
+        # A batch that is done again has the same rows, so they lie in the same folders: no need to list more.
+        folders = sorted({to.rpartition("/")[0] for to in wanted.values()})
+        for left in self._landed(batch, folders):
             if left not in wanted.values():
                 self._storage.remove(left)
         for name, to in wanted.items():
             self._storage.move(name, to)
         # Aside may be the only copy, and Spark forgets the batch when this is done.
-        there = self._storage.files(landed)
+        there = self._landed(batch, folders)
         if left_out := set(wanted.values()).difference(there):
             raise PipelineError(f"{self._storage.root}: {min(left_out)} did not land")
         self._storage.remove(aside)
+
+    def _landed(self, batch: int, folders: Iterable[str]) -> list[str]:
+        """What is there of a batch in these folders."""
+        return [
+            name for folder in folders for name in self._storage.files(f"{folder}/part-{batch:09d}-*.parquet")
+        ]
 
     def _kept(self, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
         """What was kept of the model in a file; None without one."""

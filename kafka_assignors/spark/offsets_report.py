@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +10,11 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from kafka_assignors.spark.offsets_counts import added_up
+from kafka_assignors.spark.offsets_decoder import PROBLEMS
 
 __all__ = ["OffsetsReport", "OffsetsTally", "observed"]
 
+_LOG = logging.getLogger(__name__)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -58,8 +61,15 @@ class OffsetsTally:
         self.report = OffsetsReport()
 
     def add(self, seen: Mapping[str, Any]) -> None:
-        """One more batch, as ``observed`` has it."""
+        """One more batch, as ``observed`` has it; of a problem that is new the first is told at once."""
         counts = added_up(seen["counted"])
+        for problem, (_, partition, at) in counts["first"].items():
+            if problem not in self.report.problems:
+                _LOG.warning(
+                    "offsets topic: a record is left out, %s: offset %d of partition %d; of others like it "
+                    "the number is told at the end",
+                    *(PROBLEMS[problem], at, partition),
+                )
         times = [_EPOCH + timedelta(microseconds=time) for time in counts["times"]]
         self.report += OffsetsReport(
             counts["records"],

@@ -65,6 +65,15 @@ class Storage:
         with closing(self._files.open(self._under(name))) as stream:
             return bytes(stream.readNBytes(limit)).decode(errors="replace")
 
+    def read_end(self, name: str, limit: int) -> tuple[str, bool] | None:
+        """The last so many bytes of a file as text, and whether that is all of it; None without one."""
+        if not self.has(name):
+            return None
+        start = max(int(self._files.getFileStatus(self._under(name)).getLen()) - limit, 0)
+        with closing(self._files.open(self._under(name))) as stream:
+            stream.seek(start)
+            return bytes(stream.readNBytes(limit)).decode(errors="replace"), start == 0
+
     def write(self, name: str, text: str) -> None:
         """Make a small file, with the folders above it; it is there whole, or not at all.
 

@@ -7,6 +7,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,13 +92,13 @@ def committing(bootstrap: str, groups: list[str], topic: str) -> Iterator[list[i
         for consumer in consumers:
             consumer.close()
 
-    worker = threading.Thread(target=work)
-    worker.start()
-    try:
-        yield made
-    finally:
-        over.set()
-        worker.join()
+    with ThreadPoolExecutor(1) as pool:
+        committed = pool.submit(work)
+        try:
+            yield made
+        finally:
+            over.set()
+        committed.result()  # a commit that failed is not to be taken for one that was lost
 
 
 def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:

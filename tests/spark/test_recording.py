@@ -117,7 +117,7 @@ def test_away_from_a_terminal_lines_come_every_few_seconds(capsys: pytest.Captur
         view.report(EVERYTHING)
     assert capsys.readouterr().err.splitlines() == [
         "starting Spark",
-        "samples 1,200, commits 340, steps 96, forecasts sent 12, feed down, trying again",
+        "samples 1,200, commits 340, steps 96, forecasts sent 12, left out 30, feed down, trying again",
     ]
 
 

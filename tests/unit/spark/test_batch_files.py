@@ -21,11 +21,18 @@ class Memory:
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
+        self.bytes_read = 0
         self.sizes: dict[str, int] = {}
 
-    def read(self, name: str, limit: int) -> str | None:
-        assert limit > 1 << 20
+    def read(self, name: str) -> str | None:
         return self.texts.get(name)
+
+    def read_end(self, name: str, limit: int) -> tuple[str, bool] | None:
+        if name not in self.texts:
+            return None
+        data = self.texts[name].encode()
+        self.bytes_read += min(limit, len(data))
+        return data[-limit:].decode(errors="replace"), len(data) <= limit
 
     def size(self, uri: str) -> int | None:
         return self.sizes.get(uri)
@@ -64,6 +71,18 @@ def test_a_batch_has_the_files_that_came_after_those_of_the_one_before(memory: M
     assert found(memory, 0) == ["a"]
     assert found(memory, 1) == ["b", "c", "d", "x"]
     assert found(memory, 2) == []
+
+
+@pytest.mark.parametrize("last", [1, 5_000])
+def test_of_a_list_of_years_only_the_end_is_read_unless_all_of_that_is_new(memory: Memory, last: int) -> None:
+    old = {f"file:/älter/{n}": n % 9 for n in range(20_000)}
+    new = {f"file:/new/{n}": 9 for n in range(last)}
+    memory.batch(3, 9, 0)
+    memory.batch(2, 8, 0)
+    memory.files(0, "9.compact", **old, **new)
+    assert found(memory, 3) == list(new)
+    size = len(memory.texts[f"{LOAD}/sources/0/9.compact"].encode())
+    assert memory.bytes_read < (size / 10 if last == 1 else 2 * size)
 
 
 def test_one_that_is_gone_is_counted_and_one_that_is_empty_is_an_error(memory: Memory) -> None:

@@ -99,6 +99,11 @@ KAFKA = "org.apache.kafka.common.errors"
             "file:/a/b-1.parquet is gone, and the list of what was written has it: bring it back",
         ),
         (
+            "[PATH_NOT_FOUND] Path does not exist: hdfs://node:8020/our load/b-1.parquet. SQLSTATE: 42K03",
+            "hdfs://node:8020/our load/b-1.parquet is gone, and the list of what was written has it: "
+            "bring it back",
+        ),
+        (
             "Python worker exited unexpectedly (crashed)",
             "a worker process of Spark died: start again",
         ),

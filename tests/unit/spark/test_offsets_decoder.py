@@ -282,6 +282,20 @@ def test_all_is_counted_with_the_place_of_the_first_of_each_problem() -> None:
     assert tally.report.records == report.records + len(one)
 
 
+def test_the_first_of_a_problem_is_told_at_once_and_the_others_are_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Who runs for months, and is killed in the end, has heard of it."""
+    tally = OffsetsTally()
+    [found] = decode_batches([batch(RECORDS)], Groups(frozenset(["billing"])))
+    told = found.column("counted").to_pylist()
+    for _ in range(2):
+        tally.add({"counted": [text for text in told if text is not None]})
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == len({problem for _, problem in BAD.values()})
+    assert any(f"{PROBLEMS['unknown-version']}: offset " in line for line in said)
+
+
 def test_each_problem_and_each_kind_is_tested() -> None:
     assert {problem for _, problem in BAD.values()} == PROBLEMS.keys()
     kinds = {row["kind"] for row in decoded([*RECORDS, (b"\0\2", b""), (b"\0\3", b"")])}
