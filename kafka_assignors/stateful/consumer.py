@@ -193,7 +193,7 @@ class StatefulConsumer:
             if not error.retriable:
                 raise
             log.warning("the cluster cannot be asked: %s; trying again", error)
-            self._closing.wait(_AGAIN_S)
+            time.sleep(_AGAIN_S)  # also when it is to end, and waits for the cluster to take what was done
             records = {}
         if (raised := self._listener.error) is not None:
             raise raised

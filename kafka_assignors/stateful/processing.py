@@ -128,7 +128,7 @@ class Processing:
         """Have none of theirs come."""
         for active in actives:
             active.flowing = False
-            self._consumer.pause(*active.partitions)
+            self._consumer.pause(*(active.partitions & self._consumer.assignment()))
 
     def go_on(self) -> None:
         """Tasks were given back, and their changes with them: there may be room again."""
@@ -185,7 +185,9 @@ class Processing:
     def _put_back(self, at: TopicPartition, offset: int) -> None:
         """Go on from there; if a record before that was put back in this turn, from that one."""
         self._back[at] = min(offset, self._back.get(at, offset))
-        self._consumer.seek(at, self._back[at])
+        # While tasks are given back the consumer has let go of them already: the next owner will read them.
+        if at in self._consumer.assignment():
+            self._consumer.seek(at, self._back[at])
 
     def _uncommitted_bytes(self) -> int:
         return sum(active.uncommitted_bytes for active in self._work.actives.values())

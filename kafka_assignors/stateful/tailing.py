@@ -147,8 +147,7 @@ class Tailing:
             tailed = found[at]
             position = tailed.copy.position
             if position > ends[at]:
-                ends_at = f"ends at {ends[at]}, before {position}, where it is"
-                self._restart(tailed, f"{ends_at}: it was cut off or made again")
+                self._restart_after_loss(tailed, ends[at])
                 position = 0
             if position < begins[at]:
                 log.error(
@@ -221,10 +220,21 @@ class Tailing:
             task: _lag(one, ends[at[task]]) for task, one in resting.items() if at[task] in ends
         }
         for tailed in list(self._kept.values()):
-            # What somebody waits for has an end that no longer moves: who wrote to it has let go.
-            if (tailed.end is None or tailed.goal is None) and tailed.at in ends:
-                tailed.end = ends[tailed.at]
-                self._use_or_restart(tailed, tailed.end)
+            if (end := ends.get(tailed.at)) is None:
+                continue
+            if end < tailed.copy.position:
+                self._restart_after_loss(tailed, end)
+            # What somebody waits for has an end that moves no further, as who wrote to it has let go; but
+            # records can be lost.
+            if tailed.end is None or tailed.goal is None or end < tailed.end:
+                tailed.end = end
+                self._use_or_restart(tailed, end)
+
+    def _restart_after_loss(self, tailed: Tailed, end: int) -> None:
+        ends_at = f"ends at {end}, before {tailed.copy.position}, where it is"
+        self._restart(tailed, f"{ends_at}: it was cut off or made again")
+        if tailed.copy.task in self._kept:
+            self._seek(tailed, 0)
 
     def _use_or_restart(self, tailed: Tailed, end: int) -> None:
         if tailed.copy.stale and end > tailed.began:
@@ -296,6 +306,7 @@ class Tailing:
 
     def _begin_anew(self, tailed: Tailed) -> None:
         self._forget_lag(tailed)
+        tailed.end = None  # to be looked at again, as it may be another changelog
         tailed.copy.begin_anew()
 
     def _give_up(self, tailed: Tailed, error: StateError) -> None:
@@ -312,5 +323,5 @@ class Tailing:
 
 def _lag(resting: Resting, end: int) -> int:
     """Records that a copy on disk lacks; of one that would be begun anew all there are."""
-    lag = max(0, end - resting.position)
-    return end if resting.stale and lag else lag
+    lag = end - resting.position
+    return end if lag < 0 or (resting.stale and lag) else lag

@@ -38,6 +38,7 @@ class Cluster:
         self.write_fails: Exception | None = None
         self.commit_fails: Exception | None = None
         self.sought: dict[TopicPartition, int] = {}
+        self.assigned = {T0, T1}
         self.flows: set[TopicPartition] = set()
         self.committed: dict[TopicPartition, int] = {}
         self.heard_s = 0.1
@@ -77,13 +78,22 @@ class Cluster:
             raise self.commit_fails
         self.committed |= {at: offset.offset for at, offset in offsets.items()}
 
+    def assignment(self) -> set[TopicPartition]:
+        return set(self.assigned)
+
     def seek(self, at: TopicPartition, offset: int) -> None:
+        if at not in self.assigned:
+            raise ValueError(f"Unassigned partition: {at}")
         self.sought[at] = offset
 
     def pause(self, *some: TopicPartition) -> None:
+        if unknown := set(some) - self.assigned:
+            raise KeyError(unknown)
         self.flows -= set(some)
 
     def resume(self, *some: TopicPartition) -> None:
+        if unknown := set(some) - self.assigned:
+            raise KeyError(unknown)
         self.flows |= set(some)
 
     # a writer

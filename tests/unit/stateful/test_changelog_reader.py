@@ -37,8 +37,9 @@ class Gated(Consumer):
         self.ends_thread = False
 
     def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
-        self.polling.set()
-        assert self.go_on.wait(60)
+        if not self.go_on.is_set():
+            self.polling.set()
+            assert self.go_on.wait(60)
         if self.ends_thread:
             raise SystemExit
         return super().poll(timeout_ms)
@@ -89,8 +90,8 @@ class Bench:
 
     def stop_in_poll(self) -> None:
         """Have its thread in the middle of a poll."""
+        self.consumer.polling.clear()  # first: it is set only by who finds the other one cleared
         self.consumer.go_on.clear()
-        self.consumer.polling.clear()
         assert self.consumer.polling.wait(60)
 
 

@@ -104,6 +104,23 @@ def test_damage_found_while_another_task_is_processed_is_not_that_tasks(
     bench.close()
 
 
+def test_damage_found_while_a_task_is_given_back_is_only_undone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The consumer has let go of its partitions before the listener hears of it: they cannot be paused."""
+
+    def commit(*_: object) -> None:
+        raise StateDamagedError("bits fell over")
+
+    bench.process(T0, b"a")
+    bench.cluster.assigned -= {T0}
+    monkeypatch.setattr(type(bench.store(T0)), "commit", commit)
+    bench.processing.commit()
+    [(active, _)] = bench.processing.damaged()
+    assert (active, active.ready, active.done) == (bench.actives[T0], False, {})
+    assert bench.cluster.sought == {}
+
+
 def test_damage_found_in_the_middle_of_its_own_batch_stops_it_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

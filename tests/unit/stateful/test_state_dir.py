@@ -211,6 +211,7 @@ def test_what_is_cleaned_is_deleted_aside(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(_aside(state)) == 2
     closing = threading.Thread(target=state.close)
     closing.start()
+    wait_until(state._removal._stop.is_set)  # else there may be time for the other one, too
     go_on.set()
     closing.join()
     assert len(_aside(state)) == 1

@@ -246,6 +246,55 @@ def test_a_changelog_that_ends_sooner_is_another_one(bench: Bench, caplog: pytes
     assert dict(copy.store.range()) == {b"a": b"0"}
 
 
+def lose(bench: Bench, partition: int, end: int) -> None:
+    """Records from there on are lost, as by an unclean election."""
+    at = TopicPartition("log", partition)
+    bench.consumer.log[at] = [record for record in bench.consumer.log[at] if record[0] < end]
+    bench.consumer.ends[at] = end
+
+
+def test_an_end_that_moves_back_while_a_task_waits_for_it_is_the_end(bench: Bench) -> None:
+    """Else it would wait for records that never come."""
+    bench.consumer.write(0, *(b"%d" % n for n in range(10)))
+    bench.consumer.held.add(TopicPartition("log", 0))
+    copy = bench.copy(S0)
+    bench.tailing.begin(copy, GOAL)
+    bench.tailing.look_at_ends()
+    assert bench.tailing.lags == {S0: 10}
+    lose(bench, 0, 6)
+    bench.consumer.held.clear()
+    for _ in range(2):
+        bench.turn()
+    assert bench.restored == [(copy, GOAL)]
+    assert copy.position == 6
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_copy_that_is_ahead_of_its_changelog_is_not_of_use(
+    bench: Bench, caplog: pytest.LogCaptureFixture, wanted: bool
+) -> None:
+    """It has what nobody else will ever have; a task that waits for it gets what there is."""
+    bench.consumer.write(0, *(b"%d" % n for n in range(10)))
+    copy = bench.copy(S0)
+    bench.tailing.begin(copy, None)
+    bench.turn()
+    lose(bench, 0, 6)
+    if wanted:
+        bench.tailing.aim(S0, GOAL)
+    for _ in range(3):
+        bench.turn()
+    assert "ends at 6, before 10, where it is" in caplog.text
+    assert len(dict(copy.store.range())) == 6
+    assert bench.restored == ([(copy, GOAL)] if wanted else [])
+
+
+def test_a_copy_at_rest_that_is_ahead_lacks_all_there_is(bench: Bench) -> None:
+    bench.consumer.write(0, b"a", b"b")
+    bench.tailing.resting = {S0: Resting(Changelog(OurPartition("log", 0)), 5)}
+    bench.turn()
+    assert bench.tailing.lags == {S0: 2}
+
+
 def test_a_copy_that_was_taken_out_gets_nothing_more(bench: Bench) -> None:
     copy = bench.copy(S0)
     bench.tailing.begin(copy, None)
