@@ -25,6 +25,7 @@ __all__ = ["record_samples", "record_samples_once", "samples_of"]
 
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
+_MOST_TASKS = 8  # each has a connection of its own, and the cluster answers no sooner for more of them
 _DOING = "looking at groups"
 _NOTHING = "no group matches, or none has read anything yet of topics that we may see"
 _AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
@@ -153,7 +154,7 @@ def _wanted(
             "groups": json.dumps(list(groups)),
             "every": repr(every_s),
             "timeout": repr(timeout_s),
-            "num_partitions": str(spark.sparkContext.defaultParallelism),
+            "num_partitions": str(min(spark.sparkContext.defaultParallelism, _MOST_TASKS)),
             **{name: pattern for name, pattern in patterns.items() if pattern is not None},
         }
     )

@@ -1,10 +1,13 @@
-"""``python -m tests.bench.pipeline_record``: rows/s of decoding ``__consumer_offsets``, by size and cores.
+"""``python -m tests.bench.pipeline_record``: rows/s of decoding and of recording ``__consumer_offsets``.
 
 Records are made up as the broker writes them (versions 3 and 4, one in 50 a tombstone, one in 50 a group's
 state), and lie in Parquet as Spark's Kafka source has them.  *reading* reads them and sums up the lengths of
 key and value, *decoding* decodes them, counts problems, and sums up what was decoded; each to the end, so
 that nothing can be left out.  Medians of several runs after a first one.  The size grows tenfold twice: were
 the last column not to stay the same, cost would not be linear.
+
+Then *recording*, once a size: the same records in a topic of a development broker, read by the connector, in
+a stream with its checkpoint, decoded, counted, and landed as Parquet, as ``kafka-assignors record`` does.
 """
 
 from __future__ import annotations
@@ -18,14 +21,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from kafka_assignors.broker import development_broker
 from kafka_assignors.spark.offsets_topic import decode
+from kafka_assignors.spark.record_offsets import record_offsets_once
 from kafka_assignors.spark.session import local_session
 from tests.bench.machine import machine
 from tests.offsets_records import commit_key, commit_value, text
 
 SIZES = (100_000, 1_000_000, 10_000_000)
 _GROUP = b"\x00\x02" + text("group-1")
+PARTITIONS = 8
 HEAD = ["records", "cores", "reading", "decoding", "records/s and core"]
+RECORDED = ["records", "cores", "recording", "records/s"]
 
 
 def main(arguments: list[str]) -> None:
@@ -34,6 +41,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--most", type=int, default=SIZES[-1], help="records; leave out what is more")
+    parser.add_argument("--most-recorded", type=int, default=SIZES[1], help="the same of what is recorded")
     given = parser.parse_args(arguments)
     _say("machine:", ", ".join(f"{name} {value}" for name, value in machine().items()))
     _say(" | ".join(HEAD))
@@ -46,6 +54,28 @@ def main(arguments: list[str]) -> None:
                     if not Path(path).exists():
                         records(spark, size).write.parquet(path)
                     _say(" | ".join(_row(spark, path, size, cores, given.runs)))
+    _say(" | ".join(RECORDED))
+    for cores in given.cores:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            development_broker(properties={"num.partitions": PARTITIONS}) as broker,
+            local_session("bench", cores=cores) as spark,
+        ):
+            for size in [size for size in SIZES if size <= given.most_recorded]:
+                seconds = recorded(spark, broker.bootstrap, folder, size)
+                _say(f"{size:,} | {cores} | {seconds:.2f} s | {size / seconds:,.0f}")
+
+
+def recorded(spark: Any, bootstrap: str, folder: str, size: int) -> float:
+    """Seconds from the start of a recording to its end, with so many records in the topic."""
+    topic, settings = f"offsets-{size}", {"bootstrap_servers": [bootstrap]}
+    kafka = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+    records(spark, size).select("key", "value").write.format("kafka").options(**kafka).save()
+    began = time.perf_counter()
+    report = record_offsets_once(spark, settings, f"{folder}/{size}", groups_like=".*", topic=topic)
+    seconds = time.perf_counter() - began
+    assert (report.records, dict(report.problems)) == (size, {})
+    return seconds
 
 
 def records(spark: Any, size: int) -> Any:
