@@ -15,12 +15,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
 from kafka_assignors.broker.docker import PORT, VERSION, compose_file, launch
 from kafka_assignors.broker.lock import kafka_version
 from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, environment, listeners
+from kafka_assignors.cli import cli
 
 ROOT = Path(__file__).parents[2]
 BY_HAND = ROOT / "docker" / "compose.yml"
@@ -122,6 +124,27 @@ def test_the_file_for_hands_includes_the_one_the_package_runs() -> None:
     by_hand = yaml.safe_load(BY_HAND.read_text(encoding="utf-8"))
     (included,) = by_hand["include"]
     assert (BY_HAND.parent / included).resolve() == compose_file().resolve()
+
+
+def test_what_the_file_for_hands_runs_is_a_command_that_there_is() -> None:
+    """With its options, and the broker's address where the command line looks for it."""
+    by_hand = yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {}))
+    pipeline = by_hand["services"]["spark"]
+    command: click.Command = cli
+    words = list(pipeline["command"])
+    while isinstance(command, click.Group):
+        name, found, words = command.resolve_command(click.Context(command), words)
+        assert found is not None, name
+        command = found
+    context = command.make_context("pipeline", words)
+    assert context.params["root"] == "/data"
+    (address,) = pipeline["environment"].values()
+    assert pipeline["environment"].keys() == {"KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS"}
+    assert address == service()["healthcheck"]["test"][-1]
+    mounts = dict(volume.split(":")[::-1] for volume in pipeline["volumes"])
+    assert mounts["/data"] in by_hand["volumes"]
+    made = DOCKERFILE.read_text(encoding="utf-8")
+    assert all(place in made for place in mounts), "a volume takes its owner from the folder in the image"
 
 
 @pytest.mark.parametrize("file", [compose_file(), BY_HAND], ids=["package", "by hand"])
