@@ -38,6 +38,8 @@ def measure_events(logs: Logs, session_timeout_s: float) -> list[EventResult]:
       the event lies within it, or it began after the event and before the group was at rest.  *still_max* and
       *still_p50* (median) are of all tasks.
     - *usual*: the longest such time in the seconds before the event; of the event: the median of the tasks.
+    - *in_all*: of a task, all such times added up, of each what it took longer than *usual*; of the event:
+      the mean of the tasks, so what the group as a whole lost.
     - *session_timeout*: after a kill the broker waits so long for a heartbeat; that is part of *still* of the
       tasks that were the killed one's.  0 for a join.
     - *moved*: tasks that another member processes when all is at rest; *changelog*: records in the changelogs
@@ -84,6 +86,7 @@ def _measured(read: _Read, event: Event, session_timeout_s: float) -> EventResul
         still_max=max(one["still"] for one in tasks),
         still_p50=round(statistics.median(one["still"] for one in tasks), 3),
         usual=round(statistics.median(usual), 3) if usual else None,
+        in_all=round(statistics.fmean(one["in_all"] for one in tasks), 3),
         session_timeout=session_timeout_s if event.kind == "kill" else 0.0,
         moved=len(moved),
         changelog=sum(one["changelog"] for one in moved),
@@ -112,6 +115,7 @@ def _of_task(read: _Read, event: Event, task: int) -> TaskResult:
         moved=moved,
         still=_seconds(gap.end - gap.start),
         usual=None if usual is None else _seconds(usual),
+        in_all=_seconds(progress.gaps_beyond(usual or 0, event.at, event.settled)),
         waited=waited,
         changelog=event.changelog.get(task, 0),
     )

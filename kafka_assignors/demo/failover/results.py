@@ -19,6 +19,7 @@ class TaskResult(TypedDict):
     moved: bool
     still: float
     usual: float | None
+    in_all: float
     waited: int
     changelog: int
 
@@ -33,6 +34,7 @@ class EventResult(TypedDict):
     still_max: float
     still_p50: float
     usual: float | None
+    in_all: float
     session_timeout: float
     moved: int
     changelog: int

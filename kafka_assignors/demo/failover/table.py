@@ -11,7 +11,7 @@ from kafka_assignors.demo.failover.words import ROWS, counted, megabytes, named,
 
 __all__ = ["failover_tables"]
 
-BRIEF = ("longest", "median", "usual", "moved", "state", "waited", "balanced", "rounds")
+BRIEF = ("longest", "in all", "usual", "moved", "state", "waited", "balanced", "rounds")
 
 
 def failover_tables(result: FailoverResult) -> list[Table | Text]:

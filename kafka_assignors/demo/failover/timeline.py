@@ -142,12 +142,18 @@ class Progress:
 
         What is not over at ``end`` counts up to there; where no record came before, from ``begin`` on.
         """
+        return max(self._gaps(begin, end), key=lambda gap: gap.end - gap.start, default=Gap(begin, end))
+
+    def gaps_beyond(self, usual: int, begin: int, end: int) -> int:
+        """All such times added up, ns, of each what it took longer than usual."""
+        return sum(max(gap.end - gap.start - usual, 0) for gap in self._gaps(begin, end))
+
+    def _gaps(self, begin: int, end: int) -> list[Gap]:
         first = max(bisect.bisect_right(self._times, begin) - 1, 0)
         times = [*self._times[first : bisect.bisect_right(self._times, end)], end]
         if times[0] > begin:
             times = [begin, *times]
-        gaps = [Gap(a, b) for a, b in pairwise(times)]
-        return max(gaps, key=lambda gap: gap.end - gap.start, default=Gap(begin, end))
+        return [Gap(a, b) for a, b in pairwise(times)]
 
     def longest_within(self, begin: int, end: int) -> int | None:
         """The same of those that began and ended within; None: there was none."""

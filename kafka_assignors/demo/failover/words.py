@@ -24,6 +24,13 @@ ROWS: tuple[Row[EventResult], ...] = (
         "median",
     ),
     Row(
+        "in all",
+        lambda e: seconds(e["in_all"]),
+        "All times without progress of a task added up, of each what it was longer than usual, until all was "
+        "at rest; mean of the tasks: so with what it costs to look whether warm-ups are there.",
+        "in all",
+    ),
+    Row(
         "usual",
         lambda e: seconds(e["usual"]),
         "The same in the seconds before, when nothing happened; median of the tasks.",
@@ -47,7 +54,7 @@ ROWS: tuple[Row[EventResult], ...] = (
         lambda e: f"{e['restored']:,}",
         "Records applied to any copy until all was at rest, in the background too: new copies, and what "
         "standbys take of the traffic.",
-        "in all",
+        "restored",
     ),
     Row(
         "balanced after",
@@ -85,7 +92,8 @@ def verdict(result: FailoverResult) -> str:
         )
         if timeout := warm["session_timeout"]:
             text += f" Up to {timeout:g} s of both are the session timeout: so long the broker waits."
-        said.append(text)
+        lost, other = seconds(warm["in_all"]), seconds(cold["in_all"])
+        said.append(f"{text} All such times added up, a task lost {lost} and {other} on average.")
     return " ".join(said)
 
 

@@ -305,7 +305,7 @@ def test_the_failovers_table_fits_80_columns(results: Results) -> None:
     text = in_terminal(results, width=80)
     assert "…" not in text
     [line] = [line for line in text.splitlines() if "kill -9 m3, warm" in line]
-    assert line.split()[4:] == ["6.80", "s", "3.65", "s", "1.65", "s", "1", "220", "7", "6.5", "s", "1"]
+    assert line.split()[4:] == ["6.80", "s", "2.00", "s", "1.65", "s", "1", "220", "7", "6.5", "s", "1"]
     assert "One joins: the longest" in text
 
 

@@ -29,6 +29,8 @@ def test_a_task_stands_still_from_its_old_owners_last_record_to_its_new_ones_fir
     join = events["cold", "join"]
     assert [task["still"] for task in join["tasks"]] == [2.6, 0.8]
     assert (join["still_max"], join["still_p50"]) == (2.6, 1.7)
+    assert [task["in_all"] for task in join["tasks"]] == [2.1, 0.3]  # it usually takes 0.5 s
+    assert join["in_all"] == 1.2
 
 
 def test_a_record_that_is_done_again_is_no_progress(events: Events) -> None:
