@@ -25,8 +25,8 @@ def test_the_verdict_says_what_was_measured(result: FailoverResult) -> None:
     set_still(result, "kill", warm=6.5, cold=9.0)
     assert verdict(result) == (
         "One joins: the longest that a task stood still is 0.50 s with warm-ups, and 4.00 s when state is "
-        "restored cold (8.0 times as long). All such times added up, a task lost 0.15 s and 1.20 s on average. "
-        "One is killed with -9: the longest that a task stood still is "
+        "restored cold (8.0 times as long). All such times added up, a task lost 0.15 s and 1.20 s on "
+        "average. One is killed with -9: the longest that a task stood still is "
         "6.50 s with standbys, and 9.00 s when state is restored cold (6.0 times as long, the session "
         "timeout apart). Up to 6 s of both are the session timeout: so long the broker waits. "
         "All such times added up, a task lost 2.00 s and 4.00 s on average."
