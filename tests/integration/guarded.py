@@ -17,6 +17,7 @@ from kafka.admin import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
+    NewTopic,
     ResourcePattern,
     ResourcePatternFilter,
     ResourceType,
@@ -28,10 +29,13 @@ from kafka_assignors.broker.java import find_java
 from kafka_assignors.broker.ports import HOST, free_ports
 from kafka_assignors.broker.progress import silent
 from kafka_assignors.broker.supervised import Supervised
+from kafka_assignors.plan import TopicPartition
+from tests.integration.lagging import commit
 from tests.integration.proxy import Proxy
 
 START_S = 90.0
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
+_FIRST = "first"
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
@@ -117,6 +121,18 @@ class Guarded:
             admin.close()
 
 
+def _make_coordinators(bootstrap: str) -> None:
+    """The first commit has the broker make its topic of offsets, which takes longer than tests' deadlines."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        admin.create_topics([NewTopic(_FIRST, num_partitions=1, replication_factor=1)])
+        commit(bootstrap, _FIRST, {TopicPartition(_FIRST, 0): 0})
+        admin.delete_groups([_FIRST])
+        admin.delete_topics([_FIRST])
+    finally:
+        admin.close()
+
+
 @contextmanager
 def guarded_broker() -> Iterator[Guarded]:
     """Run it for the length of a ``with`` block."""
@@ -143,6 +159,7 @@ def guarded_broker() -> Iterator[Guarded]:
     broker = Supervised(spec, env)
     try:
         broker.wait_ready(plain, START_S, "starting the guarded broker", silent)
+        _make_coordinators(f"{HOST}:{plain}")
         with Proxy(proxied, behind) as proxy:
             yield Guarded(f"{HOST}:{plain}", f"{HOST}:{proxied}", proxy, f"{HOST}:{sasl}")
     finally:
