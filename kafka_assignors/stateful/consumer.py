@@ -125,7 +125,10 @@ class StatefulConsumer:
             self._parts.end(self._one_at_a_time)
 
     def close(self) -> None:
-        """Ask ``run`` to end; returns at once."""
+        """Ask ``run`` to end; returns at once.
+
+        One that was never run lets go of its directory and connections at the end of its ``with`` block.
+        """
         self._closing.set()
 
     def __enter__(self) -> StatefulConsumer:
