@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import psutil
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 def until(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from kafka_assignors.broker.supervised import Supervised
 from kafka_assignors.plan import TopicPartition
 from tests.integration.lagging import commit
 from tests.integration.proxy import Proxy
+from tests.waiting import until
 
 START_S = 90.0
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
@@ -102,15 +102,11 @@ class Guarded:
     def allow_only(self, rights: Collection[Right]) -> None:
         """Let the user do just this, and nothing that was allowed before; returns when that is so."""
         wanted = {right.acl() for right in rights}
-        deadline = time.monotonic() + START_S
         with self._admin() as admin:
             admin.delete_acls([_ALL])
             admin.create_acls(list(wanted))
-            while (
-                set(admin.describe_acls(_ALL)[0]) != wanted
-            ):  # the broker's own view follows the controller's
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            # The broker's own view follows the controller's.
+            until(lambda: set(admin.describe_acls(_ALL)[0]) == wanted, "rights", patience_s=START_S)
 
     @contextmanager
     def _admin(self) -> Iterator[KafkaAdminClient]:

@@ -66,12 +66,11 @@ def test_without_java_the_reason_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("event", ["new", "join", "leave"])
 def test_kafka_streams_plays_its_rounds(tmp_path: Path, event: str) -> None:
-    """To the end, in a group this small; without a JDK there is only the reason to say."""
+    """To the end, in a group this small."""
     try:
         streams = streams_peer(tmp_path)
     except NoJavaError as reason:
-        assert "JDK" in str(reason) or "Java" in str(reason)  # noqa: PT017  # which is all there is to see
-        return
+        pytest.skip(str(reason))
     facts = streams.play(20, 3, event, standbys=1, warmups=2, patience=10)
     assert facts["settled"]
     assert facts["warm"] > 0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.stateful import RuntimeOptions, StatefulConsumer, Subtopology, Topology
 from tests.integration.conftest import FreshNames
-from tests.integration.stateful_app import DEADLINE_S
+from tests.waiting import until
 
 KEYS = 11
 
@@ -23,13 +22,6 @@ KEYS = 11
 def count(record: Any, store: Any) -> None:
     """How often each key came, in either topic."""
     store.put(record.key, b"%d" % (int(store.get(record.key) or b"0") + 1))
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {DEADLINE_S} s for {what}"
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -130,19 +122,19 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
     try:
         a, b = member("a"), member("b")
         with running(a):
-            wait_until(lambda: len(a.ready) == 7, "one member to have all tasks")
+            until(lambda: len(a.ready) == 7, "one member to have all tasks")
             produce(600)
-            wait_until(done, "everything to be committed")
+            until(done, "everything to be committed")
             with running(b):
-                wait_until(
+                until(
                     lambda: b.ready and len(a.ready) + len(b.ready) == 7 and not a.ready & b.ready,
                     "the second to get tasks",
                 )
                 produce(600)
-                wait_until(done, "everything to be committed")
-            wait_until(lambda: len(a.ready) == 7, "the first to have all tasks again")
+                until(done, "everything to be committed")
+            until(lambda: len(a.ready) == 7, "the first to have all tasks again")
             produce(300)
-            wait_until(done, "everything to be committed")
+            until(done, "everything to be committed")
     finally:
         producer.close()
         admin.close()

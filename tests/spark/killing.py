@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,13 +64,17 @@ def kill_at(point: Point, root: Path, stream: str, start: Callable[[], Running])
     for _ in range(_TRIES):
         one_more = done(root, stream) + 1
         with start() as process:
-            _wait_until(lambda there: done(there, stream) >= one_more, root, process)  # noqa: B023  # now
+            _wait_until(partial(_has_done, stream, one_more), root, process)
             _wait_until(point, root, process)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         if under_way(root, stream) and point(root):
             return
     pytest.fail("each time the batch was done before the signal came")
+
+
+def _has_done(stream: str, batches: int, root: Path) -> bool:
+    return done(root, stream) >= batches
 
 
 def _wait_until(what: Point, root: Path, process: subprocess.Popen[bytes]) -> None:

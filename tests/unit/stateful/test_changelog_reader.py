@@ -20,7 +20,7 @@ from kafka_assignors.stateful.on_disk import Resting
 from kafka_assignors.stateful.store import Store
 from kafka_assignors.stateful.topology import Task
 from tests.unit.stateful.changelogs import Consumer
-from tests.unit.stateful.waiting import wait_until
+from tests.waiting import until
 
 S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
 GOAL = object()
@@ -77,7 +77,7 @@ class Bench:
             found.extend(self.reader.restored())
             return bool(found)
 
-        wait_until(one_is_there)
+        until(one_is_there)
         (one,) = found
         return one
 
@@ -122,7 +122,7 @@ def test_what_is_waited_for_is_handed_out_and_what_stands_by_stays(bench: Bench)
     bench.reader.keep(one, GOAL)
     bench.reader.keep(other)
     assert bench.restored() == (one, GOAL)
-    wait_until(lambda: bench.reader.lags.get(S1) == 0)
+    until(lambda: bench.reader.lags.get(S1) == 0)
     assert bench.reader.applied == 3
     bench.reader.aim(S1, GOAL)
     assert bench.restored() == (other, GOAL)
@@ -137,7 +137,7 @@ def test_copies_are_given_back_together_and_read_no_more(bench: Bench) -> None:
     assert bench.reader.give_back([S0]) == []
     bench.consumer.write(0, b"a")
     bench.consumer.write(2, b"a")
-    wait_until(lambda: copies[2].position == 1)
+    until(lambda: copies[2].position == 1)
     assert copies[0].position == 0
 
 
@@ -191,7 +191,7 @@ def test_orders_that_were_not_heard_at_the_end_are_not_lost(bench: Bench) -> Non
 def test_what_was_handed_out_and_not_taken_is_given_back_at_the_end(bench: Bench) -> None:
     copy = bench.copy(S0)
     bench.reader.keep(copy, GOAL)
-    wait_until(lambda: bench.reader.lags == {S0: 0})
+    until(lambda: bench.reader.lags == {S0: 0})
     assert bench.consumer.at == {}
     assert bench.reader.close() == [copy]
 
@@ -226,8 +226,8 @@ def test_lags_are_looked_at_while_every_poll_raises(bench: Bench) -> None:
     bench.reader.rest({S1: Resting(Changelog(OurPartition("log", 1)), 0)})
     bench.reader.watch({S1: Changelog(OurPartition("log", 1))})
     assert bench.reader.look(60)
-    wait_until(lambda: bench.reader.lags == {S0: 0, S1: 2})
-    wait_until(lambda: bench.reader.ends == {S1: 2})
+    until(lambda: bench.reader.lags == {S0: 0, S1: 2})
+    until(lambda: bench.reader.ends == {S1: 2})
     bench.consumer.raised = []
 
 
@@ -239,7 +239,7 @@ def test_a_copy_out_of_range_is_repositioned(bench: Bench, caplog: pytest.LogCap
     bench.consumer.raised = [OffsetOutOfRangeError({at: 0})]
     copy = bench.copy(S0)
     bench.reader.keep(copy)
-    wait_until(lambda: copy.position == 3)
+    until(lambda: copy.position == 3)
     assert "lost records 0 to 1" in caplog.text
 
 
@@ -250,12 +250,12 @@ def test_a_copy_of_a_changelog_that_was_cut_off_begins_anew(
     bench.consumer.write(0, b"a", b"b")
     copy = bench.copy(S0)
     bench.reader.keep(copy)
-    wait_until(lambda: copy.position == 2)
+    until(lambda: copy.position == 2)
     bench.stop_in_poll()
     bench.consumer.raised = [LogTruncationError({at: None})]
     bench.consumer.go_on.set()
-    wait_until(lambda: "a broker that lacked some of it leads" in caplog.text)
-    wait_until(lambda: bench.reader.applied == 4)
+    until(lambda: "a broker that lacked some of it leads" in caplog.text)
+    until(lambda: bench.reader.applied == 4)
 
 
 def test_a_copy_without_room_is_given_up_and_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +271,6 @@ def test_a_copy_without_room_is_given_up_and_named(bench: Bench, monkeypatch: py
         failed.extend(bench.reader.failed())
         return bool(failed)
 
-    wait_until(one_failed)
+    until(one_failed)
     assert [(task, str(error)) for task, error in failed] == [(S0, "no room")]
     assert bench.reader.give_back([S0]) == []

@@ -24,7 +24,7 @@ from kafka_assignors.errors import (
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Damaged, Position, StateDir
 from tests.unit.stateful.processes import program, run
-from tests.unit.stateful.waiting import wait_until
+from tests.waiting import until
 
 AT = {TopicPartition("app-count-changelog", 3): Position(7)}
 HOLDER = """
@@ -186,7 +186,7 @@ def test_what_a_crash_left_half_deleted_is_gone_after_the_next_start(tmp_path: P
         (left / "store").mkdir(parents=True)
     with StateDir(tmp_path, "app") as state:
         assert state.tasks() == {}
-        wait_until(lambda: not left.exists())
+        until(lambda: not left.exists())
 
 
 def test_what_is_cleaned_is_deleted_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,12 +211,12 @@ def test_what_is_cleaned_is_deleted_aside(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(_aside(state)) == 2
     closing = threading.Thread(target=state.close)
     closing.start()
-    wait_until(state._removal._stop.is_set)  # else there may be time for the other one, too
+    until(state._removal._stop.is_set)  # else there may be time for the other one, too
     go_on.set()
     closing.join()
     assert len(_aside(state)) == 1
     with StateDir(tmp_path, "app") as again:
-        wait_until(lambda: not _aside(again))
+        until(lambda: not _aside(again))
 
 
 def test_what_cannot_be_deleted_is_said(
@@ -229,7 +229,7 @@ def test_what_cannot_be_deleted_is_said(
     with StateDir(tmp_path, "app") as state:
         state.claim(("count", 0)).release()
         assert state.clean(0) == [("count", 0)]
-        wait_until(lambda: "could not be deleted: Device or resource busy" in caplog.text)
+        until(lambda: "could not be deleted: Device or resource busy" in caplog.text)
 
 
 def test_state_from_before_is_not_idle_until_it_was_there_for_so_long(tmp_path: Path) -> None:
