@@ -8,6 +8,7 @@ import ssl
 from kafka.errors import (
     AuthorizationError,
     IllegalSaslStateError,
+    InvalidReceiveError,
     InvalidTopicError,
     KafkaConnectionError,
     KafkaError,
@@ -25,7 +26,7 @@ from kafka.errors import (
 from kafka_assignors.errors import LagDeniedError, LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.plan import shown
 
-__all__ = ["again", "hopeless", "lag_error", "reason"]
+__all__ = ["again", "hopeless", "lag_error", "reason", "says_more"]
 
 _NOT_LET_IN = (
     AuthorizationError,
@@ -48,6 +49,12 @@ def hopeless(error: BaseException) -> bool:
     return _not_let_in(error) and "EOF" not in str(error)
 
 
+def says_more(error: BaseException, known: BaseException | None) -> bool:
+    """Whether a failure to connect is to be told instead of an earlier one."""
+    # The last attempt before a deadline gets what time is left, and runs out of it whatever the broker does.
+    return known is None or not isinstance(error, _TIMEOUTS) or isinstance(known, _TIMEOUTS)
+
+
 def _not_let_in(error: BaseException) -> bool:
     return isinstance(error, (*_NOT_LET_IN, ssl.SSLError)) or (
         isinstance(error, KafkaConnectionError) and "SSL" in str(error)
@@ -65,6 +72,10 @@ def lag_error(error: BaseException) -> LagError:
         return LagTimeoutError(f"the cluster did not answer in time: {text}")
     if isinstance(error, _NOT_THERE):
         return LagUnreachableError(f"no broker answers: {text}")
+    if isinstance(error, InvalidReceiveError):  # as the alert of a server that expects TLS
+        return LagUnreachableError(
+            f"no broker answers: what does, speaks another protocol (TLS, see security_protocol?): {text}"
+        )
     return LagError(f"the cluster does not tell the lag: {text}")
 
 

@@ -29,7 +29,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from kafka_assignors.lag.fetch_errors import hopeless
+from kafka_assignors.lag.fetch_errors import hopeless, says_more
 
 __all__ = ["Link"]
 
@@ -199,7 +199,8 @@ class _Manager(KafkaConnectionManager):
             self._hang_ups += 1
             error = SaslAuthenticationFailedError("the broker hung up during authentication")
             sure = self._hang_ups >= _HANG_UPS
-        self.last_failure = error.with_traceback(None)  # whose frames hold the socket
+        if says_more(error, self.last_failure):
+            self.last_failure = error.with_traceback(None)  # whose frames hold the socket
         if sure and not self.refused.is_done:
             self.refused.success(error)
 

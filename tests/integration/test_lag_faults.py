@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -39,6 +39,7 @@ from tests.waiting import until
 ENOUGH = 12  # answers of a broker: a whole look at one partition takes fewer
 AMPLE_MS = 30_000  # for what is to succeed
 SHORT_MS = 1_000  # for what is to run into it
+SEVERAL_TRIES_MS = 3_000  # for what is to run into it, having tried more than once
 SLACK_S = 5.0  # what a busy machine may add to a deadline; what hangs takes longer
 SOON_S = 5.0  # "at once", likewise
 
@@ -247,27 +248,34 @@ def test_tls_where_there_is_none(guarded: Guarded, names: FreshNames) -> None:
     assert "SSL" in str(error)
 
 
-def test_no_tls_where_there_is_some() -> None:
-    """A server that speaks TLS answers what it cannot read with an alert, and hangs up."""
+@pytest.mark.parametrize("answers", [1, 1000])
+def test_no_tls_where_there_is_some(answers: int) -> None:
+    """A server that speaks TLS answers what it cannot read with an alert, and hangs up.
+
+    That is told, too, when later attempts, cut short by the deadline, get no answer.
+    """
     with socket.create_server((HOST, 0)) as server:
         server.settimeout(0.05)
         ended = threading.Event()
 
         def alert() -> None:
-            while not ended.is_set():
-                try:
-                    client, _ = server.accept()
-                except TimeoutError:
-                    continue
-                with client:
-                    client.recv(100)
-                    client.sendall(b"\x15\x03\x03\x00\x02\x02\x46")
+            with ExitStack() as silent:
+                left = answers
+                while not ended.is_set():
+                    with suppress(OSError):  # nobody came, or who came has hung up
+                        client, _ = server.accept()
+                        silent.enter_context(client)
+                        if left:
+                            left -= 1
+                            client.recv(100)
+                            client.sendall(b"\x15\x03\x03\x00\x02\x02\x46")
+                            client.close()
 
         thread = threading.Thread(target=alert)
         thread.start()
         try:
             with fetcher(f"{HOST}:{server.getsockname()[1]}", "g") as made:
-                error = refused(made, TopicPartition("t", 0))
+                error = refused(made, TopicPartition("t", 0), SEVERAL_TRIES_MS)
             assert isinstance(error, LagUnreachableError)
         finally:
             ended.set()
@@ -285,7 +293,7 @@ def test_a_password_where_nobody_asks_for_one(guarded: Guarded, names: FreshName
 
 def test_nobody_listens() -> None:
     with fetcher(f"{HOST}:{free_ports(1)[0]}", "g") as made:
-        error = refused(made, TopicPartition("t", 0))
+        error = refused(made, TopicPartition("t", 0), SEVERAL_TRIES_MS)
         assert isinstance(error, LagUnreachableError)
         assert "ECONNREFUSED" in str(error)
 
