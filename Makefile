@@ -10,7 +10,7 @@ demo:   ## the main job: real data, a real broker, real consumers, one strategy 
 test:   ## all checks: lint, types, layers, unit, property, integration, Spark
 	@$(PYTHON) tools/bootstrap.py test $(ARGS)
 
-bench:  ## how fast plans are, beside kafka-python and (with a JDK) Java; about 50 minutes
+bench:  ## how fast plans are, beside kafka-python and (with a JDK) Java, about 50 minutes; ARGS=pipeline: Spark
 	@$(PYTHON) tools/bootstrap.py bench $(ARGS)
 
 clean:  ## remove what the others made here

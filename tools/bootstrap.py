@@ -2,7 +2,7 @@
 
     python3 tools/bootstrap.py demo [arguments of `kafka-assignors demo`]
     python3 tools/bootstrap.py test [arguments of tox]
-    python3 tools/bootstrap.py bench [arguments of the benchmark]
+    python3 tools/bootstrap.py bench [arguments of the benchmark; ``pipeline``: that of the pipeline]
 
 Each makes a virtual environment of its own beside this repository, once; a stamp of what was installed makes
 the next run start at once and without a network.  What is missing on the machine is said in one line, before
@@ -42,7 +42,8 @@ def main(arguments: list[str]) -> None:
         run([environment / "bin" / "tox", *two, *discover(), *rest])
     elif command == "bench":
         environment = install(".venv-tox", ["tox>=4.20"])
-        run([environment / "bin" / "tox", "run", "-e", "bench", "--", *rest])
+        name, rest = ("bench-pipeline", rest[1:]) if rest[:1] == ["pipeline"] else ("bench", rest)
+        run([environment / "bin" / "tox", "run", "-e", name, "--", *rest])
     else:
         give_up("usage: bootstrap.py demo|test|bench [arguments]")
 

@@ -2,6 +2,8 @@
 
 - **Rows/s per core**: a history of samples through `model_load`, with one core, three sizes (1x, 10x, 100x);
   and through the stream with its checkpoint, sizes 1x and 10x.
+- **Look by look**: the stream as it runs from day to day, a batch for each look at all partitions, three
+  sizes; the median time from one finished batch to the next.
 - **State**: bytes a partition.
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.
 """
@@ -13,7 +15,9 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +29,7 @@ from kafka_assignors.forecast.scoring import Score, Totals, score, totals
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.load_model import model_load
+from kafka_assignors.spark.load_sink import CHECKPOINT
 from kafka_assignors.spark.session import local_session
 from tests.bench.machine import machine
 
@@ -35,12 +40,14 @@ SIZES = {"1x": 100, "10x": 1_000, "100x": 10_000}
 """Partitions; each with three hours of samples, one every 15 s."""
 LOOKS = 720
 STREAMED = ("1x", "10x")
+FOLLOWED = 12
+"""Looks that the stream is given one by one."""
 HORIZONS = (900, 3600, 21_600)
 SETTINGS = LoadSettings(step_s=60, horizon_s=3600)
 PARTITIONS = 18  # of the flights, as in the demo
 
 
-def history(spark: SparkSession, partitions: int) -> DataFrame:
+def history(spark: SparkSession, partitions: int, looks: int = LOOKS) -> DataFrame:
     """Samples of a group, made by Spark."""
     from pyspark.sql import functions as F
 
@@ -48,7 +55,7 @@ def history(spark: SparkSession, partitions: int) -> DataFrame:
     time_ = F.timestamp_seconds(F.lit(1_384_000_200) + look * 15)
     end = look * (F.col("partition") % 7 + 20) + F.pmod(F.hash("id"), F.lit(20))
     return (
-        spark.range(partitions * LOOKS)
+        spark.range(partitions * looks)
         .withColumn("partition", (F.col("id") % partitions).cast("int"))
         .select(
             time_.alias("time"),
@@ -90,6 +97,21 @@ def streamed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, fl
         part.coalesce(1).write.mode("append").partitionBy("date").parquet(str(root / "samples" / "bench"))
     took = timed(lambda: run_load_model(spark, str(root), SETTINGS, available_now=True, files_per_batch=1))
     return {"samples": partitions * LOOKS, "seconds": took}
+
+
+def followed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, float]:
+    """The same look by look: each a file and a batch, with one sample a partition."""
+    root = folder / f"looks-{partitions}"
+    place = str(root / "samples" / "bench")
+    samples = history(spark, partitions, FOLLOWED)
+    for look in range(FOLLOWED):
+        one = samples.where(f"unix_seconds(time) = {1_384_000_200 + look * 15}")
+        one.coalesce(1).write.mode("append").partitionBy("date").parquet(place)
+    run_load_model(spark, str(root), SETTINGS, available_now=True, files_per_batch=1)
+    commits = (root / CHECKPOINT / "commits").glob("[0-9]*")
+    ends = sorted(file.stat().st_mtime for file in commits)
+    assert len(ends) >= FOLLOWED
+    return {"samples": partitions, "seconds": median(after - before for before, after in pairwise(ends))}
 
 
 def flights_table(days: float | None) -> list[tuple[int, Score]]:
@@ -153,7 +175,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ):
             at_once(spark, 10, Path(place))  # the first one also starts Python's workers
             for size in options.sizes:
-                for kind, measure in (("at once", at_once), ("stream", streamed)):
+                kinds = (("at once", at_once), ("stream", streamed), ("a look", followed))
+                for kind, measure in kinds:
                     if kind == "stream" and size not in STREAMED:
                         continue
                     row = measure(spark, SIZES[size], Path(place))

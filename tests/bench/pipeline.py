@@ -1,0 +1,41 @@
+"""``make bench ARGS=pipeline``: the benchmarks of the pipeline on Spark, one after the other.
+
+Each runs in a process of its own, so that none has another's session, and says its own figures; arguments
+name those to run (``record``, ``sampler``, ``model``, ``backtest``), by default all. docs/benchmarks.md says
+what each measures and how; each module takes options of its own when it is run alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "record": (),
+    "sampler": (),
+    "model": ("--days", "42"),
+    "backtest": (),
+}
+"""Part -> its arguments, those of the figures in the docs."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run them; the exit code of the first that failed, after which no other is run."""
+    parser = argparse.ArgumentParser(prog="make bench ARGS=pipeline", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of: {', '.join(PARTS)}")
+    parts = parser.parse_args(arguments).parts or list(PARTS)
+    if unknown := ", ".join(part for part in parts if part not in PARTS):
+        parser.error(f"{unknown}: know {', '.join(PARTS)}")
+    for part in parts:
+        module = f"{__package__}.pipeline_{part}"
+        print(f"== {module} {' '.join(PARTS[part])}", flush=True)
+        code = subprocess.run([sys.executable, "-m", module, *PARTS[part]], check=False).returncode
+        if code:
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
