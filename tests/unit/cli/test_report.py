@@ -14,7 +14,7 @@ from kafka_assignors.demo.results import VERSION, Results
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.report import page as report_page
 from tests.unit.demo.failover.story import failover
-from tests.unit.demo.story import eager_join
+from tests.unit.demo.story import SMALL_REPLAY, eager_join
 from tests.unit.spark.trials import small_results
 
 
@@ -39,22 +39,7 @@ def test_a_demo_is_drawn_again(tmp_path: Path) -> None:
         "version": VERSION,
         "started": "2026-01-02T03:04:05+00:00",
         "dataset": "by hand",
-        "settings": {
-            "scenes": ["replay"],
-            "consumers": 1,
-            "partitions": 2,
-            "speed": 60_000,
-            "duration": 5,
-            "churn": "join@3",
-            "backlog": 50,
-            "flights": 1_000,
-            "work_ms": 4,
-            "warm_up_ms": 400,
-            "session_timeout_ms": 6000,
-            "heartbeat_ms": 500,
-            "batch": 25,
-            "pipeline": False,
-        },
+        "settings": {**SMALL_REPLAY, "scenes": ["replay"], "pipeline": False},
         "strategies": [measure("range", eager_join())],
         "backlog": [],
         "failover": failover(),

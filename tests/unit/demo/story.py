@@ -4,8 +4,39 @@ from __future__ import annotations
 
 from kafka_assignors.demo.logs import Entry, Event
 from kafka_assignors.demo.measure import RunLogs
+from kafka_assignors.demo.results import SettingsResult
 
 S = 1_000_000_000
+
+SETTINGS = SettingsResult(
+    scenes=["replay", "backlog"],
+    consumers=2,
+    partitions=3,
+    speed=1.0,
+    duration=1.0,
+    churn="",
+    backlog=50,
+    flights=1_000,
+    work_ms=100.0,
+    warm_up_ms=300.0,
+    session_timeout_ms=6_000,
+    heartbeat_ms=500,
+    batch=2,
+    pipeline=True,
+)
+
+SMALL_REPLAY: SettingsResult = {
+    **SETTINGS,
+    "consumers": 1,
+    "partitions": 2,
+    "speed": 60_000,
+    "duration": 5,
+    "churn": "join@3",
+    "work_ms": 4,
+    "warm_up_ms": 400,
+    "batch": 25,
+}
+"""Of results that are drawn."""
 
 
 def at(t: float, event: Event, *partitions: int, note: str = "", generation: int = -1) -> Entry:

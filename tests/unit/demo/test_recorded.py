@@ -10,24 +10,10 @@ from kafka_assignors.demo.pace import pace
 from kafka_assignors.demo.recorded import ASKS_S, recording
 from kafka_assignors.demo.results import SettingsResult
 from kafka_assignors.errors import KafkaAssignorsError
+from tests.unit.demo.story import SETTINGS as BY_DEFAULT
 from tests.unit.demo.story import S, at, done, opened, sent, uneven_backlog
 
-SETTINGS = SettingsResult(
-    scenes=["replay", "backlog"],
-    consumers=2,
-    partitions=3,
-    speed=1.0,
-    duration=1.0,
-    churn="",
-    backlog=50,
-    flights=1_000,
-    work_ms=100.0,
-    warm_up_ms=300.0,
-    session_timeout_ms=6_000,
-    heartbeat_ms=500,
-    batch=1,
-    pipeline=False,
-)
+SETTINGS: SettingsResult = {**BY_DEFAULT, "batch": 1, "pipeline": False}
 
 
 def replayed() -> RunLogs:

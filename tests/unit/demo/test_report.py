@@ -27,7 +27,7 @@ from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.palette import MEMBERS, STRATEGIES, member_colour, strategy_colour
 from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline
-from tests.unit.demo.story import eager_join, uneven_backlog
+from tests.unit.demo.story import SMALL_REPLAY, eager_join, uneven_backlog
 
 
 @pytest.fixture
@@ -43,22 +43,7 @@ def results() -> Results:
         "version": VERSION,
         "started": "2026-01-02T03:04:05+00:00",
         "dataset": "by hand",
-        "settings": {
-            "scenes": ["replay", "backlog"],
-            "consumers": 1,
-            "partitions": 2,
-            "speed": 60_000,
-            "duration": 5,
-            "churn": "join@3",
-            "backlog": 50,
-            "flights": 1_000,
-            "work_ms": 4,
-            "warm_up_ms": 400,
-            "session_timeout_ms": 6000,
-            "heartbeat_ms": 500,
-            "batch": 25,
-            "pipeline": True,
-        },
+        "settings": SMALL_REPLAY,
         "strategies": [one, other],
         "backlog": [drain, other_drain],
         "failover": None,

@@ -14,7 +14,6 @@ from kafka_assignors.demo.pipeline.results import (
     PlansResult,
     RecordedResult,
 )
-from kafka_assignors.demo.results import SettingsResult
 from kafka_assignors.demo.settings import Compared
 from kafka_assignors.spark.backtest.results import (
     CandidateResult,
@@ -28,23 +27,6 @@ from tests.unit.demo.story import S, at, done, eager_join, uneven_backlog
 
 EPOCH_S = 1_000_000
 """When the logs' clock was 0, in seconds since 1970."""
-
-SETTINGS = SettingsResult(
-    scenes=["replay", "backlog"],
-    consumers=2,
-    partitions=3,
-    speed=1.0,
-    duration=1.0,
-    churn="",
-    backlog=50,
-    flights=1_000,
-    work_ms=100.0,
-    warm_up_ms=300.0,
-    session_timeout_ms=6_000,
-    heartbeat_ms=500,
-    batch=2,
-    pipeline=True,
-)
 
 
 def busy_backlog() -> RunLogs:

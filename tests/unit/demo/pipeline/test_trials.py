@@ -15,7 +15,8 @@ from kafka_assignors.demo.results import SettingsResult
 from kafka_assignors.demo.settings import Compared
 from kafka_assignors.spark.backtest.grid import Trial
 from kafka_assignors.spark.backtest.job import TrialResult, try_out
-from tests.unit.demo.pipeline.runs import EPOCH_S, SETTINGS, ran
+from tests.unit.demo.pipeline.runs import EPOCH_S, ran
+from tests.unit.demo.story import SETTINGS
 
 RUNS = [ran("backlog", "range"), ran("backlog", "sticky")]
 
