@@ -65,7 +65,7 @@ class Settings:
     duration: float = 60.0
     churn: tuple[Step, ...] = parse(DEFAULT_CHURN)
     backlog: int = 12_000
-    flights: int = 60_000
+    flights: int = 150_000
     work_ms: float = 4.0
     warm_up_ms: float = 400.0
     session_timeout_ms: int = 6_000
