@@ -116,18 +116,18 @@ class Copies:
         elif active.task in self._kept:
             self._reader.aim(active.task, None)
 
-    def anew(self, active: ActiveTask, error: StateError) -> None:
+    def anew(self, active: ActiveTask, error: StateDamagedError) -> None:
         """A store turned out to be damaged while it was used: it is restored from the beginning.
 
         Raises:
-            StateError: there is no way to have it here.
+            StateError: there is no way to have it here, or it turns out to be so again and again.
         """
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:
             return
         log.error("state of task %s %s: %s", copy, copy.begins, error)
         try:
-            copy.begin_anew()
+            copy.wipe_damaged(error)
         except StateError:
             copy.drop()
             raise

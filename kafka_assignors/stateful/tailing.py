@@ -280,7 +280,7 @@ class Tailing:
         for tailed in self._kept.values():
             if now - tailed.saved_at >= _SAVE_EVERY_S:
                 tailed.saved_at = now
-                self._guarded(tailed, tailed.copy.save)
+                self._guarded(tailed, partial(_save, tailed))
                 return
 
     def _guarded(self, tailed: Tailed, do: Callable[[], None]) -> None:
@@ -290,7 +290,8 @@ class Tailing:
         except StateDamagedError as error:
             log.warning("state of task %s is restored from the beginning: %s", tailed.copy, error)
             try:
-                self._begin_anew(tailed)
+                self._forget(tailed)
+                tailed.copy.wipe_damaged(error)
                 self._seek(tailed, 0)
             except StateError as worse:
                 self._give_up(tailed, worse)
@@ -302,12 +303,12 @@ class Tailing:
             "state of task %s is restored from the beginning: changelog %s-%d %s",
             *(tailed.copy, tailed.at.topic, tailed.at.partition, why),
         )
-        self._guarded(tailed, partial(self._begin_anew, tailed))
+        self._forget(tailed)
+        self._guarded(tailed, tailed.copy.begin_anew)
 
-    def _begin_anew(self, tailed: Tailed) -> None:
+    def _forget(self, tailed: Tailed) -> None:
         self._forget_lag(tailed)
         tailed.end = None  # to be looked at again, as it may be another changelog
-        tailed.copy.begin_anew()
 
     def _give_up(self, tailed: Tailed, error: StateError) -> None:
         self._forget_lag(tailed)
@@ -319,6 +320,12 @@ class Tailing:
         """At once: others may be told of it before it is looked at again."""
         tailed.lag = None
         self.lags = {task: lag for task, lag in self.lags.items() if task != tailed.copy.task}
+
+
+def _save(tailed: Tailed) -> None:
+    tailed.copy.save()
+    if tailed.goal is None:  # standing by is of use, too
+        tailed.copy.in_doubt = False
 
 
 def _lag(resting: Resting, end: int) -> int:

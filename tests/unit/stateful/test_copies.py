@@ -334,6 +334,36 @@ def test_a_damaged_store_without_a_changelog_is_lost_and_that_is_said(
     assert active.ready
 
 
+@pytest.mark.parametrize("task", [S0, ("own", 0)])
+def test_a_store_damaged_again_before_it_was_of_any_use_ends_the_member(bench: Bench, task: Task) -> None:
+    """What is restored for ever is no damage of the disk's; other tasks would wait for it, too."""
+    active = bench.begin(task)
+    if task == S0:
+        bench.reader.arrives(S0)
+        bench.copies.heed()
+    bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+    if task == S0:
+        bench.reader.arrives(S0)
+        bench.copies.heed()
+    assert active.copy is not None
+    with pytest.raises(StateError, match=r"was restored, .* this came again: flipped again") as caught:
+        bench.copies.anew(active, StateDamagedError("flipped again"))
+    assert not isinstance(caught.value, StateDamagedError)
+    with bench.state_dir.claim(task):
+        pass  # it is let go of
+
+
+def test_a_store_damaged_again_after_it_was_of_use_is_restored_again(bench: Bench) -> None:
+    active = bench.begin(S0)
+    for _ in range(3):
+        bench.reader.arrives(S0)
+        bench.copies.heed()
+        assert active.copy is not None
+        active.copy.in_doubt = False  # as `Processing.commit` does
+        bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+    assert S0 in bench.reader.kept
+
+
 def test_a_store_found_damaged_when_it_is_saved_is_named(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,6 +199,35 @@ def test_a_store_that_is_damaged_is_restored_from_the_beginning(
     assert dict(copy.store.range()) == {b"a": b"0", b"b": b"1"}
 
 
+def test_a_store_that_is_damaged_again_as_it_is_restored_is_given_up(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.consumer.write(0, b"a", b"b")
+    bench.tailing.begin(bench.copy(S0), GOAL)
+
+    def apply(store: Store, changes: Any, position: int) -> None:
+        raise StateDamagedError("bytes are flipped")
+
+    monkeypatch.setattr(Store, "apply", apply)
+    for _ in range(3):
+        bench.turn()
+    [(task, error)] = bench.failed
+    assert (task, type(error)) == (S0, StateError)
+    assert "this came again: bytes are flipped" in str(error)
+
+
+def test_a_standby_that_was_saved_since_it_was_wiped_is_of_use(bench: Bench) -> None:
+    copy = bench.copy(S0)
+    copy.in_doubt = True
+    bench.tailing.begin(copy, None)
+    bench.consumer.write(0, b"a")
+    bench.turn()
+    assert copy.in_doubt
+    bench.now += 31.0
+    bench.turn()
+    assert not copy.in_doubt
+
+
 def test_no_room_for_one_copy_is_no_fault_of_the_others(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
