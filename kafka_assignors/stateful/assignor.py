@@ -33,6 +33,7 @@ from kafka_assignors.plan import (
     TopicPartition,
 )
 from kafka_assignors.plan import stateful as planner
+from kafka_assignors.stateful.able import about_topologies, parts_of, together
 from kafka_assignors.stateful.assignor_options import StatefulOptions
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Task
@@ -68,6 +69,7 @@ class StatefulAssignor(Assignor):
         self._told = stateful_assignment.Assignment()  # the last one that could be read
         self._joined: dict[str, stateful_subscription.Subscription | Newer] = {}
         self._plan: planner.StatefulPlan | None = None
+        self._warned: dict[str, str] = {}
 
     # --- as a member
 
@@ -177,16 +179,21 @@ class StatefulAssignor(Assignor):
             s.id: max((group.topics.get(topic, 0) for topic in s.topics), default=0)
             for s in self._topology.subtopologies
         }
-        there = tuple(
-            planner.Subtopology(s.id, counts[s.id], s.stateful, s.logged)
+        there = {
+            s.id: planner.Subtopology(s.id, counts[s.id], s.stateful, s.logged)
             for s in self._topology.subtopologies
-        )
-        # One with another topology, of an older or newer release of the application, cannot run these tasks.
-        topics = {topic for topic in self._topology.topics if topic in group.topics}
-        able = [member for member in group.members if topics <= member.topics]
-        members = tuple(self._as_planned(member) for member in able)
+        }
+        members = {member.member_id: self._as_planned(member) for member in group.members}
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
-        plan = planner.plan_stateful(planner.StatefulGroup(there, members, ends), self.options.for_planning())
+        plans = []
+        # One with another topology, of an older or newer release of the application, cannot run all tasks.
+        for part in parts_of(self._topology, group):
+            problem = planner.StatefulGroup(
+                tuple(there[id] for id in part.subtopologies), tuple(members[id] for id in part.members), ends
+            )
+            plans.append(planner.plan_stateful(problem, self.options.for_planning()))
+        plan = together(plans)
+        self._warn("topologies", about_topologies(self._topology, group))
         owners = np.full(group.size, NOBODY, np.int32)
         for member_id, tasks in plan.active.items():
             for task in tasks:
@@ -195,6 +202,12 @@ class StatefulAssignor(Assignor):
                         owners[group.first[topic] + partition] = group.index[member_id]
         self._plan = plan
         return Assignment(group, owners)
+
+    def _warn(self, of: str, says: str) -> None:
+        """Once, until it is about something else: a group may plan every few seconds."""
+        if says and says != self._warned.get(of):
+            log.warning("%s: %s", self.name, says)
+        self._warned[of] = says
 
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
         """A task is one owner's: while a partition of it is held back, so are the others.
