@@ -42,7 +42,7 @@ class Member:
         self.topics = topology.topics
         self.assignor = StatefulAssignor(
             topology=topology,
-            process_id=UUID(int=sum(name.encode())),
+            process_id=options.pop("process_id", UUID(int=sum(name.encode()))),
             holdings=lambda: self.holdings,
             on_duties=self.duties.append,
             time=lambda: NOW,
@@ -307,6 +307,20 @@ def test_a_member_of_another_topology_gets_nothing() -> None:
     plan = plan_of(a.assignor.assign(cluster(TOPICS), [a.joins(), other]))
     assert plan["o"] == {}
     assert owner_of(plan).keys() == every(TOPICS)
+
+
+def test_members_with_one_process_id_are_processes_of_their_own_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A directory is one member's: a second one with its id has a copy of it, as cloned machines do."""
+    same = UUID(int=7)
+    a, b = (Member(name, num_standby_replicas=1, process_id=same) for name in "ab")
+    now = settled(a, b)
+    for one, other in (("a", "b"), ("b", "a")):
+        assert set(now[one].standbys) == {task for task in now[other].actives if task[0] == "s"}
+    assert caplog.text.count("members have the same process id: a, b; was a store_dir copied?") == 1
+    round_of(a, b, Member("c"), Member("d", process_id=same), generation=30)
+    assert caplog.text.count("the same process id: a, b, d;") == 1
 
 
 ADDED = Topology((*TOPOLOGY.subtopologies, Subtopology("added", ("w",))))
