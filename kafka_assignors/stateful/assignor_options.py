@@ -60,8 +60,16 @@ class StatefulOptions(Options):
         Raises:
             ConfigurationError: naming the option.
         """
-        Options.check(self)  # slots make a new class, which super() without arguments does not know
+        self.check_values()
         self.given_topology()
+
+    def check_values(self) -> None:
+        """Refuse values that make no sense, whatever the topology.
+
+        Raises:
+            ConfigurationError: naming the option.
+        """
+        Options.check(self)  # slots make a new class, which super() without arguments does not know
         interval: Any = self.probing_rebalance_interval_ms
         if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
             raise ConfigurationError("probing_rebalance_interval_ms", f"{interval!r} is no time")
