@@ -2,7 +2,7 @@
 
 What a task's callback changes is held in memory until `commit`, which writes all of it and the offset in the
 changelog it belongs to in one atomic step; `rollback` drops it.  So a store never holds half of what a record
-did, and always knows how far it is.
+did (unless a changelog is restored whose writer was killed), and always knows how far it is.
 
 RocksDB's own log is off where there is a changelog: that is the log.  What was committed is on disk once
 `flush` returns, and that is when a checkpoint may be written.  After a crash the store is as it was after
