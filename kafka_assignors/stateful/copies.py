@@ -20,6 +20,7 @@ from kafka_assignors.errors import (
 from kafka_assignors.stateful.aside import Aside, in_a_thread
 from kafka_assignors.stateful.changelog_reader import ChangelogReader
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.diary import Diary
 from kafka_assignors.stateful.duties import Holdings
 from kafka_assignors.stateful.on_disk import OnDisk
 from kafka_assignors.stateful.state_dir import StateDir
@@ -81,6 +82,7 @@ class Copies:
         self._waiting: dict[Task, float] = {}  # could not be used -> when to try again
         self._saved_at: dict[Task, float] = {}
         self._more = False  # there are copies to open, or to give up, in the next turn
+        self._diary = Diary()
         self._on_disk = OnDisk(state_dir, changelogs, clock)
         self._rest()
 
@@ -95,6 +97,7 @@ class Copies:
         if active.ready:
             return
         task = active.task
+        self._diary.came(task)
         if active.copy is not None or not self._topology[task[0]].stateful:
             active.ready = True
         elif task in self._kept:
@@ -110,6 +113,7 @@ class Copies:
         """A task is not processed here any more: its copy stands by, or rests on the disk."""
         active.undo()
         active.ready = False
+        self._diary.went(active.task)
         copy, active.copy = active.copy, None
         if copy is not None:
             self._pass_on(copy)
@@ -176,6 +180,7 @@ class Copies:
             for copy in self._reader.give_back(useless[:_AT_ONCE]):
                 self._close(copy)
         self._more = max(len(missing), len(useless)) > _AT_ONCE
+        self._diary.write(wanted)
 
     def heed(self) -> None:
         """Take what the reader has brought up to date, or had to give up.
@@ -254,6 +259,7 @@ class Copies:
 
     def close(self) -> None:
         """Close all copies, each saved as far as it is committed."""
+        self._diary.close()
         for active in self._work.actives.values():
             active.undo()
             copy, active.copy, active.ready = active.copy, None, False

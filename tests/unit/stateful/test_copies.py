@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -133,6 +134,22 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     yield bench
     bench.copies.close()
     bench.state_dir.close()
+
+
+def test_what_comes_and_goes_is_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    for task in (S0, S1, S0):
+        bench.begin(task)
+    bench.told()
+    bench.end(S1)
+    bench.told(S1)
+    bench.copies.close()
+    assert caplog.messages == [
+        "assigned 2 tasks: s_0, s_1; 2 in all",
+        "gave back 1 task: s_1; 1 left",
+        "keeps copies of 1 task: s_1, as standbys or warm-ups",
+        "ends, with 1 task: s_0",
+    ]
 
 
 def test_a_task_is_ready_when_its_state_has_arrived(bench: Bench) -> None:
