@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from kafka_assignors.plan import Group, shown
 from kafka_assignors.plan import stateful as planner
+from kafka_assignors.plan.stateful.model import Tasks
 from kafka_assignors.stateful.topology import Topology
 
 __all__ = ["Part", "about_topologies", "few", "parts_of", "together"]
@@ -67,7 +68,7 @@ def few(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:_MOST]) + more
 
 
-def _merged(plans: Iterable[planner.Tasks]) -> planner.Tasks:
+def _merged(plans: Iterable[Tasks]) -> Tasks:
     found: dict[str, tuple[planner.Task, ...]] = {}
     for tasks in plans:
         for member_id, some in tasks.items():

@@ -292,7 +292,8 @@ class StatefulConsumer:
         return task
 
 
-def _processes(topology: Topology, process: Process | Mapping[str, Process]) -> dict[str, Process]:
+def _processes(topology: Any, process: Any) -> dict[str, Process]:
+    """A function for each subtopology, of what is given, which may be anything."""
     if not isinstance(topology, Topology):
         raise OptionError("topology", f"expected a Topology, got {topology!r}")
     ids = {subtopology.id for subtopology in topology.subtopologies}
