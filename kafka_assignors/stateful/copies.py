@@ -23,6 +23,7 @@ from kafka_assignors.stateful.copy import Changelog, Copy
 from kafka_assignors.stateful.diary import Diary
 from kafka_assignors.stateful.duties import Holdings
 from kafka_assignors.stateful.on_disk import OnDisk
+from kafka_assignors.stateful.saves import Saves
 from kafka_assignors.stateful.state_dir import StateDir
 from kafka_assignors.stateful.stores import Stores
 from kafka_assignors.stateful.tasks import ActiveTask, Work
@@ -34,7 +35,6 @@ __all__ = ["Copies"]
 log = logging.getLogger("kafka_assignors")
 
 _AGAIN_S = 5.0  # until state that could not be used is tried again
-_SAVE_EVERY_S = 30.0
 _AT_ONCE = 8  # copies opened, or given up, in one turn: each takes some 10 ms, in which nothing is processed
 
 
@@ -80,7 +80,7 @@ class Copies:
         reader.watch(changelogs)
         self._kept: set[Task] = set()  # in the reader's hands
         self._waiting: dict[Task, float] = {}  # could not be used -> when to try again
-        self._saved_at: dict[Task, float] = {}
+        self._saves = Saves(clock)
         self._more = False  # there are copies to open, or to give up, in the next turn
         self._diary = Diary()
         self._on_disk = OnDisk(state_dir, changelogs, clock)
@@ -141,24 +141,12 @@ class Copies:
             self._hand_over(copy, active)
 
     def save(self) -> list[tuple[ActiveTask, StateDamagedError]]:
-        """Bring the active task's store to disk that waits for it longest, if that is long enough.
+        """Bring an active task's store to disk, if it is time for one; see `Saves.save_one`.
 
         Returns:
             The task whose store turned out to be damaged, and how, if so: for `anew`.
-
-        Raises:
-            StateError: it cannot be.
         """
-        now = self._clock()
-        for task, active in self._work.actives.items():
-            if active.copy is not None and now - self._saved_at.setdefault(task, now) >= _SAVE_EVERY_S:
-                self._saved_at[task] = now
-                try:
-                    active.copy.save()
-                except StateDamagedError as error:
-                    return [(active, error)]
-                return []
-        return []
+        return self._saves.save_one(self._work.actives.values())
 
     # --- what stands by
 
@@ -297,7 +285,7 @@ class Copies:
         self._reader.keep(copy, goal)
 
     def _pass_on(self, copy: Copy) -> None:
-        self._saved_at.pop(copy.task, None)
+        self._saves.forget(copy.task)
         duties = self._work.duties
         if copy.changelog is not None and copy.task in {*duties.standbys, *duties.warmups}:
             self._hand_over(copy, None)

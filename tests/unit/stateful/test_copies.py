@@ -422,6 +422,29 @@ def test_stores_of_active_tasks_are_saved_one_at_a_time(
     assert saved == [S0, S1, S0, S1]
 
 
+def test_saving_takes_a_twentieth_of_the_time_and_each_has_its_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many tasks on a slow disk nothing else would be done; and the last ones would never be saved."""
+    saved: list[tuple[float, Task]] = []
+
+    def save(copy: Copy) -> None:
+        saved.append((bench.now, copy.task))
+        bench.now += 2.0
+
+    for task in (S0, S1):
+        bench.begin(task)
+        bench.reader.arrives(task)
+    bench.copies.heed()
+    bench.copies.save()
+    monkeypatch.setattr(Copy, "save", save)
+    bench.now = 30.0
+    while len(saved) < 4:
+        bench.copies.save()
+        bench.now += 1.0
+    assert saved == [(30.0, S0), (70.0, S1), (110.0, S0), (150.0, S1)]
+
+
 def test_what_is_on_disk_from_before_is_told(tmp_path: Path) -> None:
     """A member that comes back can have its tasks again."""
     first = Bench(tmp_path)
