@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kafka_assignors.stateful.copy import Copy
 from kafka_assignors.stateful.tailed import Tailed
 from kafka_assignors.stateful.topology import Task
 
@@ -20,7 +21,8 @@ _EVERY_S = 10.0
 class _Wait:
     since: float
     stood_by: bool
-    applied: int  # to this copy, before that
+    position: int  # of the copy, then
+    applied: int  # to it, before that
     said: bool = False
     left: int = 0
 
@@ -39,38 +41,41 @@ class Progress:
         self._waits: dict[Task, _Wait] = {}
         self._said_at = clock()
 
-    def begin(self, task: Task, *, stood_by: bool) -> None:
+    def begin(self, copy: Copy, *, stood_by: bool) -> None:
         """Somebody waits for a copy from now on.
 
         Args:
-            task: whose.
+            copy: for that.
             stood_by: whether it was kept up to date here before.
         """
         if not self._waits:
             self._said_at = self._clock()
-        self._waits[task] = _Wait(self._clock(), stood_by, self._applied_to.get(task, 0))
+        applied = self._applied_to.get(copy.task, 0)
+        self._waits[copy.task] = _Wait(self._clock(), stood_by, copy.position, applied)
 
     def again(self, task: Task) -> None:
         """What there was of it is of no use: it is restored from the beginning."""
         if wait := self._waits.get(task):
             wait.stood_by = wait.said = False
+            wait.position, wait.applied = 0, self._applied_to.get(task, 0)
 
     def end(self, task: Task) -> None:
         """Nobody waits for it any more."""
         self._waits.pop(task, None)
 
-    def lacks(self, tailed: Tailed, records: int) -> None:
+    def lacks(self, tailed: Tailed, left: int) -> None:
         """What a copy lacks, now that this is known: offsets, of which compaction may have taken some."""
         if (wait := self._waits.get(tailed.copy.task)) is None:
             return
-        wait.left = records
-        if wait.said:
+        wait.left = left
+        if wait.said or tailed.end is None:
             return
         wait.said = True
-        if wait.stood_by:
+        records = tailed.end - wait.position
+        if records and wait.stood_by:
             log.info("task %s takes over from its standby, which lacks %d records", tailed.copy, records)
         elif records:
-            log.info("task %s restores %d records, from %d on", tailed.copy, records, tailed.position)
+            log.info("task %s restores %d records, from %d on", tailed.copy, records, wait.position)
 
     def arrived(self, tailed: Tailed) -> None:
         """A copy is as far as its changelog was."""

@@ -182,7 +182,7 @@ class Tailing:
         if tailed.goal is None:
             self._progress.end(tailed.copy.task)
         else:
-            self._progress.begin(tailed.copy.task, stood_by=stood_by)
+            self._progress.begin(tailed.copy, stood_by=stood_by)
 
     def _assign(self) -> None:
         self._consumer.assign(sorted(tailed.at for tailed in self._kept.values()))

@@ -163,13 +163,17 @@ def test_who_takes_over_from_a_standby_says_so(bench: Bench, caplog: pytest.LogC
     bench.tailing.begin(bench.copy(S0), None)
     bench.turn()
     assert "task s_0" not in caplog.text
-    bench.consumer.write(0, b"d")
+    bench.consumer.write(0, b"d", b"e")
     bench.tailing.aim(S0, GOAL)
-    bench.tailing.look_at_ends()
+    bench.turn()
+    bench.tailing.begin(bench.copy(S1), None)
+    bench.turn()
+    bench.tailing.aim(S1, GOAL)
     bench.turn()
     assert caplog.messages == [
-        "task s_0 takes over from its standby, which lacks 1 records",
-        "task s_0 is ready after 2.0 s, from its standby: applied 1 records",
+        "task s_0 takes over from its standby, which lacks 2 records",
+        "task s_0 is ready after 2.0 s, from its standby: applied 2 records",
+        "task s_1 is ready after 2.0 s, from its standby: applied 0 records",
     ]
 
 
