@@ -100,6 +100,24 @@ def test_state_that_was_restored_is_of_use_when_a_record_of_its_task_is_committe
     assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [False, True]
 
 
+def test_state_that_is_damaged_as_it_is_committed_has_been_of_no_use(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its changes are safe in the changelog, and the offsets committed: that says nothing of the store."""
+
+    def commit(*_: object) -> None:
+        raise StateDamagedError("bytes are flipped")
+
+    copy = bench.actives[T0].copy
+    assert copy is not None
+    copy.in_doubt = True
+    bench.process(T0, b"a")
+    monkeypatch.setattr(type(copy.store), "commit", commit)
+    assert bench.processing.commit()
+    assert bench.cluster.committed == {T0: 1}
+    assert copy.in_doubt
+
+
 def test_too_much_in_memory_is_committed_in_the_middle_of_a_batch(tmp_path: Path) -> None:
     bench = Bench(tmp_path, most=1_000)
     bench.process(T0, *(b"%d" % n for n in range(50)))

@@ -157,6 +157,22 @@ def test_progress_is_told_every_ten_seconds(bench: Bench, caplog: pytest.LogCapt
     ] * 2
 
 
+def test_the_first_ten_seconds_of_a_wait_are_not_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Most are over by then, however long nobody had to wait before."""
+    caplog.set_level(logging.INFO)
+    bench.now = 1_000.0
+    bench.consumer.write(0, b"a")
+    bench.tailing.begin(bench.copy(S0), GOAL)
+    bench.consumer.held.add(TopicPartition("log", 0))
+    for _ in range(4):
+        bench.now += 2.0
+        bench.tailing.look_at_ends()
+    assert "to go" not in caplog.text
+    bench.now += 2.0
+    bench.tailing.look_at_ends()
+    assert "to go" in caplog.text
+
+
 def test_who_takes_over_from_a_standby_says_so(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bench.consumer.write(0, b"a", b"b", b"c")
@@ -325,6 +341,17 @@ def test_a_standby_that_was_saved_since_it_was_wiped_is_of_use(bench: Bench) -> 
     bench.now += 31.0
     bench.turn()
     assert not copy.in_doubt
+
+
+def test_what_is_saved_while_somebody_waits_for_it_has_been_of_no_use_yet(bench: Bench) -> None:
+    """A restore may take longer than it takes until it is saved."""
+    copy = bench.copy(S0)
+    copy.in_doubt = True
+    bench.consumer.write(0, b"a", skip=1)
+    bench.tailing.begin(copy, GOAL)
+    bench.now += 31.0
+    bench.tailing.read()
+    assert (copy.saved, copy.in_doubt) == (1, True)
 
 
 def test_no_room_for_one_copy_is_no_fault_of_the_others(
