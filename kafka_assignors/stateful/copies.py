@@ -168,7 +168,8 @@ class Copies:
             for copy in self._reader.give_back(useless[:_AT_ONCE]):
                 self._close(copy)
         self._more = max(len(missing), len(useless)) > _AT_ONCE
-        self._diary.write(wanted)
+        self._diary.write()
+        self._diary.keeps(wanted)
 
     def heed(self) -> None:
         """Take what the reader has brought up to date, or had to give up.
@@ -198,6 +199,7 @@ class Copies:
         Raises:
             StateError: the state of an active task cannot be had here.
         """
+        self._diary.write()
         self._heed_search()
         now = self._clock()
         due = [task for task, at in self._waiting.items() if at <= now]
@@ -247,6 +249,7 @@ class Copies:
 
     def close(self) -> None:
         """Close all copies, each saved as far as it is committed."""
+        self._diary.write()
         self._diary.close()
         for active in self._work.actives.values():
             active.undo()

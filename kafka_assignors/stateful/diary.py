@@ -34,21 +34,20 @@ class Diary:
             self._ours.remove(task)
             self._went.add(task)
 
-    def write(self, copies: Collection[Task]) -> None:
-        """Log what changed since the last time.
-
-        Args:
-            copies: of these a copy is kept, beside what is processed.
-        """
+    def write(self) -> None:
+        """Log what came and went since the last time; so call it as often as you like."""
         if self._went:
             log.info("gave back %s; %d left", _tasks(self._went), len(self._ours))
         if self._came:
             log.info("assigned %s; %d in all", _tasks(self._came), len(self._ours))
+        self._came.clear()
+        self._went.clear()
+
+    def keeps(self, copies: Collection[Task]) -> None:
+        """Of these a copy is kept, beside what is processed: logged if they changed."""
         if (kept := frozenset(copies)) != self._copies:
             log.info("keeps copies of %s, as standbys or warm-ups", _tasks(kept))
             self._copies = kept
-        self._came.clear()
-        self._went.clear()
 
     def close(self) -> None:
         """Log that the member ends."""

@@ -152,6 +152,18 @@ def test_what_comes_and_goes_is_told(bench: Bench, caplog: pytest.LogCaptureFixt
     ]
 
 
+def test_what_begins_between_two_rebalances_is_told_in_that_turn(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Static members wait for a while before they do."""
+    caplog.set_level(logging.INFO)
+    bench.begin(S0)
+    bench.begin(S1)
+    bench.copies.retry()
+    bench.copies.retry()
+    assert caplog.messages == ["assigned 2 tasks: s_0, s_1; 2 in all"]
+
+
 def test_a_task_is_ready_when_its_state_has_arrived(bench: Bench) -> None:
     active = bench.begin(S0)
     assert (active.ready, active.copy) == (False, None)
