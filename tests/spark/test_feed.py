@@ -245,13 +245,13 @@ def test_what_there_was_no_forecast_of_for_days_is_forgotten_once(
         return load_of(spark, *(Look(first * day + 60 * n, 120 * n, 60 * n, **where) for n in range(4)))
 
     feed, another = (Feed(spark, options(bootstrap), topic) for _ in range(2))
-    assert another.publish(days(0.2, group="h")) == 1
+    assert another.publish(days(0.6, group="h")) == 1
     assert feed.publish(days(0).unionByName(days(1, partition=1))) == 2
     later = days(FORGET_DAYS + 0.5)
     assert feed.publish(later.unionByName(days(0.1, partition=2))) == 1
+    assert another.publish(days(FORGET_DAYS + 0.55, group="h")) == 1
     assert feed.publish(days(FORGET_DAYS + 0.6)) == 1
     assert Feed(spark, options(bootstrap), topic).publish(days(FORGET_DAYS + 0.7)) == 1
-    assert another.publish(days(FORGET_DAYS + 0.8, group="h")) == 1
     records = read_topic(bootstrap, topic)
     assert all(value is not None for key, value in records)
 
