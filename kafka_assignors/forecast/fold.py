@@ -6,9 +6,9 @@ alone, not on how they were cut into batches, as long as none comes later than t
 taken if nothing after it was; else it is *late*, left out and counted.
 
 The clock is the partition's own newest sample.  A group whose samples come late makes nobody else's late, and
-one sample from the future only makes its own partition wait no more.  But of a run of them all but the last
-are taken, and what comes before those is late.  So who knows the time says so, and what is *ahead* of it is
-left out and counted.
+one sample from the future only makes its own partition wait no more.  But of a run of them that is longer
+than ``delay`` the first are taken, and what is before those is late.  So who knows the time says so, and what
+is *ahead* of it is left out and counted.
 """
 
 from __future__ import annotations
