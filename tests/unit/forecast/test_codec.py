@@ -20,8 +20,12 @@ def known() -> Partition:
 
 
 def test_what_was_read_back_is_written_the_same() -> None:
-    data = encode(known())
-    assert encode(decode(data, SETTINGS)) == data
+    for more in ([], [look(10_100, None, 5, begin=None), look(11_000, None, 5, begin=None)]):  # set back
+        partition = known()
+        partition.take(more)
+        data = encode(partition)
+        assert encode(decode(data, SETTINGS)) == data
+    assert partition.steps.ends.doubted
 
 
 def test_its_size_does_not_grow_with_time() -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from kafka_assignors.forecast import NO_COMMIT, LoadSettings, Partition, Sample
+from kafka_assignors.forecast import NO_COMMIT, UNKNOWN, LoadSettings, Partition, Sample
 from kafka_assignors.forecast.steps import Step
 from kafka_assignors.forecast.told import SLACK, Told
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of, steps_of
@@ -110,10 +110,10 @@ def test_a_writer_that_never_told_of_the_group_is_believed_after_the_slack(told_
     before = [tell(at, 1_000, told_by_looks) for at in (0, 60)]
     after = [tell(60 + at, 100 + at, not told_by_looks) for at in range(5, 120, 5)]
     told = Told()
-    words = [told.hear(sample, 1_000, before[-1].time) for sample in [*before, *after]]
-    assert words[:2] == ["on", "on"]
-    found = words.index("back")
-    assert words[2:found] == ["stale"] * 5
+    heard = [told.hear(sample, 1_000, before[-1].time) for sample in [*before, *after]]
+    assert heard[:2] == ["on", "on"]
+    found = heard.index("back")
+    assert heard[2:found] == ["stale"] * 5
     assert ([*before, *after][found]).time - before[-1].time == SLACK
 
 
@@ -167,3 +167,33 @@ def test_looks_further_apart_than_the_slack_tell_once_of_what_records_told() -> 
     records = [commit(at, 10 * at - (3_000 if at >= 605 else 0)) for at in range(0, 1_200, 5)]
     looks = [look(at, 10 * at, 10 * at - (3_000 if at >= 605 else 0), begin=3) for at in range(0, 1_200, 60)]
     assert resets(steps_of(sorted([*records, *looks]))) == [11]
+
+
+def words(*samples: Sample, taken: Iterable[int]) -> list[str]:
+    """What is heard in each sample, when the group is known by such a commit, taken just before it."""
+    told = Told()
+    return [told.hear(sample, by, sample.time - 1) for sample, by in zip(samples, taken, strict=True)]
+
+
+def test_what_the_second_writer_tells_of_a_set_back_counts_as_soon_as_it_is_told() -> None:
+    """Within the slack, too; and with that it is heard like before: what is told next is no old news."""
+    samples = [
+        look(0, 100, 90), commit(1, 90), commit(5, 20), look(6, 100, 90), look(9, 100, 25), look(12, 100, 40),
+    ]  # fmt: skip
+    assert words(*samples, taken=[-2, 90, 90, 20, 20, 25]) == ["on", "on", "back", "stale", "on", "on"]
+
+
+def test_a_writer_that_never_told_of_the_group_has_nothing_to_make_good_after_a_set_back() -> None:
+    assert words(commit(0, 90), commit(5, 20), look(9, 100, 30), taken=[-2, 90, 20]) == ["on", "back", "on"]
+
+
+@pytest.mark.parametrize(("after", "word"), [(9, "stale"), (31, "on")])
+def test_a_new_log_is_a_new_beginning_for_both_writers(after: float, word: str) -> None:
+    """What the one told of the old log is gone; the other may yet tell of the old one, but not for long."""
+    told = Told()
+    for sample in (commit(-1, 90), look(0, 100, 90)):
+        told.hear(sample, UNKNOWN, UNKNOWN)
+    anew = look(1, 10, 5)
+    told.restart(anew)
+    assert told.hear(anew, UNKNOWN, UNKNOWN) == "on"
+    assert told.hear(commit(1 + after, 95), 5, anew.time) == word
