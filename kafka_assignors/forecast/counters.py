@@ -127,11 +127,10 @@ class Commits:
         self.marks: list[GroupMark] = []
         self.told = Told()
 
-    def restart(self, sample: Sample) -> None:
-        """The log is another one, by this sample: what was committed in the old one says nothing of it."""
+    def restart(self) -> None:
+        """The log is another one: what was committed in the old one says nothing of it."""
         self.time = self.committed = self.start = self.place = UNKNOWN
         self.epoch += 1
-        self.told.restart(sample)
 
     def hear(self, sample: Sample) -> Word | None:
         """What the next sample tells; None: nothing of commits.  `take` it unless it is that, or stale."""

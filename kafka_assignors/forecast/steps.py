@@ -60,7 +60,7 @@ class Steps:
         """Go on to the next sample."""
         ends = self.ends
         if ends.restarted(sample):
-            self.commits.restart(sample)
+            self.commits.restart()
         word = self.commits.hear(sample)
         marks = ends.take(sample, self.settings, set_back=word == "back")
         if word in ("on", "back"):

@@ -32,7 +32,7 @@ Word = Literal["on", "back", "stale"]
 
 
 class Told:
-    """What each of the two told last, and which of them has yet to tell of a new beginning."""
+    """What each of the two told last, and which of them has yet to tell of a set-back."""
 
     __slots__ = ("behind", "committed", "since")
 
@@ -49,7 +49,7 @@ class Told:
             taken: the commit that the group is known by, or ``UNKNOWN``.
             taken_at: when that was told.
         """
-        who = _writer(sample)
+        who = 1 if sample.end == UNKNOWN else 0
         before, self.committed[who] = self.committed[who], sample.committed
         back = sample.committed < before
         if self.behind == who:
@@ -61,22 +61,9 @@ class Told:
             if sample.time - taken_at < SLACK:
                 return "stale"
             back = True
-        if back:
-            self._began(who, sample.time)
-        return "back" if back else "on"
-
-    def restart(self, sample: Sample) -> None:
-        """The log is another one, as this sample tells: so what its writer told before says nothing of it."""
-        who = _writer(sample)
-        self.committed[who] = UNKNOWN
-        self._began(who, sample.time)
-
-    def _began(self, who: int, time: int) -> None:
-        """The other one has yet to tell of it; unless it has never told of anything."""
-        other = 1 - who
+        if not back:
+            return "on"
+        other = 1 - who  # has yet to tell of it; unless it has never told of anything
         self.behind = UNKNOWN if self.committed[other] == UNKNOWN else other
-        self.since = time
-
-
-def _writer(sample: Sample) -> int:
-    return 1 if sample.end == UNKNOWN else 0
+        self.since = sample.time
+        return "back"

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from kafka_assignors.forecast import NO_COMMIT, UNKNOWN, LoadSettings, Partition, Sample
+from kafka_assignors.forecast import NO_COMMIT, LoadSettings, Partition, Sample
 from kafka_assignors.forecast.steps import Step
 from kafka_assignors.forecast.told import SLACK, Told
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of, steps_of
@@ -185,15 +185,3 @@ def test_what_the_second_writer_tells_of_a_set_back_counts_as_soon_as_it_is_told
 
 def test_a_writer_that_never_told_of_the_group_has_nothing_to_make_good_after_a_set_back() -> None:
     assert words(commit(0, 90), commit(5, 20), look(9, 100, 30), taken=[-2, 90, 20]) == ["on", "back", "on"]
-
-
-@pytest.mark.parametrize(("after", "word"), [(9, "stale"), (31, "on")])
-def test_a_new_log_is_a_new_beginning_for_both_writers(after: float, word: str) -> None:
-    """What the one told of the old log is gone; the other may yet tell of the old one, but not for long."""
-    told = Told()
-    for sample in (commit(-1, 90), look(0, 100, 90)):
-        told.hear(sample, UNKNOWN, UNKNOWN)
-    anew = look(1, 10, 5)
-    told.restart(anew)
-    assert told.hear(anew, UNKNOWN, UNKNOWN) == "on"
-    assert told.hear(commit(1 + after, 95), 5, anew.time) == word
