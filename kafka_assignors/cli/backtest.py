@@ -243,7 +243,7 @@ class _Asked:
                 how = (
                     f"as {recorded_members} members did together"
                     if recorded_members
-                    else "as its fastest partition shows; more, if members were busy with others, too"
+                    else "as its fastest partition was read from a backlog; more, if members were busy with others, too"
                 )
                 yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
             if not self.members:
