@@ -218,8 +218,13 @@ def _beside(goal: Goal, one: _Contender, other: _Contender, where: Situation) ->
     levels = [(goal.level(mine), goal.level(other.outcomes[at])) for at, mine in one.outcomes.items()]
     better = sum(goal.apart(mine, its) for mine, its in levels if mine < its)
     worse = sum(goal.apart(mine, its) for mine, its in levels if mine > its)
-    counts = f"better in {better:,} of {len(levels):,} situations, worse in {worse:,}"
-    return f"{said} in {_called(where, list(one.outcomes))} ({counts})"
+    counts = {"better": better, "worse": worse}
+    first, then = "better", "worse"
+    if one.levels[goal.figure] > other.levels[goal.figure]:
+        first, then = then, first
+    but = f", {then} in {counts[then]:,}" if counts[then] else ""
+    often = f"{first} in {counts[first]:,} of {len(levels):,} situations{but}"
+    return f"{said} in {_called(where, list(one.outcomes))} ({often})"
 
 
 def _figure(goal: Goal, one: _Contender, where: Situation) -> float:

@@ -21,8 +21,8 @@ def backtest_lines(results: Results) -> Lines:
     parts += [Text(line) for line in left_out(results)]
     parts.append(
         Text(
-            f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; figures are means, places come of "
-            f"each of {results['judged_by']:,} situations\n"
+            f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; figures are means over "
+            f"{results['judged_by']:,} situations, in each of which candidates were compared\n"
         )
     )
     place, *rows = [row for row in ROWS if row.brief]
