@@ -17,10 +17,11 @@ ASKED = Asked(("range", "cooperative-lag-aware"), Parameters({}, {}), (), (), (1
 
 def test_one_idle_group_takes_no_other_with_it_and_is_not_spoken_for() -> None:
     of = [recorded("idle", rate=None), recorded("busy")]
-    tried = ASKED.tried(of)
+    asked = replace(ASKED, scales=(1.0, 2.0))
+    tried = asked.tried(of)
     assert tried.left_out == {"idle": NO_RATE}
     assert {trial.group for trial in tried.trials} == {"busy"}
-    rate, members, churn = ASKED.assumed(of, tried, None)
+    rate, members, churn = asked.assumed(of, tried, None)
     assert rate == (
         "group 'busy': a member reads 60.0 records/s, as its fastest partition was read while it had a "
         "backlog; more, if its member was busy with others, too (--service-rate)"

@@ -128,6 +128,8 @@ def test_each_group_has_a_ranking_of_its_own() -> None:
         assert (ranking["judged_by"], ranking["candidates"][0]["time_lag_p99"]) == (4, 30.0)
         assert "time lag (p99) 30.0 s, 600.0 s for" in ranking["candidates"][0]["reasons"][0]
     assert told["judged_by"] == 8
+    for plot, its in zip(told["plots"], places, strict=True):  # the best of a group is plotted first
+        assert [line["candidate"] for line in plot["lines"]] == [strategy for strategy, _ in its]
 
 
 def test_who_was_not_tried_on_every_group_has_a_place_only_where_it_was() -> None:

@@ -83,6 +83,13 @@ def test_the_backlog_has_to_be_there_at_both_ends(place: str) -> None:
     assert service_rate(served, lag, 60.0) == pytest.approx(10)
 
 
+def test_the_backlog_has_to_be_there_all_the_time_between() -> None:
+    served, lag = np.full((4, 1), 100.0), np.full((4, 1), 5000.0)
+    assert service_rate(served, lag, 10.0) == pytest.approx(10)
+    lag[1] = 0
+    assert service_rate(served, lag, 10.0) is None
+
+
 def test_commits_in_bursts_do_not_count_as_speed() -> None:
     served = np.zeros((60, 1))
     served[::5] = 50  # a commit every 5 s in steps of a second: 10 records/s
