@@ -54,8 +54,8 @@ def service_rate(
         rates = _kept_up(np.nan_to_num(served), np.nan_to_num(lag), known, window, step_s)
     else:
         served, lag = (np.nan_to_num(one).sum(axis=1, keepdims=True) for one in (served, lag))
-        known = known.all(axis=1, keepdims=True)
-        rates = _kept_up(served, lag, known, window, step_s) / recorded_members
+        of_all = np.asarray(known.all(axis=1, keepdims=True))
+        rates = _kept_up(served, lag, of_all, window, step_s) / recorded_members
     fastest = rates[rates > 0]
     return float(np.percentile(fastest, _HIGH)) / step_s if fastest.size else None
 
@@ -64,8 +64,9 @@ def _kept_up(served: Floats, lag: Floats, known: npt.NDArray[np.bool_], window: 
     """Of each window the most that a column read per step, of those that had a backlog all through."""
     if len(served) <= window:  # the lag before the first step is not known
         return np.empty(0)
-    counts = np.vstack((np.zeros((1, served.shape[1])), np.cumsum(known & (lag > 0), axis=0)))
-    sums = np.vstack((np.zeros((1, served.shape[1])), np.cumsum(served, axis=0)))
+    first: Floats = np.zeros((1, served.shape[1]))
+    counts: Floats = np.vstack((first, np.cumsum(known & (lag > 0), axis=0)))
+    sums: Floats = np.vstack((first, np.cumsum(served, axis=0)))
     rates = ((sums[window:] - sums[:-window]) / window)[1:]
     all_through = (counts[window:] - counts[:-window] == window)[1:]
     to_commit = rates * COMMIT_S / step_s

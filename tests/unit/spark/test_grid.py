@@ -151,7 +151,9 @@ def test_if_no_service_rate_is_known_it_has_to_be_said() -> None:
 
 def test_who_is_fed_forecasts_is_tried_where_there_are_some() -> None:
     plain = history("plain")
-    foreseen = replace(history("foreseen"), expected=6.0 * plain.arrivals, horizon_s=60.0)
+    foreseen = replace(
+        history("foreseen"), expected=(6.0 * plain.arrivals).astype(np.float64), horizon_s=60.0
+    )
     names = ["range", "cooperative-lag-aware"]
     grid = Grid(candidates(names, {"rebalance_on_skew": [False]}, forecasts=True), members=(2,))
     tried = [(one.group, str(one.scenario.strategy)) for one in grid.trials([plain, foreseen])]
@@ -162,7 +164,7 @@ def test_who_is_fed_forecasts_is_tried_where_there_are_some() -> None:
         ("foreseen", "cooperative-lag-aware"),
         ("foreseen", "cooperative-lag-aware (load=forecast)"),
     ]
-    only = {"rebalance_on_skew": [False], "load": ["forecast"]}
+    only: dict[str, list[bool | str]] = {"rebalance_on_skew": [False], "load": ["forecast"]}
     fed = Grid(candidates([names[1]], only, forecasts=True), members=(2,))
     assert fed.left_out([plain, foreseen]) == {"plain": NO_FORECASTS}
     assert {one.group for one in fed.trials([plain, foreseen])} == {"foreseen"}
