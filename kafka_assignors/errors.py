@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BrokerError",
     "ChangelogError",
@@ -55,13 +57,27 @@ class OptionError(KafkaAssignorsError, ValueError):
         self.option = option
         self.reason = reason
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again of what it was made of, in whatever process: its text is not that."""
+        return type(self), (self.option, self.reason), self.__dict__
+
 
 class MissingExtraError(KafkaAssignorsError, ImportError):
-    """A part of this package was used whose extra is not installed."""
+    """A part of this package was used whose extra is not installed.
+
+    Args:
+        extra: of this package, also kept as ``.extra``.
+        missing: the package that is not there, also kept as ``.missing``.
+    """
 
     def __init__(self, extra: str, missing: str) -> None:
         super().__init__(f"{missing} is not installed: pip install 'kafka-assignors[{extra}]'")
         self.extra = extra
+        self.missing = missing
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As of `OptionError`."""
+        return type(self), (self.extra, self.missing), self.__dict__
 
 
 class ToolMissingError(KafkaAssignorsError):

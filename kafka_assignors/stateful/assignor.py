@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from uuid import NAMESPACE_OID, uuid4, uuid5
+from uuid import uuid4
 
 import numpy as np
 from kafka.cluster import ClusterMetadata
@@ -33,7 +33,9 @@ from kafka_assignors.plan import (
     TopicPartition,
 )
 from kafka_assignors.plan import stateful as planner
+from kafka_assignors.stateful.able import about_topologies, parts_of, together
 from kafka_assignors.stateful.assignor_options import StatefulOptions
+from kafka_assignors.stateful.described import about_processes, as_planned
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Task
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
@@ -68,6 +70,7 @@ class StatefulAssignor(Assignor):
         self._told = stateful_assignment.Assignment()  # the last one that could be read
         self._joined: dict[str, stateful_subscription.Subscription | Newer] = {}
         self._plan: planner.StatefulPlan | None = None
+        self._warned: dict[str, str] = {}
 
     # --- as a member
 
@@ -177,16 +180,22 @@ class StatefulAssignor(Assignor):
             s.id: max((group.topics.get(topic, 0) for topic in s.topics), default=0)
             for s in self._topology.subtopologies
         }
-        there = tuple(
-            planner.Subtopology(s.id, counts[s.id], s.stateful, s.logged)
+        there = {
+            s.id: planner.Subtopology(s.id, counts[s.id], s.stateful, s.logged)
             for s in self._topology.subtopologies
-        )
-        # One with another topology, of an older or newer release of the application, cannot run these tasks.
-        topics = {topic for topic in self._topology.topics if topic in group.topics}
-        able = [member for member in group.members if topics <= member.topics]
-        members = tuple(self._as_planned(member) for member in able)
+        }
+        members = as_planned(self._topology, group.members, self._joined)
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
-        plan = planner.plan_stateful(planner.StatefulGroup(there, members, ends), self.options.for_planning())
+        plans = []
+        # One with another topology, of an older or newer release of the application, cannot run all tasks.
+        for part in parts_of(self._topology, group):
+            problem = planner.StatefulGroup(
+                tuple(there[id] for id in part.subtopologies), tuple(members[id] for id in part.members), ends
+            )
+            plans.append(planner.plan_stateful(problem, self.options.for_planning()))
+        plan = together(plans)
+        self._warn("topologies", about_topologies(self._topology, group))
+        self._warn("processes", about_processes(self._joined))
         owners = np.full(group.size, NOBODY, np.int32)
         for member_id, tasks in plan.active.items():
             for task in tasks:
@@ -195,6 +204,12 @@ class StatefulAssignor(Assignor):
                         owners[group.first[topic] + partition] = group.index[member_id]
         self._plan = plan
         return Assignment(group, owners)
+
+    def _warn(self, of: str, says: str) -> None:
+        """Once, until it is about something else: a group may plan every few seconds."""
+        if says and says != self._warned.get(of):
+            log.warning("%s: %s", self.name, says)
+        self._warned[of] = says
 
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
         """A task is one owner's: while a partition of it is held back, so are the others.
@@ -217,26 +232,6 @@ class StatefulAssignor(Assignor):
                 if by is not None:
                     held += [Hold(t, number, by) for t in topics if (t, number) not in waits_for]
         return Assignment(group, owners), sorted(held)
-
-    def _as_planned(self, member: Member) -> planner.StatefulMember:
-        """A member by what it said; of one that cannot be read, what the consumer's own protocol tells."""
-        told = self._joined.get(member.member_id)
-        if not isinstance(told, stateful_subscription.Subscription):
-            told = stateful_subscription.Subscription(
-                told.process_id
-                if told is not None and told.process_id
-                else uuid5(NAMESPACE_OID, member.member_id)
-            )
-        holds = self._topology.tasks_of(_each(member.owned))
-        return planner.StatefulMember(
-            member_id=member.member_id,
-            process=str(told.process_id),
-            rack=told.rack or member.rack,
-            active=[planner.Task(*task) for task in sorted(holds)],
-            standby=[planner.Task(*task) for task in told.standbys],
-            lags={planner.Task(*task): lag for task, lag in told.lags.items()},
-            generation=member.generation,
-        )
 
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[Joined]

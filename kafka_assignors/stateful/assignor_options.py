@@ -34,7 +34,8 @@ class StatefulOptions(Options):
             move.
         balance_factor: by how many tasks two members may differ.
         probing_rebalance_interval_ms: how long a better plan waits before it is looked at again.
-        process_id: of the process; None: a new one, so that nothing is known of its disk.
+        process_id: of the directory with this member's state, which is no other member's; None: a new one, so
+            that nothing is known of its disk.
         endpoint: ``host:port`` where others can ask this member for its state.
         holdings: called when this member joins, on the consumer's I/O thread; must not wait.
         on_duties: called with what this member is told, on the same thread; must not wait.
@@ -59,8 +60,16 @@ class StatefulOptions(Options):
         Raises:
             ConfigurationError: naming the option.
         """
-        Options.check(self)  # slots make a new class, which super() without arguments does not know
+        self.check_values()
         self.given_topology()
+
+    def check_values(self) -> None:
+        """Refuse values that make no sense, whatever the topology.
+
+        Raises:
+            ConfigurationError: naming the option.
+        """
+        Options.check(self)  # slots make a new class, which super() without arguments does not know
         interval: Any = self.probing_rebalance_interval_ms
         if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
             raise ConfigurationError("probing_rebalance_interval_ms", f"{interval!r} is no time")

@@ -30,6 +30,9 @@ def changelogs_of(
 ) -> dict[Task, Changelog]:
     """The changelog of each task that has one; topics that are missing are made, compacted.
 
+    A changelog with fewer partitions than its sources (they grew) is no reason not to begin: the tasks that
+    have none are left out, which is said, and wait until an operator adds partitions.
+
     Args:
         client: how to reach the cluster, as kafka-python's clients take it.
         topology: what is processed.
@@ -38,7 +41,7 @@ def changelogs_of(
 
     Raises:
         TopologyError: a source topic is missing, or those of a subtopology have not as many partitions each,
-            or a changelog has others than its sources.
+            or a changelog has more than its sources, or cannot be seen.
         ChangelogError: a changelog would lose state, or the cluster does not let us.
     """
     try:
@@ -103,16 +106,23 @@ def _checked(
     found: dict[Task, Changelog] = {}
     for id, topic in logs.items():
         there = described.get(topic, {})
-        if (count := len(there.get("partitions", ()))) != tasks[id]:
-            raise TopologyError(
-                f"subtopology {id}: changelog {topic} has {count} partitions, its topics have {tasks[id]}"
-            )
+        count = len(there.get("partitions", ()))
+        if count != tasks[id]:
+            _refuse_or_warn(id, topic, count, tasks[id])
         topic_id = str(there["topic_id"]) if there.get("topic_id") else None
         keeps = settings.get(topic, {}).get("delete.retention.ms")
         keeps_s = int(keeps) / 1000 if keeps is not None else None
         for partition in range(count):
             found[id, partition] = Changelog(TopicPartition(topic, partition), topic_id, keeps_s)
     return found
+
+
+def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
+    """A changelog with other partitions than there are tasks: too few can be mended while others go on."""
+    has = f"subtopology {id}: changelog {topic} has {count} partitions, its topics have {tasks}"
+    if not 0 < count < tasks:
+        raise TopologyError(has)
+    log.warning("%s: tasks from %s_%d on wait until it has as many; add partitions to it", has, id, count)
 
 
 def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:

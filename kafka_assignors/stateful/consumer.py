@@ -292,10 +292,13 @@ class StatefulConsumer:
         return task
 
 
-def _processes(topology: Topology, process: Process | Mapping[str, Process]) -> dict[str, Process]:
+def _processes(topology: Any, process: Any) -> dict[str, Process]:
+    """A function for each subtopology, of what is given, which may be anything."""
+    if not isinstance(topology, Topology):
+        raise OptionError("topology", f"expected a Topology, got {topology!r}")
     ids = {subtopology.id for subtopology in topology.subtopologies}
     if callable(process):
         return dict.fromkeys(ids, process)
-    if set(process) != ids or not all(map(callable, process.values())):
+    if not isinstance(process, Mapping) or set(process) != ids or not all(map(callable, process.values())):
         raise OptionError("process", f"expected a function, or one for each of {', '.join(sorted(ids))}")
     return dict(process)

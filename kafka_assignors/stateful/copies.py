@@ -20,8 +20,10 @@ from kafka_assignors.errors import (
 from kafka_assignors.stateful.aside import Aside, in_a_thread
 from kafka_assignors.stateful.changelog_reader import ChangelogReader
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.diary import Diary
 from kafka_assignors.stateful.duties import Holdings
 from kafka_assignors.stateful.on_disk import OnDisk
+from kafka_assignors.stateful.saves import Saves
 from kafka_assignors.stateful.state_dir import StateDir
 from kafka_assignors.stateful.stores import Stores
 from kafka_assignors.stateful.tasks import ActiveTask, Work
@@ -33,7 +35,6 @@ __all__ = ["Copies"]
 log = logging.getLogger("kafka_assignors")
 
 _AGAIN_S = 5.0  # until state that could not be used is tried again
-_SAVE_EVERY_S = 30.0
 _AT_ONCE = 8  # copies opened, or given up, in one turn: each takes some 10 ms, in which nothing is processed
 
 
@@ -79,8 +80,9 @@ class Copies:
         reader.watch(changelogs)
         self._kept: set[Task] = set()  # in the reader's hands
         self._waiting: dict[Task, float] = {}  # could not be used -> when to try again
-        self._saved_at: dict[Task, float] = {}
+        self._saves = Saves(clock)
         self._more = False  # there are copies to open, or to give up, in the next turn
+        self._diary = Diary()
         self._on_disk = OnDisk(state_dir, changelogs, clock)
         self._rest()
 
@@ -95,6 +97,7 @@ class Copies:
         if active.ready:
             return
         task = active.task
+        self._diary.came(task)
         if active.copy is not None or not self._topology[task[0]].stateful:
             active.ready = True
         elif task in self._kept:
@@ -110,24 +113,25 @@ class Copies:
         """A task is not processed here any more: its copy stands by, or rests on the disk."""
         active.undo()
         active.ready = False
+        self._diary.went(active.task)
         copy, active.copy = active.copy, None
         if copy is not None:
             self._pass_on(copy)
         elif active.task in self._kept:
             self._reader.aim(active.task, None)
 
-    def anew(self, active: ActiveTask, error: StateError) -> None:
+    def anew(self, active: ActiveTask, error: StateDamagedError) -> None:
         """A store turned out to be damaged while it was used: it is restored from the beginning.
 
         Raises:
-            StateError: there is no way to have it here.
+            StateError: there is no way to have it here, or it turns out to be so again and again.
         """
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:
             return
         log.error("state of task %s %s: %s", copy, copy.begins, error)
         try:
-            copy.begin_anew()
+            copy.wipe_damaged(error)
         except StateError:
             copy.drop()
             raise
@@ -137,24 +141,12 @@ class Copies:
             self._hand_over(copy, active)
 
     def save(self) -> list[tuple[ActiveTask, StateDamagedError]]:
-        """Bring the active task's store to disk that waits for it longest, if that is long enough.
+        """Bring an active task's store to disk, if it is time for one; see `Saves.save_one`.
 
         Returns:
             The task whose store turned out to be damaged, and how, if so: for `anew`.
-
-        Raises:
-            StateError: it cannot be.
         """
-        now = self._clock()
-        for task, active in self._work.actives.items():
-            if active.copy is not None and now - self._saved_at.setdefault(task, now) >= _SAVE_EVERY_S:
-                self._saved_at[task] = now
-                try:
-                    active.copy.save()
-                except StateDamagedError as error:
-                    return [(active, error)]
-                return []
-        return []
+        return self._saves.save_one(self._work.actives.values())
 
     # --- what stands by
 
@@ -176,6 +168,7 @@ class Copies:
             for copy in self._reader.give_back(useless[:_AT_ONCE]):
                 self._close(copy)
         self._more = max(len(missing), len(useless)) > _AT_ONCE
+        self._diary.write(wanted)
 
     def heed(self) -> None:
         """Take what the reader has brought up to date, or had to give up.
@@ -254,6 +247,7 @@ class Copies:
 
     def close(self) -> None:
         """Close all copies, each saved as far as it is committed."""
+        self._diary.close()
         for active in self._work.actives.values():
             active.undo()
             copy, active.copy, active.ready = active.copy, None, False
@@ -291,7 +285,7 @@ class Copies:
         self._reader.keep(copy, goal)
 
     def _pass_on(self, copy: Copy) -> None:
-        self._saved_at.pop(copy.task, None)
+        self._saves.forget(copy.task)
         duties = self._work.duties
         if copy.changelog is not None and copy.task in {*duties.standbys, *duties.warmups}:
             self._hand_over(copy, None)

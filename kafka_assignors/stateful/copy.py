@@ -69,6 +69,8 @@ class Copy:
 
     Attributes:
         stale: whether it is of use only if its changelog has nothing more: deletes may be missing there.
+        in_doubt: whether it was wiped as it was damaged, and has been of no use since: no record that was
+            processed with it is committed.
 
     Raises:
         StateError: the disk is full, or does not let us.
@@ -78,6 +80,7 @@ class Copy:
         self.task = task
         self.changelog = changelog
         self._stores = stores
+        self.in_doubt = False
         self.stale = changelog is not None and is_stale(task, changelog, state_dir)
         self._dir: TaskDir = state_dir.claim(task)
         self.saved = -1  # offset in the checkpoint
@@ -124,6 +127,20 @@ class Copy:
         if position is not None:
             self._dir.write_checkpoint({self.changelog.at: Position(position, self.changelog.topic_id)})
             self.saved = position
+
+    def wipe_damaged(self, error: StateDamagedError) -> None:
+        """Forget everything, as it turned out to be damaged in use; twice in a row is too often.
+
+        Raises:
+            StateError: what came in its place is found damaged, too, before it was of any use; or it cannot
+                be done.  It is closed then, or to be dropped.
+        """
+        if self.in_doubt:
+            raise StateError(
+                f"state of task {self} was restored, and before it was of any use this came again: {error}"
+            ) from error
+        self.in_doubt = True
+        self.begin_anew()
 
     def begin_anew(self) -> None:
         """Forget everything: what is there is damaged, or of another log.

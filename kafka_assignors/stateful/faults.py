@@ -20,6 +20,8 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _LOCKED = {errno.EAGAIN, errno.ENOLCK}
 _OTHER = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
 _LONGEST = 300
+_DAMAGE = ("Corruption", "IO error", "NotFound")
+"""What RocksDB says of data that it once could use."""
 
 
 def state_error(error: OSError, where: object) -> StateError:
@@ -27,13 +29,16 @@ def state_error(error: OSError, where: object) -> StateError:
     return _sorted(error.errno, str(where), error.strerror or type(error).__name__)
 
 
-def store_error(error: Exception, where: object, *, logged: bool = True) -> StateError:
+def store_error(error: Exception, where: object, *, logged: bool = True, in_use: bool = False) -> StateError:
     """Sort an error of the store's library: its exceptions have no types, the text is all there is.
 
     RocksDB ends the text of what the system said with the system's words; what it says itself (corruption,
     files that are missing or do not belong together) means that the store is not what was written.  It is
     wiped then, and restored; where there is no changelog (``logged``), only if the text says corruption, and
     not of a file that is gone: what is wiped is lost, and others are of what somebody may be able to mend.
+
+    A store that could be opened is ``in_use``.  A text that is not known tells nothing about it then: it may
+    be about what was asked for, which would be asked again of a store that was restored, for ever.
     """
     text = " ".join(str(error).split())
     corrupt = text.startswith("Corruption")
@@ -44,6 +49,8 @@ def store_error(error: Exception, where: object, *, logged: bool = True) -> Stat
         if "lock hold by current process" in text:
             return _sorted(errno.ENOLCK, str(where), "")
     says = text[:_LONGEST]
+    if in_use and not text.startswith(_DAMAGE):
+        return StateError(f"cannot use {where}: {says}")
     if logged:
         return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
     if corrupt and "IO error" not in text:

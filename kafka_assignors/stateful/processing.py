@@ -77,11 +77,15 @@ class Processing:
 
     def commit(self, wait_s: float = 0.0) -> bool:
         """Make safe what was done; see ``Commits.commit``."""
+        did = [active for active in self._work.actives.values() if active.done]
         came_of_it = self._commits.commit(self._work.actives.values(), wait_s)
         for active, error in came_of_it.damaged.items():
             self.set_aside(active, error)
         if came_of_it.done:
             self._held = False
+            for active in did:
+                if active.copy is not None and active not in came_of_it.damaged:
+                    active.copy.in_doubt = False
         return came_of_it.done
 
     def commit_if_due(self, wait_s: float = 0.0) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from kafka.codec import has_gzip, has_lz4, has_snappy, has_zstd
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.stateful.assignor_options import StatefulOptions
 from kafka_assignors.stateful.stores import StoreOptions
 
 __all__ = ["RuntimeOptions", "checked_config"]
@@ -84,6 +85,7 @@ class RuntimeOptions:
     store: StoreOptions = field(default_factory=StoreOptions)
 
     def __post_init__(self) -> None:
+        StatefulOptions(**self.planning).check_values()
         for name, least in _INTEGERS.items():
             value: Any = getattr(self, name)
             if type(value) is not int or value < least:
@@ -99,6 +101,9 @@ class RuntimeOptions:
             raise OptionError(
                 "changelog_replication_factor", f"{replicas!r} is no number of replicas, nor -1"
             )
+        store: Any = self.store
+        if not isinstance(store, StoreOptions):
+            raise OptionError("store", f"expected StoreOptions, got {store!r}")
         self._check_compression()
 
     def _check_compression(self) -> None:

@@ -2,7 +2,7 @@
 
 What a task's callback changes is held in memory until `commit`, which writes all of it and the offset in the
 changelog it belongs to in one atomic step; `rollback` drops it.  So a store never holds half of what a record
-did, and always knows how far it is.
+did (unless a changelog is restored whose writer was killed), and always knows how far it is.
 
 RocksDB's own log is off where there is a changelog: that is the log.  What was committed is on disk once
 `flush` returns, and that is when a checkpoint may be written.  After a crash the store is as it was after
@@ -46,6 +46,7 @@ class Store:
 
     Raises:
         StateError: (all methods) the disk is full or broken, the store damaged or closed.
+        TypeError: (all that take keys or values) something else than bytes.
     """
 
     def __init__(self, database: Rdict, path: Path, *, logged: bool = True) -> None:
@@ -68,6 +69,7 @@ class Store:
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key, None if it has none."""
+        _must_be_bytes("a key", key)
         if key in self._changes.values:
             return self._changes.values[key]
         database = self._opened()
@@ -83,17 +85,16 @@ class Store:
         """Set the value of a key.
 
         Raises:
-            TypeError, ValueError: no bytes, or an empty key.
+            ValueError: an empty key.
         """
-        if not isinstance(value, bytes):
-            raise TypeError(f"a value of {type(value).__name__}, expected bytes")
+        _must_be_bytes("a value", value)
         self._change(key, value)
 
     def delete(self, key: bytes) -> None:
         """Forget a key, whether it is there or not.
 
         Raises:
-            TypeError, ValueError: no bytes, or an empty key.
+            ValueError: an empty key.
         """
         self._change(key, None)
 
@@ -102,6 +103,9 @@ class Store:
 
         As they are when the first is asked for: what changes meanwhile is not seen.
         """
+        for bound in (start, end):
+            if bound is not None:
+                _must_be_bytes("a bound of keys", bound)
         self._opened()
         iterator = self._merged(start or _FIRST_KEY, end)
         self._iterators.add(iterator)
@@ -109,6 +113,7 @@ class Store:
 
     def prefix(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All keys that begin with that, and their values, in order."""
+        _must_be_bytes("a prefix", prefix)
         return self.range(prefix, _after(prefix))
 
     @property
@@ -211,7 +216,7 @@ class Store:
         try:
             stored: bytes | None = database.get(_POSITION_KEY)
         except Exception as error:  # the library has no class for it
-            raise self._fault(error) from error
+            raise store_error(error, self._path, logged=self._logged) from error
         if stored is not None:
             if len(stored) != _POSITION.size or stored[0] != _FORMAT:
                 wrong = f"the store {self._path} is of another release"
@@ -226,8 +231,7 @@ class Store:
             )
 
     def _change(self, key: bytes, value: bytes | None) -> None:
-        if not isinstance(key, bytes):
-            raise TypeError(f"a key of {type(key).__name__}, expected bytes")
+        _must_be_bytes("a key", key)
         if not key:
             raise ValueError("an empty key")
         self._opened()
@@ -284,7 +288,12 @@ class Store:
     def _fault(self, error: Exception) -> StateError:
         if type(error).__name__ == "DbClosedError":
             return StateClosedError(f"the store {self._path} is closed")
-        return store_error(error, self._path, logged=self._logged)
+        return store_error(error, self._path, logged=self._logged, in_use=True)
+
+
+def _must_be_bytes(what: str, given: object) -> None:
+    if not isinstance(given, bytes):
+        raise TypeError(f"{what} of {type(given).__name__}, expected bytes")
 
 
 def _after(prefix: bytes) -> bytes | None:

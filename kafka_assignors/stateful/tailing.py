@@ -16,6 +16,7 @@ from kafka_assignors.stateful.copy import Copy
 from kafka_assignors.stateful.ends import Ends
 from kafka_assignors.stateful.on_disk import Resting
 from kafka_assignors.stateful.pace import Pace
+from kafka_assignors.stateful.progress import Progress
 from kafka_assignors.stateful.tailed import Tailed, portions
 from kafka_assignors.stateful.topology import Task
 
@@ -72,6 +73,7 @@ class Tailing:
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
         self.applied_to: dict[Task, int] = {}
+        self._progress = Progress(self.applied_to, clock)
 
     @property
     def copies(self) -> list[Copy]:
@@ -84,6 +86,7 @@ class Tailing:
             raise ValueError(f"task {copy} has no changelog")
         lag = self.lags.get(copy.task) if copy.position else None  # as it was on disk
         tailed = self._kept[copy.task] = Tailed(copy, copy.changelog, goal, lag, self._clock())
+        self._follow(tailed, stood_by=False)
         self._assign()
         self._seek(tailed, copy.position)
 
@@ -91,11 +94,13 @@ class Tailing:
         """Who waits for a copy from now on; None: nobody, it stands by."""
         if tailed := self._kept.get(task):
             tailed.goal, tailed.end = goal, None  # the end may have moved since it was looked at
+            self._follow(tailed, stood_by=True)
 
     def take_out(self, task: Task) -> Copy | None:
         """Let go of a copy; None: it is not here."""
         if (tailed := self._kept.pop(task, None)) is None:
             return None
+        self._progress.end(task)
         self._assign()
         return tailed.copy
 
@@ -172,6 +177,12 @@ class Tailing:
                 self._seek(tailed, tailed.copy.position)
 
     # --- steps
+
+    def _follow(self, tailed: Tailed, *, stood_by: bool) -> None:
+        if tailed.goal is None:
+            self._progress.end(tailed.copy.task)
+        else:
+            self._progress.begin(tailed.copy, stood_by=stood_by)
 
     def _assign(self) -> None:
         self._consumer.assign(sorted(tailed.at for tailed in self._kept.values()))
@@ -251,11 +262,13 @@ class Tailing:
         for task, tailed in list(self._kept.items()):
             if tailed.end is not None:
                 tailed.lag = max(0, tailed.end - tailed.position)
+                self._progress.lacks(tailed, tailed.lag)
                 if tailed.goal is not None and tailed.lag == 0:
                     self._arrived(tailed, tailed.end)
             if tailed.lag is not None:
                 lags[task] = tailed.lag
         self.lags = lags
+        self._progress.write()
 
     def _look_at_positions(self) -> None:
         """Of some copies that lack records, and first of those for which none came: they may be gone."""
@@ -272,6 +285,7 @@ class Tailing:
         if end > tailed.copy.position:
             self._guarded(tailed, lambda: tailed.copy.apply((), end))
         if self._kept.get(tailed.copy.task) is tailed and tailed.copy.store is before:
+            self._progress.arrived(tailed)
             self.take_out(tailed.copy.task)
             self._on_restored(tailed.copy, tailed.goal)
 
@@ -280,7 +294,7 @@ class Tailing:
         for tailed in self._kept.values():
             if now - tailed.saved_at >= _SAVE_EVERY_S:
                 tailed.saved_at = now
-                self._guarded(tailed, tailed.copy.save)
+                self._guarded(tailed, partial(_save, tailed))
                 return
 
     def _guarded(self, tailed: Tailed, do: Callable[[], None]) -> None:
@@ -290,7 +304,8 @@ class Tailing:
         except StateDamagedError as error:
             log.warning("state of task %s is restored from the beginning: %s", tailed.copy, error)
             try:
-                self._begin_anew(tailed)
+                self._forget(tailed)
+                tailed.copy.wipe_damaged(error)
                 self._seek(tailed, 0)
             except StateError as worse:
                 self._give_up(tailed, worse)
@@ -302,12 +317,13 @@ class Tailing:
             "state of task %s is restored from the beginning: changelog %s-%d %s",
             *(tailed.copy, tailed.at.topic, tailed.at.partition, why),
         )
-        self._guarded(tailed, partial(self._begin_anew, tailed))
+        self._forget(tailed)
+        self._guarded(tailed, tailed.copy.begin_anew)
 
-    def _begin_anew(self, tailed: Tailed) -> None:
+    def _forget(self, tailed: Tailed) -> None:
         self._forget_lag(tailed)
+        self._progress.again(tailed.copy.task)
         tailed.end = None  # to be looked at again, as it may be another changelog
-        tailed.copy.begin_anew()
 
     def _give_up(self, tailed: Tailed, error: StateError) -> None:
         self._forget_lag(tailed)
@@ -319,6 +335,12 @@ class Tailing:
         """At once: others may be told of it before it is looked at again."""
         tailed.lag = None
         self.lags = {task: lag for task, lag in self.lags.items() if task != tailed.copy.task}
+
+
+def _save(tailed: Tailed) -> None:
+    tailed.copy.save()
+    if tailed.goal is None:  # standing by is of use, too
+        tailed.copy.in_doubt = False
 
 
 def _lag(resting: Resting, end: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_assignors.errors import TopologyError
 from kafka_assignors.plan.model import TopicPartition, shown
@@ -74,6 +75,11 @@ class Topology:
     subtopologies: tuple[Subtopology, ...]
 
     def __post_init__(self) -> None:
+        given: Any = self.subtopologies
+        if not isinstance(given, tuple) or not all(isinstance(one, Subtopology) for one in given):
+            raise TopologyError(
+                "subtopologies are a tuple, also of one: Topology((Subtopology('count', ('orders',)),))"
+            )
         if not self.subtopologies:
             raise TopologyError("a topology without subtopologies")
         ids: set[str] = set()

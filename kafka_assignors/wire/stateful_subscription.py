@@ -40,7 +40,7 @@ class Subscription:
     """What a member says of itself.  A claim, to be checked against the topology and the other members.
 
     Attributes:
-        process_id: members of one process share its state directory.
+        process_id: of its state directory.
         actives: tasks it processes.
         standbys: tasks it keeps a copy of; the leader need not tell warm-ups from standbys.
         lags: records each copy is behind its changelog, ``MOST_LAG`` where nobody knows; a task without an

@@ -38,9 +38,11 @@ class Member:
         self.name = name
         self.duties: list[Duties] = []
         self.holdings = holdings or Holdings()
+        topology = options.pop("topology", TOPOLOGY)
+        self.topics = topology.topics
         self.assignor = StatefulAssignor(
-            topology=options.pop("topology", TOPOLOGY),
-            process_id=UUID(int=sum(name.encode())),
+            topology=topology,
+            process_id=options.pop("process_id", UUID(int=sum(name.encode()))),
             holdings=lambda: self.holdings,
             on_duties=self.duties.append,
             time=lambda: NOW,
@@ -305,6 +307,77 @@ def test_a_member_of_another_topology_gets_nothing() -> None:
     plan = plan_of(a.assignor.assign(cluster(TOPICS), [a.joins(), other]))
     assert plan["o"] == {}
     assert owner_of(plan).keys() == every(TOPICS)
+
+
+def test_members_with_one_process_id_are_processes_of_their_own_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A directory is one member's: a second one with its id has a copy of it, as cloned machines do."""
+    same = UUID(int=7)
+    a, b = (Member(name, num_standby_replicas=1, process_id=same) for name in "ab")
+    now = settled(a, b)
+    for one, other in (("a", "b"), ("b", "a")):
+        assert set(now[one].standbys) == {task for task in now[other].actives if task[0] == "s"}
+    assert caplog.text.count("members have the same process id: a, b; was a store_dir copied?") == 1
+    round_of(a, b, Member("c"), Member("d", process_id=same), generation=30)
+    assert caplog.text.count("the same process id: a, b, d;") == 1
+
+
+ADDED = Topology((*TOPOLOGY.subtopologies, Subtopology("added", ("w",))))
+WIDENED = Topology((Subtopology("s", ("t", "u", "w")), TOPOLOGY.subtopologies[1]))
+
+
+def _with_w(*members: Member) -> Any:
+    """A plan for members that subscribe to what is in their topologies, led by the first."""
+    said = [joined(m.name, raw(m.topics, stateful_subscription.encode(told(m)))) for m in members]
+    return plan_of(members[0].assignor.assign(cluster({**TOPICS, "w": 4}), said))
+
+
+def test_a_subtopology_that_is_new_takes_nothing_from_those_that_do_not_know_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A rolling deploy: its tasks are the new members', all others go on being everybody's."""
+    new, old, other = Member("n", topology=ADDED), Member("o"), Member("p")
+    owners = owner_of(_with_w(new, old, other))
+    assert owners.keys() == every({**TOPICS, "w": 4})
+    assert {owner for (topic, _), owner in owners.items() if topic == "w"} == {"n"}
+    assert {owner for (topic, _), owner in owners.items() if topic == "t"} == {"n", "o", "p"}
+    assert "members differ in topology: o lacks w; p lacks w" in caplog.text
+
+
+def test_who_lacks_a_topic_of_a_subtopology_gets_no_task_of_it_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    new, old = Member("n", topology=WIDENED), Member("o")
+    for _ in range(3):
+        owners = owner_of(_with_w(new, old))
+        assert {owner for (topic, _), owner in owners.items() if topic in "tuw"} == {"n"}
+        assert {owner for (topic, _), owner in owners.items() if topic == "v"} == {"n", "o"}
+    assert caplog.text.count("o lacks w") == 1
+    _with_w(new, old, Member("p"))
+    assert caplog.text.count("o lacks w; p lacks w") == 1
+    _with_w(new)
+    _with_w(new, old)
+    assert caplog.text.count("o lacks w") == 3, "they are back"
+
+
+def test_an_old_leader_leaves_what_it_does_not_know_to_nobody() -> None:
+    owners = owner_of(_with_w(Member("o"), Member("n", topology=ADDED)))
+    assert owners.keys() == every(TOPICS)
+    assert {owner for (topic, _), owner in owners.items() if topic == "t"} == {"n", "o"}
+
+
+def test_copies_of_all_parts_are_told() -> None:
+    """Standbys of the new subtopology and of the old ones, and the tasks of both, in one assignment."""
+    members = [Member(name, topology=ADDED, num_standby_replicas=1) for name in "nm"]
+    members.append(Member("o", num_standby_replicas=1))
+    said = [joined(m.name, raw(m.topics, stateful_subscription.encode(told(m)))) for m in members]
+    given = members[0].assignor.assign(cluster({**TOPICS, "w": 4}), said)
+    told_of = [_asked(given, m.name) for m in members]
+    assert sorted(task for one in told_of for task in one.standbys) == sorted(
+        (id, p) for id in ("added", "s") for p in range(4)
+    )
+    assert [task for task in (*told_of[2].standbys, *told_of[2].actives) if task[0] == "added"] == []
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\xff" * 80, b"\0\1\0\1" + b"\xff" * 40])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -133,6 +134,22 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     yield bench
     bench.copies.close()
     bench.state_dir.close()
+
+
+def test_what_comes_and_goes_is_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    for task in (S0, S1, S0):
+        bench.begin(task)
+    bench.told()
+    bench.end(S1)
+    bench.told(S1)
+    bench.copies.close()
+    assert caplog.messages == [
+        "assigned 2 tasks: s_0, s_1; 2 in all",
+        "gave back 1 task: s_1; 1 left",
+        "keeps copies of 1 task: s_1, as standbys or warm-ups",
+        "ends, with 1 task: s_0",
+    ]
 
 
 def test_a_task_is_ready_when_its_state_has_arrived(bench: Bench) -> None:
@@ -334,6 +351,36 @@ def test_a_damaged_store_without_a_changelog_is_lost_and_that_is_said(
     assert active.ready
 
 
+@pytest.mark.parametrize("task", [S0, ("own", 0)])
+def test_a_store_damaged_again_before_it_was_of_any_use_ends_the_member(bench: Bench, task: Task) -> None:
+    """What is restored for ever is no damage of the disk's; other tasks would wait for it, too."""
+    active = bench.begin(task)
+    if task == S0:
+        bench.reader.arrives(S0)
+        bench.copies.heed()
+    bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+    if task == S0:
+        bench.reader.arrives(S0)
+        bench.copies.heed()
+    assert active.copy is not None
+    with pytest.raises(StateError, match=r"was restored, .* this came again: flipped again") as caught:
+        bench.copies.anew(active, StateDamagedError("flipped again"))
+    assert not isinstance(caught.value, StateDamagedError)
+    with bench.state_dir.claim(task):
+        pass  # it is let go of
+
+
+def test_a_store_damaged_again_after_it_was_of_use_is_restored_again(bench: Bench) -> None:
+    active = bench.begin(S0)
+    for _ in range(3):
+        bench.reader.arrives(S0)
+        bench.copies.heed()
+        assert active.copy is not None
+        active.copy.in_doubt = False  # as `Processing.commit` does
+        bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+    assert S0 in bench.reader.kept
+
+
 def test_a_store_found_damaged_when_it_is_saved_is_named(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +420,29 @@ def test_stores_of_active_tasks_are_saved_one_at_a_time(
         counts.append(len(saved))
     assert counts == [0, 0, 1, 2, 2, 2, 3, 4]
     assert saved == [S0, S1, S0, S1]
+
+
+def test_saving_takes_a_twentieth_of_the_time_and_each_has_its_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many tasks on a slow disk nothing else would be done; and the last ones would never be saved."""
+    saved: list[tuple[float, Task]] = []
+
+    def save(copy: Copy) -> None:
+        saved.append((bench.now, copy.task))
+        bench.now += 2.0
+
+    for task in (S0, S1):
+        bench.begin(task)
+        bench.reader.arrives(task)
+    bench.copies.heed()
+    bench.copies.save()
+    monkeypatch.setattr(Copy, "save", save)
+    bench.now = 30.0
+    while len(saved) < 4:
+        bench.copies.save()
+        bench.now += 1.0
+    assert saved == [(30.0, S0), (70.0, S1), (110.0, S0), (150.0, S1)]
 
 
 def test_what_is_on_disk_from_before_is_told(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka.errors import NodeNotReadyError
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, StateDamagedError
 from tests.unit.stateful.bench import T0, T1, Bench
@@ -72,6 +73,49 @@ def test_a_damaged_store_is_undone_and_all_records_since_the_commit_come_again(
     assert bench.cluster.sought == {T0: 0, T1: 1}
     assert (active.ready, active.began, active.done) == (False, {}, {})
     assert bench.store(T0).uncommitted == {}
+
+
+def test_a_callback_that_asks_for_text_ends_the_member_with_what_is_wrong(bench: Bench) -> None:
+    """It was taken for damage: wiped, restored, and processed again, for ever."""
+    bench.actives[T0].process = lambda _, store: store.get("AA")
+    with pytest.raises(TypeError, match="a key of str, expected bytes"):
+        bench.process(T0, b"a")
+    assert bench.processing.damaged() == []
+
+
+def test_state_that_was_restored_is_of_use_when_a_record_of_its_task_is_committed(bench: Bench) -> None:
+    """Then, and not sooner: else it may be restored again and again without a step forward."""
+    for active in bench.actives.values():
+        assert active.copy is not None
+        active.copy.in_doubt = True
+    bench.processing.commit()
+    assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [True, True]
+    bench.process(T0, b"a")
+    bench.cluster.commit_fails = NodeNotReadyError()
+    assert not bench.processing.commit()
+    assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [True, True]
+    bench.cluster.commit_fails = None
+    bench.process(T0, b"a")
+    assert bench.processing.commit()
+    assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [False, True]
+
+
+def test_state_that_is_damaged_as_it_is_committed_has_been_of_no_use(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its changes are safe in the changelog, and the offsets committed: that says nothing of the store."""
+
+    def commit(*_: object) -> None:
+        raise StateDamagedError("bytes are flipped")
+
+    copy = bench.actives[T0].copy
+    assert copy is not None
+    copy.in_doubt = True
+    bench.process(T0, b"a")
+    monkeypatch.setattr(type(copy.store), "commit", commit)
+    assert bench.processing.commit()
+    assert bench.cluster.committed == {T0: 1}
+    assert copy.in_doubt
 
 
 def test_too_much_in_memory_is_committed_in_the_middle_of_a_batch(tmp_path: Path) -> None:

@@ -43,6 +43,16 @@ TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
         ({"changelog_max_request_size": 0}, "changelog_max_request_size"),
         ({"changelog_max_request_size": 1e6}, "changelog_max_request_size"),
         ({"changelog_compression": "lzma"}, "changelog_compression"),
+        ({"acceptable_recovery_lag": -1}, "acceptable_recovery_lag"),
+        ({"num_standby_replicas": "1"}, "num_standby_replicas"),
+        ({"num_standby_replicas": True}, "num_standby_replicas"),
+        ({"max_warmup_replicas": 0}, "max_warmup_replicas"),
+        ({"balance_factor": 1.5}, "balance_factor"),
+        ({"probing_rebalance_interval_ms": -1}, "probing_rebalance_interval_ms"),
+        ({"rack": 5}, "rack"),
+        ({"rack": ""}, "rack"),
+        ({"endpoint": 7}, "endpoint"),
+        ({"store": {"max_open_files": 100}}, "store"),
         ({"changelog_compression": 1}, "changelog_compression"),
     ],
 )
@@ -102,9 +112,18 @@ def test_it_needs_a_group() -> None:
 
 
 @pytest.mark.parametrize(
-    "process", [{}, {"a": print}, {"a": print, "b": 1}, {"a": print, "b": print, "c": print}]
+    "process",
+    [None, "count", [print], {}, {"a": print}, {"a": print, "b": 1}, {"a": print, "b": print, "c": print}],
 )
 def test_each_subtopology_needs_a_function(process: Any, tmp_path: Any) -> None:
     with pytest.raises(OptionError, match="one for each of a, b"):
         StatefulConsumer(TOPOLOGY, process, tmp_path, group_id="g")
     assert not list(tmp_path.iterdir()), "it made files before it looked at its arguments"
+
+
+@pytest.mark.parametrize("topology", [None, "t", Subtopology("a", ("t",))])
+def test_it_needs_a_topology(topology: Any, tmp_path: Any) -> None:
+    with pytest.raises(OptionError, match="expected a Topology") as caught:
+        StatefulConsumer(topology, print, tmp_path, group_id="g")
+    assert caught.value.option == "topology"
+    assert not list(tmp_path.iterdir())

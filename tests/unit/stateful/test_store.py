@@ -158,6 +158,23 @@ def test_bytes_only(key: Any, value: Any, store: Store) -> None:
     assert store.uncommitted == {}
 
 
+@pytest.mark.parametrize("wrong", ["AA", 5, bytearray(b"a"), memoryview(b"a")])
+def test_who_asks_for_no_bytes_is_told_so(wrong: Any, store: Store) -> None:
+    """It is what asks that is wrong, and not the store: one that counts as damaged is wiped and restored."""
+    for ask in (store.get, store.delete, store.range, store.prefix, lambda it: store.range(None, it)):
+        with pytest.raises(TypeError, match=f"of {type(wrong).__name__}, expected bytes"):
+            ask(wrong)
+
+
+def test_no_key_at_all_is_no_key(store: Store) -> None:
+    """None is a bound of a range, and nothing else."""
+    nothing: Any = None
+    assert [*store.range(None, None)] == []
+    for ask in (store.get, store.delete, store.prefix):
+        with pytest.raises(TypeError, match="of NoneType, expected bytes"):
+            ask(nothing)
+
+
 def test_closed_it_is_closed(stores: Stores, tmp_path: Path) -> None:
     store = stores.open(tmp_path / "store")
     store.put(b"a", b"1")

@@ -7,6 +7,7 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,6 +214,52 @@ def test_what_nobody_knows_is_wiped_only_where_it_can_be_restored(text: str, log
     assert isinstance(error, StateDamagedError) is logged
     assert text in str(error)
     assert logged or "left as it is" in str(error)
+
+
+@pytest.mark.parametrize("logged", [True, False])
+@pytest.mark.parametrize(
+    "text", ["raw mode only support bytes", "Invalid argument: what", "Busy", "IO of another kind"]
+)
+def test_in_use_what_nobody_knows_is_no_evidence_of_damage(text: str, logged: bool) -> None:
+    """A store that is restored would be asked the same again, and be damaged again, for ever."""
+    error = store_error(Exception(text), "here", logged=logged, in_use=True)
+    assert type(error) is StateError
+    assert str(error) == f"cannot use here: {text}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Corruption: block checksum mismatch: stored = 1, computed = 2",
+        "IO error: No such file or directory: While open a file for random read: 000012.sst",
+        "NotFound: 000012.sst",
+    ],
+)
+def test_in_use_what_rocksdb_says_of_damage_is_damage(text: str) -> None:
+    assert isinstance(store_error(Exception(text), "here", in_use=True), StateDamagedError)
+
+
+@pytest.mark.parametrize("ask", ["get", "range", "commit", "flush"])
+def test_a_store_in_use_is_not_wiped_for_a_text_nobody_knows(
+    ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refuses:
+        def __getattr__(self, _: str) -> Any:
+            def refuse(*_: object) -> None:
+                raise KeyError("no such thing")
+
+            return refuse
+
+    with Stores(SMALL).open(tmp_path / "store") as store, monkeypatch.context() as patched:
+        patched.setattr(store, "_database", Refuses())
+        with pytest.raises(StateError, match="no such thing") as caught:
+            {
+                "get": lambda: store.get(b"a"),
+                "range": lambda: list(store.range()),
+                "commit": lambda: store.commit(1),
+                "flush": store.flush,
+            }[ask]()
+    assert not isinstance(caught.value, StateDamagedError)
 
 
 def test_a_damaged_store_without_a_changelog_is_said_to_be_lost() -> None:

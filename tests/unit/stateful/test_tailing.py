@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,120 @@ def test_records_that_compaction_took_are_not_waited_for(bench: Bench) -> None:
     assert copy.position == 6
 
 
+def test_what_is_restored_says_how_much_that_is_and_how_long_it_took(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bench.consumer.write(0, b"a", b"b", b"a")
+    bench.consumer.leaderless.add(TopicPartition("log", 1))
+    for task in (S0, S1):
+        bench.tailing.begin(bench.copy(task), GOAL)
+    bench.tailing.look_at_ends()
+    bench.turn()
+    assert [said for said in caplog.messages if "task s_" in said] == [
+        "task s_0 restores 3 records, from 0 on",
+        "task s_0 is ready after 2.0 s: applied 3 records",
+    ]
+    for _ in range(4):
+        bench.turn()
+    assert caplog.messages[-1] == (
+        "tasks that wait for their state: 1; records to go: 0, and what 1 of them lack"
+    )
+
+
+def test_progress_is_told_every_ten_seconds(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    bench.consumer.write(0, *(b"%d" % n for n in range(7)))
+    bench.tailing.begin(bench.copy(S0), GOAL)
+    bench.tailing.begin(bench.copy(S1), GOAL)
+    bench.consumer.held.add(TopicPartition("log", 0))  # nothing comes
+    for _ in range(11):
+        bench.now += 2.0
+        bench.tailing.look_at_ends()
+    assert [said for said in caplog.messages if "to go" in said] == [
+        "tasks that wait for their state: 1; records to go: 7"
+    ] * 2
+
+
+def test_the_first_ten_seconds_of_a_wait_are_not_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Most are over by then, however long nobody had to wait before."""
+    caplog.set_level(logging.INFO)
+    bench.now = 1_000.0
+    bench.consumer.write(0, b"a")
+    bench.tailing.begin(bench.copy(S0), GOAL)
+    bench.consumer.held.add(TopicPartition("log", 0))
+    for _ in range(4):
+        bench.now += 2.0
+        bench.tailing.look_at_ends()
+    assert "to go" not in caplog.text
+    bench.now += 2.0
+    bench.tailing.look_at_ends()
+    assert "to go" in caplog.text
+
+
+def test_who_takes_over_from_a_standby_says_so(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    bench.consumer.write(0, b"a", b"b", b"c")
+    bench.tailing.begin(bench.copy(S0), None)
+    bench.turn()
+    assert "task s_0" not in caplog.text
+    bench.consumer.write(0, b"d", b"e")
+    bench.tailing.aim(S0, GOAL)
+    bench.turn()
+    bench.tailing.begin(bench.copy(S1), None)
+    bench.turn()
+    bench.tailing.aim(S1, GOAL)
+    bench.turn()
+    assert caplog.messages == [
+        "task s_0 takes over from its standby, which lacks 2 records",
+        "task s_0 is ready after 2.0 s, from its standby: applied 2 records",
+        "task s_1 is ready after 2.0 s, from its standby: applied 0 records",
+    ]
+
+
+def test_what_nobody_waits_for_any_more_is_not_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    bench.consumer.write(0, b"a")
+    bench.tailing.begin(bench.copy(S0), GOAL)
+    bench.tailing.aim(S0, None)
+    bench.tailing.begin(bench.copy(S1), GOAL)
+    taken = bench.tailing.take_out(S1)
+    for _ in range(7):
+        bench.turn()
+    assert caplog.messages == []
+    assert taken is not None
+    taken.drop()
+
+
+def test_what_is_restored_once_more_says_so_again(
+    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was to take over from a standby has the whole changelog to read, when that is damaged."""
+    caplog.set_level(logging.INFO)
+    bench.consumer.write(0, b"a", b"b")
+    bench.tailing.begin(bench.copy(S0), None)
+    bench.turn()
+    bench.consumer.write(0, b"c")
+    bench.tailing.aim(S0, GOAL)
+    bench.tailing.look_at_ends()
+    really, faults = Store.apply, [StateDamagedError("bytes are flipped")]
+
+    def apply(store: Store, changes: Any, position: int) -> None:
+        if faults:
+            raise faults.pop()
+        really(store, changes, position)
+
+    monkeypatch.setattr(Store, "apply", apply)
+    bench.tailing.read()
+    bench.tailing.look_at_ends()
+    bench.turn()
+    assert [said for said in caplog.messages if said.startswith("task")] == [
+        "task s_0 takes over from its standby, which lacks 1 records",
+        "task s_0 restores 3 records, from 0 on",
+        "task s_0 is ready after 2.0 s: applied 3 records",
+    ]
+
+
 def test_standbys_wait_where_they_had_their_share(tmp_path: Path) -> None:
     bench = Bench(tmp_path, bytes_per_s=1024)
     standby = bench.copy(S0)
@@ -197,6 +312,46 @@ def test_a_store_that_is_damaged_is_restored_from_the_beginning(
     bench.turn()
     assert bench.restored == [(copy, GOAL)]
     assert dict(copy.store.range()) == {b"a": b"0", b"b": b"1"}
+
+
+def test_a_store_that_is_damaged_again_as_it_is_restored_is_given_up(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.consumer.write(0, b"a", b"b")
+    bench.tailing.begin(bench.copy(S0), GOAL)
+
+    def apply(store: Store, changes: Any, position: int) -> None:
+        raise StateDamagedError("bytes are flipped")
+
+    monkeypatch.setattr(Store, "apply", apply)
+    for _ in range(3):
+        bench.turn()
+    [(task, error)] = bench.failed
+    assert (task, type(error)) == (S0, StateError)
+    assert "this came again: bytes are flipped" in str(error)
+
+
+def test_a_standby_that_was_saved_since_it_was_wiped_is_of_use(bench: Bench) -> None:
+    copy = bench.copy(S0)
+    copy.in_doubt = True
+    bench.tailing.begin(copy, None)
+    bench.consumer.write(0, b"a")
+    bench.turn()
+    assert copy.in_doubt
+    bench.now += 31.0
+    bench.turn()
+    assert not copy.in_doubt
+
+
+def test_what_is_saved_while_somebody_waits_for_it_has_been_of_no_use_yet(bench: Bench) -> None:
+    """A restore may take longer than it takes until it is saved."""
+    copy = bench.copy(S0)
+    copy.in_doubt = True
+    bench.consumer.write(0, b"a", skip=1)
+    bench.tailing.begin(copy, GOAL)
+    bench.now += 31.0
+    bench.tailing.read()
+    assert (copy.saved, copy.in_doubt) == (1, True)
 
 
 def test_no_room_for_one_copy_is_no_fault_of_the_others(

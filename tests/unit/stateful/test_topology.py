@@ -54,6 +54,10 @@ def test_topics_of_a_task_have_equal_partitions(partitions: dict[str, int]) -> N
     ("subtopologies", "says"),
     [
         ((), "without subtopologies"),
+        (Subtopology("a", ("t",)), "a tuple, also of one: Topology"),
+        ([Subtopology("a", ("t",))], "a tuple, also of one: Topology"),
+        (("a",), "a tuple, also of one: Topology"),
+        (None, "a tuple, also of one: Topology"),
         ((Subtopology("a", ("t",)), Subtopology("a", ("u",))), "two subtopologies are called a"),
         ((Subtopology("a", ("t",)), Subtopology("A", ("u",))), "but for case"),
         ((Subtopology("a", ("t",)), Subtopology("b", ("t",))), "topic t is there twice"),

@@ -1,0 +1,49 @@
+"""Errors, where they are raised in one process and caught in another."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from kafka_assignors import ConfigurationError, errors
+
+MADE_OF: dict[str, tuple[str, ...]] = {
+    "OptionError": ("max_requests", "0 is too few"),
+    "MissingExtraError": ("stateful", "rocksdict"),
+}
+
+
+def sent(error: Any) -> Any:
+    """As a process that gets it has it."""
+    return pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+
+
+def assert_same(found: Any, error: Any) -> None:
+    assert type(found) is type(error)
+    assert str(found) == str(error)
+    assert found.args == error.args
+    assert vars(found) == vars(error)
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_it_is_the_same_in_another_process(name: str) -> None:
+    """Those of Spark's workers come so, and those of a pool of processes."""
+    error = getattr(errors, name)(*MADE_OF.get(name, ("the disk is full",)))
+    error.told = 7  # as `add_note` does, from 3.11 on
+    for found in (sent(error), copy.copy(error), sent(sent(error))):
+        assert_same(found, error)
+
+
+def test_so_are_those_that_have_another_base() -> None:
+    error = ConfigurationError("rack", "an empty name")
+    assert_same(sent(error), error)
+    assert (sent(error).option, sent(error).reason) == ("rack", "an empty name")
+
+
+def test_all_errors_are_named() -> None:
+    """Else the one that is not is sent untested."""
+    ours = {name for name, one in vars(errors).items() if getattr(one, "__module__", "") == errors.__name__}
+    assert ours == set(errors.__all__)
