@@ -59,20 +59,20 @@ class Reader:
     """Who reads the feed from its first record on, as members do; ``landed`` and ``fed`` are points."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
-        self._at = TheirPartition(topic, 0)
         self._consumer = KafkaConsumer(
             bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
         )
-        self._consumer.assign([self._at])
+        self._at = [TheirPartition(topic, p) for p in self._consumer.partitions_for_topic(topic) or ()]
+        self._consumer.assign(self._at)
         self._records: list[tuple[Told, bytes]] = []
 
     def close(self) -> None:
         self._consumer.close()
 
     def records(self) -> list[tuple[Told, bytes]]:
-        """What each that there is by now tells, and its value."""
-        end = self._consumer.end_offsets([self._at])[self._at]
-        while self._consumer.position(self._at) < end:
+        """What each that there is by now tells, and its value; those of a key in their order."""
+        ends = self._consumer.end_offsets(self._at)
+        while any(self._consumer.position(one) < end for one, end in ends.items()):
             for polled in self._consumer.poll(1000).values():
                 self._records += (
                     (Told(record.key, json.loads(record.value)["time_ms"]), record.value) for record in polled
