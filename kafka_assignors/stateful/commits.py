@@ -12,6 +12,7 @@ from kafka import KafkaConsumer
 from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from kafka_assignors.adapter.consumer_side import member_id_of
 from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
 from kafka_assignors.stateful.changelog_writer import ChangelogWriter
 from kafka_assignors.stateful.lease import Lease
@@ -65,12 +66,13 @@ class Commits:
         Raises:
             StateError: a store cannot be written; what is safe in the changelogs is committed.
             ChangelogError: a changelog refuses what is written to it.
-            KafkaError: the group refuses offsets, and will go on to.
+            KafkaError: the group refuses offsets, and will go on to.  `CommitFailedError`: it has forgotten
+                us since a task began, and nobody said so.
         """
         actives = list(actives)
         if not self._offsets and not any(one.done for one in actives):
             return Committed(True)
-        if not self._lease.holds(wait_s):
+        if not self._lease.holds(wait_s) or not self._is_who_began(actives):
             return Committed(False)
         try:
             stored = commit_tasks(actives, self._writer, self._lease.holds)
@@ -83,6 +85,24 @@ class Commits:
         for active in actives:
             stored.note(active, active.prove())
         return self._outcome(stored, done=True)
+
+    def _is_who_began(self, actives: Iterable[ActiveTask]) -> bool:
+        """Whether we are the member now that these were given to; False: we are none.
+
+        That a membership is lost is told, and its tasks end with it.  If ever it were not, the group would
+        take offsets of the member that we are now for what others have had since.
+
+        Raises:
+            CommitFailedError: we are another one.
+        """
+        now = member_id_of(self._consumer)
+        strange = sorted(f"{one.task[0]}_{one.task[1]}" for one in actives if one.member_id != now)
+        if now and strange:
+            raise CommitFailedError(
+                f"{', '.join(strange)}: given to another member of the group than we are now, and others may "
+                "have gone on since: start this one again"
+            )
+        return bool(now)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """These are not ours any more: what was not committed of them is others' to do."""

@@ -226,8 +226,8 @@ class StatefulConsumer:
                             self._let_go(partitions)
                     case Lost(partitions):
                         self._let_go(partitions)
-                    case Assigned(partitions):
-                        self._begin(partitions)
+                    case Assigned(partitions, member_id):
+                        self._begin(partitions, member_id)
                 self._copies.keep()
             self._holdings = self._copies.holdings()
 
@@ -237,10 +237,11 @@ class StatefulConsumer:
             self._work.duties.generation == generation_of(self._consumer)
         )
 
-    def _begin(self, partitions: frozenset[TopicPartition]) -> None:
+    def _begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
         for at in partitions:
             task = self._task(at)
-            active = self._work.actives.setdefault(task, ActiveTask(task, self._process[task[0]]))
+            begun = ActiveTask(task, self._process[task[0]], member_id)
+            active = self._work.actives.setdefault(task, begun)
             active.partitions |= {at}
             active.flowing = False
             self._to_begin.add(task)

@@ -154,7 +154,7 @@ class Bench:
         for at in (T0, T1):
             changelog = Changelog(OurPartition("log", at.partition))
             copy = Copy(("s", at.partition), changelog, self.state_dir, stores)
-            active = ActiveTask(("s", at.partition), count, frozenset({at}), copy, ready=True)
+            active = ActiveTask(("s", at.partition), count, "m-1", frozenset({at}), copy, ready=True)
             self.work.actives[active.task] = self.actives[at] = active
         consumer: Any = self.cluster
         writer: Any = self.cluster

@@ -108,6 +108,23 @@ def test_who_may_be_no_member_any_more_writes_nothing(bench: Bench) -> None:
     assert bench.processing.commit()
 
 
+def test_who_is_another_member_than_its_tasks_were_given_to_writes_nothing(bench: Bench) -> None:
+    """The group would take its offsets: it is a member, only not the one that had the tasks."""
+    bench.process(T0, b"a")
+    bench.cluster.member_id = "m-2"
+    with pytest.raises(CommitFailedError, match="s_0, s_1: given to another member"):
+        bench.processing.commit()
+    assert bench.cluster.did == []
+
+
+def test_who_has_just_been_forgotten_is_told_of_it_later(bench: Bench) -> None:
+    """The next poll tells what is lost; that is no error."""
+    bench.process(T0, b"a")
+    bench.cluster.member_id = ""
+    assert not bench.processing.commit()
+    assert bench.cluster.did == []
+
+
 def test_a_full_disk_commits_what_is_safe_in_the_changelog_then_raises(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateDamagedError
 from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
-from kafka_assignors.stateful.events import Assigned, Revoked
+from kafka_assignors.stateful.events import Assigned, Lost, Revoked
 from kafka_assignors.stateful.parts import Parts
 from tests.unit.stateful.bench import Cluster
 
@@ -113,7 +113,7 @@ def test_tasks_begin_when_nobody_else_may_be_writing_to_them(
         parts.alone = True
 
     parts.turns = [
-        lambda: member._events.put(Assigned(frozenset({T0, T1}))),
+        lambda: member._events.put(Assigned(frozenset({T0, T1}), "m-1")),
         lambda: member._events.put(Revoked(frozenset({T1}))),
         alone,
         lambda: None,
@@ -126,13 +126,36 @@ def test_tasks_are_given_back_when_nobody_else_may_be_writing_to_them(
     parts: Everything, member: StatefulConsumer
 ) -> None:
     parts.turns = [
-        lambda: member._events.put(Assigned(frozenset({T0}))),
+        lambda: member._events.put(Assigned(frozenset({T0}), "m-1")),
         lambda: member._events.put(Revoked(frozenset({T0}))),
     ]
     member.run()
     assert parts.about("wait_until_alone", "commit", "forget", "end")[:4] == [
         *("wait_until_alone", "commit", "forget", "end s_0"),
     ]
+
+
+def test_what_was_lost_and_comes_back_begins_anew_and_nothing_of_it_is_committed(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    """Others may have had it meanwhile; it is given to the member that the group knows now."""
+    seen: list[Any] = []
+
+    def lose() -> None:
+        seen.extend(member._work.actives.values())
+        member._events.put(Lost(frozenset({T0})))
+        member._events.put(Assigned(frozenset({T0}), "m-2"))
+
+    parts.turns = [
+        lambda: member._events.put(Assigned(frozenset({T0}), "m-1")),
+        lose,
+        lambda: seen.extend(member._work.actives.values()),
+    ]
+    member.run()
+    assert parts.about("begin", "end", "commit", "forget")[:4] == [
+        *("begin s_0", "forget", "end s_0", "begin s_0"),
+    ]
+    assert [active.member_id for active in seen] == ["m-1", "m-2"]
 
 
 def test_damaged_stores_are_restored_if_they_are_still_ours(
@@ -145,7 +168,7 @@ def test_damaged_stores_are_restored_if_they_are_still_ours(
         member._events.put(Revoked(frozenset({T1})))
         parts.found = [(active, StateDamagedError("bytes are flipped")) for active in gone]
 
-    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0, T1}))), damage]
+    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0, T1}), "m-1")), damage]
     member.run()
     assert parts.about("anew") == ["anew s_0"]
     assert len(gone) == 2

@@ -115,7 +115,7 @@ class Bench:
             self.aside.pop()()
 
     def begin(self, task: Task) -> ActiveTask:
-        active = self.work.actives[task] = ActiveTask(task, lambda *_: None)
+        active = self.work.actives[task] = ActiveTask(task, lambda *_: None, "m-1")
         self.copies.begin(active)
         return active
 
