@@ -35,6 +35,7 @@ __all__ = [
     "generation_of",
     "is_closing",
     "is_fenced",
+    "kept_up_until",
     "member_id_of",
     "polled_s_ago",
     "replicas",
@@ -115,8 +116,25 @@ def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
 
 
 def polled_s_ago(consumer: KafkaConsumer) -> float:
-    """Seconds since the consumer was polled: it joins a rebalance there, and the broker waits for that."""
+    """Seconds after which kafka-python leaves the group if they are ``max_poll_interval_ms``.
+
+    Since the last poll, or since it looked for its coordinator, if that was later.
+    """
     return float(time.monotonic() - consumer._coordinator.heartbeat.last_poll)
+
+
+def kept_up_until(consumer: KafkaConsumer) -> float | None:
+    """Up to when (``time.monotonic()``) no rebalance had begun that the consumer has not joined.
+
+    That is when the last heartbeat was sent whose answer has come, and did not tell of any.  None: one is
+    under way, or an answer is waited for.
+    """
+    coordinator = consumer._coordinator
+    beat = coordinator.heartbeat
+    sent, received = beat.last_send, beat.last_receive  # which is set after what the answer asks for
+    if received < sent or coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
+        return None
+    return float(sent)
 
 
 def is_fenced(consumer: KafkaConsumer) -> bool:

@@ -5,7 +5,8 @@ gives a member's partitions to others
 
 - when it has had no heartbeat of it for a session timeout;
 - when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  It joins in ``poll``,
-  so that rebalance began at the most a heartbeat before its last poll;
+  and may be kept from that by what it processes; but heartbeats go on, and their answers tell of a rebalance;
+- at once, when it leaves by itself, as kafka-python does ``max_poll_interval_ms`` after the last poll;
 - at once, when another one joins with its ``group_instance_id``.  The one that joins waits, then, for as
   long as the other may write.
 """
@@ -19,6 +20,7 @@ from kafka import KafkaConsumer
 
 from kafka_assignors.adapter.consumer_side import (
     confirmed_s_ago,
+    kept_up_until,
     polled_s_ago,
     static_member_id,
     timeouts,
@@ -54,7 +56,8 @@ class Lease:
         self.patience_s = min(_OF_SESSION * session_s, _OF_POLL_INTERVAL * poll_s)
         if static_member_id(consumer) is not None:
             self.patience_s = min(self.patience_s, _HEARTBEATS * heartbeat_s)
-        self._poll_limit_s = poll_s - heartbeat_s - self.patience_s
+        self._poll_limit_s = poll_s - self.patience_s
+        self._kept_up_until = float("-inf")
         self._renewed_at = float("-inf")
         self._member_id: str | None = None
         self._joined_at = 0.0
@@ -96,9 +99,12 @@ class Lease:
             time.sleep(_LOOK_S)
 
     def _is_member(self) -> bool:
+        if (until := kept_up_until(self._consumer)) is not None:
+            self._kept_up_until = until
         heard_s = confirmed_s_ago(self._consumer)
+        now = time.monotonic()
         return (
             heard_s is not None
-            and min(heard_s, time.monotonic() - self._renewed_at) < self.patience_s
-            and polled_s_ago(self._consumer) < self._poll_limit_s
+            and min(heard_s, now - self._renewed_at) < self.patience_s
+            and max(now - self._kept_up_until, polled_s_ago(self._consumer)) < self._poll_limit_s
         )

@@ -43,6 +43,7 @@ class Cluster:
         self.committed: dict[TopicPartition, int] = {}
         self.heard_s = 0.1
         self.polled_s = 0.1
+        self.has_to_rejoin = False
         self.is_stable = True
         self.is_static = False
         self.is_fenced = False
@@ -67,6 +68,7 @@ class Cluster:
                 last_send=now - self.heard_s, last_receive=now, last_poll=now - self.polled_s
             ),
             is_dynamic_member=lambda: not self.is_static,
+            rejoin_needed=self.has_to_rejoin,
             rejoining=not self.is_stable,
             state=MemberState.STABLE if self.is_stable else MemberState.REBALANCING,
         )
