@@ -15,6 +15,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka_assignors.adapter.consumer_side import member_id_of
 from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
 from kafka_assignors.stateful.changelog_writer import ChangelogWriter
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from kafka_assignors.stateful.tasks import ActiveTask, Stored, commit_tasks
 
@@ -22,7 +23,7 @@ __all__ = ["Commits", "Committed"]
 
 log = logging.getLogger("kafka_assignors")
 
-_COMMIT_MS = 5_000
+_COMMIT_S = 5.0
 _GONE_ON = (CommitFailedError, RebalanceInProgressError)
 
 
@@ -46,9 +47,17 @@ class Commits:
         consumer: the member.
         writer: with the patience of the lease.
         lease: what is written under.
+        ending: when the member ends, offsets are committed in what is left of it.
     """
 
-    def __init__(self, consumer: KafkaConsumer, writer: ChangelogWriter, lease: Lease) -> None:
+    def __init__(
+        self,
+        consumer: KafkaConsumer,
+        writer: ChangelogWriter,
+        lease: Lease,
+        ending: Ending | None = None,
+    ) -> None:
+        self._ending = ending or Ending()
         self._consumer: Any = consumer
         self._writer = writer
         self._lease = lease
@@ -118,8 +127,9 @@ class Commits:
         if not self._offsets:
             return True
         asked_at = time.monotonic()
+        timeout_ms = round(1000 * self._ending.to_commit_s(_COMMIT_S))
         try:
-            self._consumer.commit(self._offsets, timeout_ms=_COMMIT_MS)
+            self._consumer.commit(self._offsets, timeout_ms=max(1, timeout_ms))
         except _GONE_ON as error:
             log.warning("offsets are not committed, the group went on without us: %s", error)
             return False

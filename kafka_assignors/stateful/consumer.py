@@ -29,6 +29,7 @@ from kafka_assignors.adapter.consumer_side import (
 )
 from kafka_assignors.errors import OptionError, StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.events import Assigned, Events, Lost, Revoked, TaskListener
 from kafka_assignors.stateful.parts import made
 from kafka_assignors.stateful.settings import RuntimeOptions
@@ -80,7 +81,7 @@ class StatefulConsumer:
         self._work = Work()
         self._holdings = Holdings()
         self._to_begin: set[Task] = set()
-        self._closing = threading.Event()
+        self._closing = Ending(self._options.close_timeout_s)
         self._ran = False
         self._one_at_a_time = threading.RLock()
         self._events = Events()
@@ -122,10 +123,13 @@ class StatefulConsumer:
         except FencedInstanceIdError as error:  # whose text does not say what it means
             raise FencedInstanceIdError("another consumer has our group_instance_id and our tasks") from error
         finally:
-            self._parts.end(self._one_at_a_time)
+            self._parts.end(self._one_at_a_time, self._closing)
 
     def close(self) -> None:
-        """Ask ``run`` to end; returns at once.
+        """Ask ``run`` to end; returns at once.  From any thread, or a signal handler; twice is no matter.
+
+        It ends within ``close_timeout_s``, after the record that ``process`` is doing.  What cannot be
+        committed by then is done again by the next owner.
 
         One that was never run lets go of its directory and connections at the end of its ``with`` block.
         """
@@ -140,7 +144,7 @@ class StatefulConsumer:
         self.close()
         if not self._ran:
             self._ran = True
-            self._parts.end(self._one_at_a_time)
+            self._parts.end(self._one_at_a_time, self._closing)
 
     @property
     def duties(self) -> Duties:
@@ -219,9 +223,9 @@ class StatefulConsumer:
                     case Duties():
                         self._work.duties = event
                     case Revoked(partitions):
-                        self._lease.wait_until_alone()
                         try:
-                            self._processing.commit(self._lease.patience_s)
+                            if self._lease.wait_until_alone():
+                                self._processing.commit(self._lease.patience_s)
                         finally:
                             self._let_go(partitions)
                     case Lost(partitions):
@@ -281,10 +285,9 @@ class StatefulConsumer:
 
     def _finish(self) -> None:
         """Make safe what was done; a join that is under way, or a broker that is away, is waited for."""
-        until = time.monotonic() + self._lease.patience_s
         with self._one_at_a_time:
             self._processing.stop_flow(self._work.actives.values())
-        while not self._processing.commit() and time.monotonic() < until:
+        while not self._processing.commit() and self._closing.to_commit_s(_AGAIN_S) > 0:
             self._poll()
             self._heed_events()
 

@@ -26,6 +26,7 @@ from kafka_assignors.adapter.consumer_side import (
     timeouts,
 )
 from kafka_assignors.errors import OptionError
+from kafka_assignors.stateful.ending import Ending
 
 __all__ = ["Lease"]
 
@@ -40,6 +41,7 @@ class Lease:
 
     Args:
         consumer: the member.
+        ending: when it ends there is no more time to wait than that.
 
     Attributes:
         patience_s: how old the last sign of membership may be, and for how long is written then.
@@ -48,8 +50,9 @@ class Lease:
         OptionError: there are too few heartbeats between two polls to know anything by.
     """
 
-    def __init__(self, consumer: KafkaConsumer) -> None:
+    def __init__(self, consumer: KafkaConsumer, ending: Ending | None = None) -> None:
         self._consumer: Any = consumer
+        self._ending = ending or Ending()
         session_s, poll_s, heartbeat_s = timeouts(consumer)
         if heartbeat_s > _OF_POLL_INTERVAL * poll_s:
             raise OptionError("max_poll_interval_ms", "has to be four heartbeat_interval_ms, or more")
@@ -70,7 +73,7 @@ class Lease:
         """
         until = time.monotonic() + wait_s
         while not self._is_member():
-            if time.monotonic() >= until:
+            if time.monotonic() >= until or not self._may_wait():
                 return False
             time.sleep(_LOOK_S)
         return True
@@ -93,10 +96,14 @@ class Lease:
             self._member_id, self._joined_at = member_id, now
         return now - self._joined_at >= 2 * self.patience_s
 
-    def wait_until_alone(self) -> None:
-        """Wait for that: who gets a task from us must not meet who had our id before."""
-        while not self.is_alone():
+    def wait_until_alone(self) -> bool:
+        """Wait for that, if there is time: who gets a task from us must not meet who had our id before."""
+        while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_LOOK_S)
+        return alone
+
+    def _may_wait(self) -> bool:
+        return self._ending.to_commit_s(_LOOK_S) > 0
 
     def _is_member(self) -> bool:
         if (until := kept_up_until(self._consumer)) is not None:

@@ -30,7 +30,7 @@ LOST = [
 ]
 
 
-class Heard(AsyncConsumerRebalanceListener):
+class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
     """What a listener is told."""
 
     def __init__(self) -> None:

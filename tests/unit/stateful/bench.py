@@ -16,6 +16,7 @@ from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.changelog_writer import Written
 from kafka_assignors.stateful.commits import Commits
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from kafka_assignors.stateful.processing import Processing
 from kafka_assignors.stateful.tasks import ActiveTask, Work
@@ -41,6 +42,7 @@ class Cluster:
         self.assigned = {T0, T1}
         self.flows: set[TopicPartition] = set()
         self.committed: dict[TopicPartition, int] = {}
+        self.commit_ms: list[int] = []
         self.heard_s = 0.1
         self.polled_s = 0.1
         self.has_to_rejoin = False
@@ -75,6 +77,7 @@ class Cluster:
 
     def commit(self, offsets: Mapping[TopicPartition, Any], timeout_ms: int) -> None:
         assert timeout_ms > 0
+        self.commit_ms.append(timeout_ms)
         self.did.append("offsets")
         if self.commit_fails is not None:
             raise self.commit_fails
@@ -161,8 +164,8 @@ class Bench:
         consumer: Any = self.cluster
         writer: Any = self.cluster
         self.lease = Lease(consumer)
-        self.commits = Commits(consumer, writer, self.lease)
-        self.stop = threading.Event()
+        self.stop = Ending(1.0, lambda: self.now)
+        self.commits = Commits(consumer, writer, self.lease, self.stop)
         self.processing = Processing(
             *(consumer, self.work, self.commits),
             max_uncommitted_bytes=most,

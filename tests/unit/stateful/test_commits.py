@@ -88,6 +88,16 @@ def test_offsets_that_will_never_be_taken_end_the_member(bench: Bench, error: Ex
         bench.processing.commit()
 
 
+def test_at_the_end_offsets_are_committed_in_the_time_there_is(bench: Bench) -> None:
+    bench.process(T0, b"a")
+    assert bench.processing.commit()
+    bench.process(T1, b"a")
+    bench.stop.set()
+    bench.now += 0.35
+    assert bench.processing.commit()
+    assert bench.cluster.commit_ms == [5_000, 250]
+
+
 def test_offsets_of_what_was_given_back_are_not_committed(bench: Bench) -> None:
     bench.process(T0, b"a")
     bench.process(T1, b"b")

@@ -13,6 +13,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateDamagedError
 from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.events import Assigned, Lost, Revoked
 from kafka_assignors.stateful.parts import Parts
 from tests.unit.stateful.bench import Cluster
@@ -76,6 +77,10 @@ class Everything(Cluster):
     def is_alone(self) -> bool:
         return self.alone
 
+    def wait_until_alone(self) -> bool:
+        self.did.append("wait_until_alone")
+        return self.alone
+
     def about(self, *names: str) -> list[str]:
         return [line for line in self.did if line.split()[0] in names]
 
@@ -92,9 +97,9 @@ def member(parts: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         lease=SimpleNamespace(
             is_alone=parts.is_alone,
             patience_s=0.0,
-            wait_until_alone=lambda: parts.did.append("wait_until_alone"),
+            wait_until_alone=parts.wait_until_alone,
         ),
-        end=lambda _: parts.did.append("end"),
+        end=lambda *_: parts.did.append("end"),
     )
     monkeypatch.setattr("kafka_assignors.stateful.consumer.made", lambda *_, **__: each)
     made = StatefulConsumer(TOPOLOGY, print, tmp_path, group_id="g")
@@ -193,16 +198,35 @@ def test_nothing_is_sent_when_the_group_has_been_left() -> None:
     did: list[str] = []
 
     def part(name: str) -> Any:
-        def close() -> None:
+        def close(*_: float) -> None:
             did.append(name)
             raise OSError("broken")
 
         return SimpleNamespace(close=close)
 
     consumer = SimpleNamespace(close=lambda **_: did.append("consumer"))
+    reader: Any = SimpleNamespace(has_ended=True)
     nothing: Any = None
-    Parts(
+    parts = Parts(
         consumer,
-        *(nothing, part("state_dir"), part("writer"), nothing, nothing, nothing, part("copies"), nothing),
-    ).end(threading.RLock())
+        *(nothing, part("state_dir"), part("writer"), reader, nothing, nothing, part("copies"), nothing),
+    )
+    parts.end(threading.RLock(), Ending())
     assert did == ["writer", "consumer", "copies", "state_dir"]
+    reader.has_ended = False
+    parts.end(threading.RLock(), Ending())
+    assert did[4:] == ["writer", "consumer", "copies"], "somebody may be writing there"
+
+
+def test_tasks_are_not_committed_when_there_is_no_time_to_be_alone(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    """Whom they go to must not meet who had our id before."""
+
+    def revoke() -> None:
+        parts.alone = False
+        member._events.put(Revoked(frozenset({T0})))
+
+    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
+    member.run()
+    assert parts.about("wait_until_alone", "commit", "forget")[:2] == ["wait_until_alone", "forget"]

@@ -68,7 +68,7 @@ class Reader:
         found, self._failed = self._failed, []
         return found
 
-    def close(self) -> list[Copy]:
+    def close(self, timeout_s: float | None) -> list[Copy]:
         return [copy for copy, _ in self.kept.values()]
 
     def arrives(self, task: Task) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from tests.unit.stateful.bench import Cluster
 
@@ -110,6 +111,17 @@ def test_a_sign_is_waited_for() -> None:
     assert lease.holds(wait_s=60.0)
 
 
+def test_who_ends_waits_no_longer_than_there_is_time() -> None:
+    """For a sign that does not come, nor for who had its id before."""
+    cluster: Any = static()
+    ending = Ending(0.01)
+    lease = Lease(cluster, ending)
+    cluster.heard_s = 10.0
+    ending.set()
+    assert not lease.holds(wait_s=10_000.0)
+    assert not lease.wait_until_alone(), "that is not so, either"
+
+
 # --- static members ----------------------------------------------------------------------------------------
 
 
@@ -161,9 +173,9 @@ def test_who_gives_tasks_back_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("kafka_assignors.stateful.lease.time.monotonic", lambda: now[0])
     monkeypatch.setattr("kafka_assignors.stateful.lease.time.sleep", sleep)
     lease = lease_of(static())
-    lease.wait_until_alone()
+    assert lease.wait_until_alone()
     assert now == [104.0]
-    lease.wait_until_alone()
+    assert lease.wait_until_alone()
     assert now == [104.0]
 
 
