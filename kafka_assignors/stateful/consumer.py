@@ -82,6 +82,7 @@ class StatefulConsumer:
         self._holdings = Holdings()
         self._to_begin: set[Task] = set()
         self._closing = Ending(self._options.close_timeout_s)
+        self._unused = [True]
         self._ran = False
         self._one_at_a_time = threading.RLock()
         self._events = Events()
@@ -113,6 +114,8 @@ class StatefulConsumer:
         if self._ran:
             raise StateClosedError("this StatefulConsumer has been run, or closed: make a new one")
         self._ran = True
+        if not self._is_first():
+            return  # a signal came before us, and all has ended
         try:
             self._reader.look(_FIRST_LOOK_S)
             self._holdings = self._copies.holdings()
@@ -131,9 +134,11 @@ class StatefulConsumer:
         It ends within ``close_timeout_s``, after the record that ``process`` is doing.  What cannot be
         committed by then is done again by the next owner.
 
-        One that was never run lets go of its directory and connections at the end of its ``with`` block.
+        One that was not run yet ends here, before this returns; ``run`` then has nothing to do.
         """
         self._closing.set()
+        if self._is_first():
+            self._parts.end(self._one_at_a_time, self._closing)
 
     def __enter__(self) -> StatefulConsumer:
         return self
@@ -142,9 +147,7 @@ class StatefulConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.close()
-        if not self._ran:
-            self._ran = True
-            self._parts.end(self._one_at_a_time, self._closing)
+        self._ran = True
 
     @property
     def duties(self) -> Duties:
@@ -170,6 +173,13 @@ class StatefulConsumer:
     def restored(self) -> Mapping[Task, int]:
         """The same by task: what each copy here took so far, whether a task waited for it or it stood by."""
         return self._reader.applied_to
+
+    def _is_first(self) -> bool:
+        """Whether nobody runs it, or has ended it, yet; once, whichever thread or signal handler asks."""
+        try:
+            return self._unused.pop()
+        except IndexError:
+            return False
 
     # --- one turn
 

@@ -11,7 +11,7 @@ import pytest
 from kafka.errors import FencedInstanceIdError
 from kafka.structs import TopicPartition
 
-from kafka_assignors.errors import StateDamagedError
+from kafka_assignors.errors import StateClosedError, StateDamagedError
 from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
 from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.events import Assigned, Lost, Revoked
@@ -216,6 +216,35 @@ def test_nothing_is_sent_when_the_group_has_been_left() -> None:
     reader.has_ended = False
     parts.end(threading.RLock(), Ending())
     assert did[4:] == ["writer", "consumer", "copies"], "somebody may be writing there"
+
+
+def test_a_member_that_was_never_run_lets_go_when_it_is_closed(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    """Of its directory, threads and connections; and a signal before ``run`` is no error."""
+    member.close()
+    assert parts.did == ["end"]
+    member.close()
+    member.run()
+    assert parts.did == ["end"]
+
+
+def test_a_member_that_was_never_run_lets_go_at_the_end_of_its_block(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    with member:
+        assert parts.did == []
+    assert parts.did == ["end"]
+    with pytest.raises(StateClosedError, match="make a new one"):
+        member.run()
+
+
+def test_a_member_runs_once(parts: Everything, member: StatefulConsumer) -> None:
+    member.run()
+    member.close()
+    assert parts.about("end") == ["end"]
+    with pytest.raises(StateClosedError, match="has been run"):
+        member.run()
 
 
 def test_tasks_are_not_committed_when_there_is_no_time_to_be_alone(
