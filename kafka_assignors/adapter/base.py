@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.errors import UnknownMemberIdError
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -179,8 +180,18 @@ class Assignor(AbstractPartitionAssignor):
         return list(self.protocols)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this member sends when it joins (ConsumerProtocolSubscription v3)."""
+        """What this member sends when it joins (ConsumerProtocolSubscription v3).
+
+        Raises:
+            UnknownMemberIdError: it lost its membership meanwhile; kafka-python begins the join anew.
+        """
         self._side.look()
+        lost = False
+        with self._aside("looking whether the membership is lost"):
+            lost = self._side.lost_while_joining()
+        if lost:
+            log.warning("%s: the membership was lost while joining, with all that was owned", self.name)
+            raise UnknownMemberIdError("the membership was lost while joining: the join begins anew")
         # kafka-python 3.0 forgets a join that new metadata caused if a poll times out during it.
         self._side.request_rejoin()
         self._next.begins()

@@ -35,6 +35,8 @@ __all__ = [
     "generation_of",
     "is_closing",
     "is_fenced",
+    "kept_up_until",
+    "member_id_of",
     "polled_s_ago",
     "replicas",
     "request_rejoin",
@@ -64,6 +66,11 @@ def is_closing(consumer: KafkaConsumer) -> bool:
 def generation_of(consumer: KafkaConsumer) -> int:
     """The generation a consumer is in, or is joining; -1 when it is in none."""
     return int(consumer._coordinator._generation.generation_id)
+
+
+def member_id_of(consumer: KafkaConsumer) -> str:
+    """The broker's id of a consumer, a new one with each membership; empty while it is in no group."""
+    return str(consumer._coordinator._generation.member_id)
 
 
 def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int, ...]]:
@@ -109,8 +116,25 @@ def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
 
 
 def polled_s_ago(consumer: KafkaConsumer) -> float:
-    """Seconds since the consumer was polled: it joins a rebalance there, and the broker waits for that."""
+    """Seconds after which kafka-python leaves the group if they are ``max_poll_interval_ms``.
+
+    Since the last poll, or since it looked for its coordinator, if that was later.
+    """
     return float(time.monotonic() - consumer._coordinator.heartbeat.last_poll)
+
+
+def kept_up_until(consumer: KafkaConsumer) -> float | None:
+    """Up to when (``time.monotonic()``) no rebalance had begun that the consumer has not joined.
+
+    That is when the last heartbeat was sent whose answer has come, and did not tell of any.  None: one is
+    under way, or an answer is waited for.
+    """
+    coordinator = consumer._coordinator
+    beat = coordinator.heartbeat
+    sent, received = beat.last_send, beat.last_receive  # which is set after what the answer asks for
+    if received < sent or coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
+        return None
+    return float(sent)
 
 
 def is_fenced(consumer: KafkaConsumer) -> bool:
@@ -221,6 +245,26 @@ class ConsumerSide:
         """The generation the consumer joined last, whether or not its assignment ever took effect."""
         now = getattr(getattr(self._seen(), "_generation", None), "generation_id", None)
         return now if isinstance(now, int) and now >= 0 else None
+
+    def lost_while_joining(self) -> bool:
+        """Whether the broker forgot the consumer during a join, so that the join has to begin anew.
+
+        kafka-python looks whether the membership is lost when a join begins, and not when it tries again: it
+        would claim, and go on with, what others may have had since.  Whoever gets True fails this attempt
+        with `UnknownMemberIdError`; the consumer then begins anew, which tells its listener what is lost.
+        An eager consumer has given everything back when the join began: it only goes on from what is
+        committed, and not from where it was.
+        """
+        coordinator = self._seen()
+        if coordinator is None or self.is_strange() or not getattr(coordinator, "rejoining", False):
+            return False
+        if not coordinator._generation.is_lost() or not self.owned():
+            return False
+        if self.cooperative():
+            coordinator.rejoining = False
+            return True
+        coordinator._subscription.assign_from_subscribed([])
+        return False
 
     def request_rejoin(self) -> None:
         """Ask for a rebalance at the consumer's next poll.  Only a leader's request starts one for sure."""

@@ -16,6 +16,7 @@ file              purpose                                             key names
 ``time_lag.py``   the age of the oldest record not read yet           ``ages``, ``quantile``
 ``books.py``      what is written down on the way, and the figures    ``Books``
 ``outcome.py``    the figures                                         ``Outcome``
+``goals.py``      what is to be small, and when two figures differ    ``GOALS``
 ``recommend.py``  which strategy to pick, and why                     ``recommend``
 ================  ==================================================  ======================================
 """

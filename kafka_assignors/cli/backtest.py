@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from rich.console import Console
 
 from kafka_assignors.backtest import Step
 from kafka_assignors.broker import OnProgress, Progress
+from kafka_assignors.cli.backtest_asked import Asked
 from kafka_assignors.cli.backtest_options import (
     BY_DEFAULT,
     Parameters,
@@ -37,7 +37,7 @@ from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError, OptionError
 from kafka_assignors.report.page import require_plotly
 from kafka_assignors.spark.backtest.files import prepare, save
-from kafka_assignors.spark.backtest.grid import Grid, Trial, candidates
+from kafka_assignors.spark.backtest.grid import Trial, candidates
 from kafka_assignors.spark.backtest.job import TrialResult, run_trials
 from kafka_assignors.spark.backtest.results import Results, RunResult
 from kafka_assignors.spark.backtest.summary import summed_up
@@ -154,7 +154,7 @@ def command(
     if recorded_members and service_rates:
         raise click.UsageError("--service-rate leaves nothing for --recorded-members")
     place = _place(history)
-    asked = _Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
+    asked = Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
     with _naming_options():  # as far as that can be told before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
     _require_extra()
@@ -178,20 +178,20 @@ def command(
                 recorded_members=recorded_members,
                 step_s=step_s,
             )
-            trials = asked.trials(recorded)
-        found, seconds = _run(spark, recorded, trials, view)
+            tried = asked.tried(recorded)
+        found, seconds = _run(spark, recorded, tried.trials, view)
         view.step("writing the results")
         run = RunResult(
             history=history,
             cores=spark.sparkContext.defaultParallelism,
-            scenarios=len(trials),
+            scenarios=len(tried.trials),
             failed=sum(one.outcome is None for one in found),
             seconds=round(seconds, 3),
         )
-        results = summed_up(recorded, trials, found, run=run, started=started)
+        results = summed_up(recorded, tried.trials, found, run=run, started=started, left_out=tried.left_out)
         save(folder, results, found)
     say(missing for one in recorded if (missing := missing_times(one, since, until)))
-    say(asked.assumed(recorded, trials, recorded_members))
+    say(asked.assumed(recorded, tried, recorded_members))
     _show(results, folder, output)
     if run["failed"]:
         failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"
@@ -206,50 +206,6 @@ def _naming_options() -> Iterator[None]:
     except OptionError as error:
         option = _OPTIONS.get(error.option, f"--param {error.option}")
         raise click.UsageError(f"{option}: {error.reason}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What to try, as it was given; empty: not given."""
-
-    strategies: tuple[str, ...]
-    parameters: Parameters
-    members: tuple[int, ...]
-    churn: tuple[tuple[Step, ...], ...]
-    scales: tuple[float, ...]
-    service_rates: tuple[float | None, ...]
-
-    def trials(self, recorded: Sequence[Recorded]) -> list[Trial]:
-        """All combinations."""
-        histories = [one.history for one in recorded]
-        forecasts = all(history.expected is not None for history in histories)
-        return Grid(
-            candidates=candidates(self.strategies, self.parameters.choices, forecasts=forecasts),
-            members=self.members,
-            churn=self.churn,
-            scales=self.scales,
-            service_rates=self.service_rates,
-            surroundings=self.parameters.surroundings,
-        ).trials(histories)
-
-    def assumed(
-        self, recorded: Sequence[Recorded], trials: Sequence[Trial], recorded_members: int | None
-    ) -> Iterator[str]:
-        """What nobody said and was taken from the history, or made up."""
-        for one in recorded:
-            group, rate = one.history.group, one.history.service_rate
-            first = next(trial.scenario for trial in trials if trial.group == group)
-            if self.service_rates == (None,):
-                how = (
-                    f"as {recorded_members} members did together"
-                    if recorded_members
-                    else "as its fastest partition shows; more, if members were busy with others, too"
-                )
-                yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
-            if not self.members:
-                yield f"group {group!r}: {first.members} members, by the mean load (--members)"
-            if not self.churn:
-                yield f"group {group!r}: {','.join(map(str, first.churn))} (--churn)"
 
 
 def _run(

@@ -9,7 +9,7 @@ from kafka_assignors.cli.tables import ROWS as MOST_ROWS
 from kafka_assignors.cli.tables import Columns, columns, more
 from kafka_assignors.spark.backtest.results import Results
 from kafka_assignors.spark.backtest.rows import ROWS
-from kafka_assignors.spark.backtest.words import about_group, reasons, verdict
+from kafka_assignors.spark.backtest.words import about_group, for_each_group, left_out, reasons, verdict
 
 __all__ = ["backtest_lines"]
 
@@ -18,10 +18,11 @@ def backtest_lines(results: Results) -> Lines:
     """One row a candidate, the best first; then what to use, and why."""
     run, candidates = results["run"], results["candidates"]
     parts: list[Text | Columns] = [Text(line) for one in results["groups"] for line in about_group(one)]
+    parts += [Text(line) for line in left_out(results)]
     parts.append(
         Text(
-            f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; means over "
-            f"{results['judged_by']:,} situations\n"
+            f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; figures are means over "
+            f"{results['judged_by']:,} situations, in each of which candidates were compared\n"
         )
     )
     place, *rows = [row for row in ROWS if row.brief]
@@ -32,5 +33,6 @@ def backtest_lines(results: Results) -> Lines:
     parts.append(Text("\ntimes in seconds, lag in records", style="dim"))
     parts.append(Text.assemble("\n", (verdict(results), "bold")))
     parts += [Text(f"  {reason}") for reason in reasons(results)]
+    parts += [Text(line) for line in for_each_group(results)]
     parts += [Text(f"note: {note}") for note in results["notes"]]
     return Lines(*parts)

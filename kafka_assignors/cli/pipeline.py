@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from kafka_assignors.cli.foreseen import MAX_AGE_MS
+from kafka_assignors.cli.plan_notes import say
 from kafka_assignors.cli.recording import Recording, recording_command
 from kafka_assignors.errors import OptionError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
 from kafka_assignors.spark.pipeline import run_pipeline
 
-__all__ = ["command"]
+__all__ = ["command", "notes_on_feed"]
 
 FEED = "kafka-assignors-load"
 
@@ -55,7 +58,8 @@ def entry() -> None:
     type=float,
     default=120.0,
     show_default=True,
-    help="How long a sample may be behind the newest one of its partition; a step is told after that.",
+    help="How long a sample may be behind the newest one of its partition; a step, and its forecast, is told "
+    "after that, and consumers pass by forecasts older than load_max_age_ms (900 s).",
 )
 @click.option(
     "--reset",
@@ -101,5 +105,23 @@ def run(
         feed_topic=None if no_feed else feed_topic,
         offsets_topic=not no_offsets_topic,
     )
+    if not no_feed:
+        say(notes_on_feed(load, recording.wanted.every_s))
     hint = f"try strategies on it: kafka-assignors backtest {wanted.root}"
     recording.run("kafka-assignors pipeline", run_pipeline, wanted, hint)
+
+
+def notes_on_feed(load: LoadSettings, every_s: float) -> Iterator[str]:
+    """What to say of a feed whose forecasts, by these settings, consumers would not use all of the time.
+
+    One is of the end of its step, told ``delay`` after that by the next batch, and the newest for a step.
+    """
+    age_s = load.step_s + load.delay_s + every_s
+    old = f"forecasts get {age_s:,g} s old before there are newer ones (--step, --delay and --every together)"
+    if 1000 * age_s > MAX_AGE_MS:
+        yield (
+            f"{old}, and consumers use none that is older than {MAX_AGE_MS / 1000:g} s: "
+            f"give them load_max_age_ms={1000 * age_s:.0f} or more"
+        )
+    if age_s > load.horizon_s:
+        yield f"{old}, and foresee nothing after a --horizon of {load.horizon_s:g} s: let it be longer"

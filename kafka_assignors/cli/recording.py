@@ -225,7 +225,7 @@ def in_a_line(report: PipelineReport) -> str:
         parts.append(f"steps {report.load.steps:,}")
     if report.fed:
         parts.append(f"forecasts sent {report.fed:,}")
-    left_out = report.load.late + report.load.refused + report.load.gone
+    left_out = report.load.late + report.load.ahead + report.load.refused + report.load.gone
     if report.offsets is not None:
         left_out += sum(report.offsets.problems.values())
     if left_out:
@@ -254,6 +254,7 @@ def lines(report: PipelineReport) -> Iterator[str]:
         yield f"load model: {load.samples:,} samples to {load.steps:,} steps"
         for count, what in (
             (load.late, "samples came too late"),
+            (load.ahead, "samples were ahead of this machine's clock"),
             (load.duplicates, "samples were there already"),
             (load.refused, "samples were older than what is remembered"),
             (load.gone, "files of samples were gone before they were read"),
@@ -295,6 +296,7 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
             "samples": load.samples,
             "steps": load.steps,
             "late": load.late,
+            "ahead": load.ahead,
             "duplicates": load.duplicates,
             "refused": load.refused,
             "gone": load.gone,

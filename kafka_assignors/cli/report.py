@@ -50,6 +50,12 @@ def _render(path: Path) -> str:
     known, render = (VERSION, render_backtest) if results.get("kind") == KIND else (DEMO_VERSION, render_demo)
     if results.get("version") != known:
         raise HistoryError(f"{path}: version {results.get('version')}, this one reads {known}")
+    pipeline = results.get("pipeline")  # of a demo, with a back-test in it that has a version of its own
+    inner = pipeline.get("backtest") if isinstance(pipeline, dict) else None
+    if isinstance(inner, dict) and inner.get("version") != VERSION:
+        raise HistoryError(
+            f"{path}: its back-test has version {inner.get('version')}, this one reads {VERSION}"
+        )
     try:
         return render(results)  # type: ignore[arg-type]  # whose shape the version stands for
     except (KeyError, TypeError, IndexError) as error:

@@ -14,7 +14,7 @@ from kafka_assignors.demo.results import DrainResult, Results, StrategyResult
 from kafka_assignors.report.rows import Row, seconds
 from kafka_assignors.spark.backtest.results import Results as BacktestResults
 from kafka_assignors.spark.backtest.rows import ROWS as BACKTEST_ROWS
-from kafka_assignors.spark.backtest.words import reasons, verdict
+from kafka_assignors.spark.backtest.words import for_each_group, reasons, verdict
 
 ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
@@ -170,6 +170,7 @@ def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
     if pipeline["backtest"]:
         parts.append(Text(f"the pipeline recommends: {verdict(pipeline['backtest'])}", "bold"))
         parts += [Text(f"  {reason}") for reason in reasons(pipeline["backtest"])]
+        parts += [Text(line) for line in for_each_group(pipeline["backtest"])]
         parts.append(Text())
     return parts
 

@@ -6,6 +6,7 @@ file            purpose                                                         
 ``settings``    how long a step, a horizon and a gap are                           ``LoadSettings``
 ``samples``     one look at a partition                                            ``Sample``, ``position``
 ``counters``    what offsets were where steps end                                  ``Ends``, ``Commits``
+``told``        when what one of two writers tells of commits says nothing         ``Told``
 ``age``         how old the oldest unread record is                                ``Growth``
 ``steps``       from samples to steps                                              ``Steps``, ``Step``
 ``season``      what a time of the day and an hour of the week add                 ``Season``

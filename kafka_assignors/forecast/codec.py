@@ -1,6 +1,6 @@
 """What is known of a partition, as bytes, and back.  Pure.
 
-Version 1: a byte with the version, three lengths (little-endian, 4 bytes each), then so many whole numbers of
+Version 2: a byte with the version, three lengths (little-endian, 4 bytes each), then so many whole numbers of
 8 bytes, floating-point numbers of 8 bytes, and small numbers of one byte.  About 4 kB, and 32 bytes for each
 sample that waits.  It is for checkpoints of one job, not for others to read.
 """
@@ -25,7 +25,7 @@ __all__ = ["decode", "encode"]
 
 _Number = TypeVar("_Number", int, float)
 
-_VERSION = 1
+_VERSION = 2
 _HEAD = 1 + 3 * 4
 _SAID = len(FORECASTERS) + 2
 _SMALL = QUARTERS + WEEK_HOURS
@@ -125,9 +125,10 @@ def _counters(partition: Partition) -> list[int]:
     out = [partition.newest, *partition.last, len(partition.waiting)]
     for sample in partition.waiting:
         out += sample
-    out += (ends.time, ends.begin, ends.end, ends.epoch)
+    out += (ends.time, ends.begin, ends.end, ends.epoch, ends.doubted)
     out += (commits.time, commits.committed, commits.start, commits.place)
     out += (commits.served, commits.epoch, commits.resets)
+    out += (*commits.told.committed, commits.told.behind, commits.told.since)
     out.append(len(commits.marks))
     for mark in commits.marks:
         out += mark
@@ -144,9 +145,12 @@ def _read_counters(partition: Partition, ints: Iterator[int]) -> None:
     (partition.newest,) = _take(ints, 1)
     partition.last = Sample(*_take(ints, 4))
     partition.waiting = [Sample(*_take(ints, 4)) for _ in _each(ints)]
-    ends.time, ends.begin, ends.end, ends.epoch = _take(ints, 4)
+    ends.time, ends.begin, ends.end, ends.epoch, doubted = _take(ints, 5)
+    ends.doubted = _yes(doubted)
     commits.time, commits.committed, commits.start, commits.place = _take(ints, 4)
     commits.served, commits.epoch, commits.resets = _take(ints, 3)
+    commits.told.committed = _take(ints, 2)
+    commits.told.behind, commits.told.since = _take(ints, 2)
     commits.marks = [GroupMark(*_take(ints, 5)) for _ in _each(ints)]
     points = len(_each(ints))
     growth.times, growth.ends = _take(ints, points), _take(ints, points)

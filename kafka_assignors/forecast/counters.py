@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample, position
 from kafka_assignors.forecast.settings import LoadSettings
+from kafka_assignors.forecast.told import Told, Word
 
 __all__ = ["Commits", "EndMark", "Ends", "GroupMark"]
 
@@ -53,22 +54,33 @@ def step_ends(after: int, until: int, step: int) -> range:
 class Ends:
     """The end offset, and with it where the log begins.
 
-    A new epoch begins when begin or end go backwards: the topic was created again, or has lost records.
+    A new epoch begins when begin or end go backwards: the topic was created again, or has lost records.  One
+    also begins when the end goes on and the group was set back since it was seen last: that may be another
+    topic by the same name which has outgrown it.  Unless it begins where it did, beyond 0: no new one would.
     """
 
-    __slots__ = ("begin", "end", "epoch", "time")
+    __slots__ = ("begin", "doubted", "end", "epoch", "time")
 
     def __init__(self) -> None:
         self.time = self.begin = self.end = UNKNOWN
         self.epoch = 0
+        self.doubted = False  # the group was set back since the end was seen last
 
     def restarted(self, sample: Sample) -> bool:
         """Whether this log is no longer the one seen before."""
         return 0 <= sample.end < self.end or 0 <= sample.begin < self.begin
 
-    def take(self, sample: Sample, settings: LoadSettings) -> list[EndMark]:
-        """Go on to the next sample; those without an end tell at most of the begin."""
-        restarted = self.restarted(sample)
+    def take(self, sample: Sample, settings: LoadSettings, *, set_back: bool) -> list[EndMark]:
+        """Go on to the next sample; those without an end tell at most of the begin.
+
+        Args:
+            sample: the sample.
+            settings: step and gap.
+            set_back: whether it tells that the group was.
+        """
+        self.doubted |= set_back
+        same = 0 < sample.begin == self.begin
+        restarted = self.restarted(sample) or (self.doubted and not same and 0 <= self.end < sample.end)
         if restarted:
             self.epoch += 1
             self.begin = sample.begin
@@ -78,6 +90,7 @@ class Ends:
             if restarted:  # seen by its begin alone
                 self.time = self.end = UNKNOWN
             return []
+        self.doubted = False
         before, start = self.end, self.time
         self.time, self.end = sample.time, sample.end
         length = sample.time - start
@@ -102,35 +115,44 @@ class Commits:
     - Records that retention took before the group read them were not served: what counts is the way from
       where the group stood, which is where the log began if that was beyond its commit.
     - A commit that goes backwards, or is gone, is a reset by somebody: a new epoch.  So is the first one.
+      Which one goes backwards, and which one was told by the wrong clock, is for ``told`` to say.
     - Marks wait until the end offset has come as far.
     """
 
-    __slots__ = ("committed", "epoch", "marks", "place", "resets", "served", "start", "time")
+    __slots__ = ("committed", "epoch", "marks", "place", "resets", "served", "start", "time", "told")
 
     def __init__(self) -> None:
         self.time = self.committed = self.start = self.place = UNKNOWN
         self.served = self.epoch = self.resets = 0
         self.marks: list[GroupMark] = []
+        self.told = Told()
 
     def restart(self) -> None:
         """The log is another one: what was committed in the old one says nothing of it."""
         self.time = self.committed = self.start = self.place = UNKNOWN
         self.epoch += 1
 
-    def take(self, sample: Sample, ends: Ends, settings: LoadSettings) -> None:
-        """Go on to the next sample; those without a word on commits change nothing.
+    def hear(self, sample: Sample) -> Word | None:
+        """What the next sample tells; None: nothing of commits.  `take` it unless it is that, or stale."""
+        if sample.committed == UNKNOWN:
+            return None
+        return self.told.hear(sample, self.committed, self.time)
+
+    def take(self, sample: Sample, ends: Ends, settings: LoadSettings, *, set_back: bool) -> None:
+        """Go on to the commit of the next sample.
 
         Args:
             sample: the sample.
             ends: what is known of the log, from this sample or an earlier one.
             settings: step, gap and reset.
+            set_back: whether it tells that the group was.
         """
-        if sample.committed == UNKNOWN:
-            return
         since = self._mark(self.time)
-        self._count(sample.committed)
+        self._count(sample.committed, set_back=set_back)
         self.start = ends.begin
-        self.place = position(ends.begin, ends.end, sample.committed, settings.reset)
+        # One that is made between two looks may well be beyond the end that was seen last.
+        passed = sample.end == UNKNOWN and sample.committed > ends.end
+        self.place = position(ends.begin, UNKNOWN if passed else ends.end, sample.committed, settings.reset)
         self.time, self.committed = sample.time, sample.committed
         now = self._mark(sample.time)
         if since.at == UNKNOWN or sample.time - since.at > settings.max_gap:
@@ -152,11 +174,11 @@ class Commits:
             return self._mark(time)
         return None
 
-    def _count(self, committed: int) -> None:
+    def _count(self, committed: int, *, set_back: bool) -> None:
         was = self.committed
         if was == UNKNOWN:
             return
-        if committed < was:
+        if set_back:
             self.epoch += 1
             self.resets += 1
         elif was == NO_COMMIT:

@@ -6,7 +6,9 @@ alone, not on how they were cut into batches, as long as none comes later than t
 taken if nothing after it was; else it is *late*, left out and counted.
 
 The clock is the partition's own newest sample.  A group whose samples come late makes nobody else's late, and
-a sample from the future only makes its own partition wait no more.
+one sample from the future only makes its own partition wait no more.  But of a run of them that is longer
+than ``delay`` the first are taken, and what is before those is late.  So who knows the time says so, and what
+is *ahead* of it is left out and counted.
 """
 
 from __future__ import annotations
@@ -16,10 +18,17 @@ from typing import NamedTuple
 
 from kafka_assignors.forecast.model import Model, Outlook
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, plausible
-from kafka_assignors.forecast.settings import LoadSettings
+from kafka_assignors.forecast.settings import SECOND, LoadSettings
 from kafka_assignors.forecast.steps import Step, Steps
 
-__all__ = ["Partition", "Row", "Tally"]
+__all__ = ["AHEAD", "Partition", "Row", "Tally"]
+
+AHEAD = 60 * SECOND
+"""How far a sample may be ahead of the time at which it is taken; or ``delay``, if that is longer.
+
+Clocks that anybody keeps are nearer to each other.  When one that is ahead is put right, samples are late for
+as long as it was: so for no longer than this.
+"""
 
 
 class Row(NamedTuple):
@@ -35,6 +44,7 @@ class Tally(NamedTuple):
     samples: int
     late: int
     duplicates: int
+    ahead: int = 0
 
 
 class Partition:
@@ -53,9 +63,18 @@ class Partition:
         self.last = Sample(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)  # the sample taken last
         self.waiting: list[Sample] = []  # in order, no two the same
 
-    def take(self, samples: Iterable[Sample]) -> tuple[list[Row], Tally]:
-        """Take in samples in any order, and give the rows that are final with them."""
+    def take(self, samples: Iterable[Sample], now: int | None = None) -> tuple[list[Row], Tally]:
+        """Take in samples in any order, and give the rows that are final with them.
+
+        Args:
+            samples: the samples.
+            now: what time it is, microseconds since 1970; None: not known, and then no sample is ahead of it.
+        """
         given = sorted(plausible(sample) for sample in samples)
+        total = len(given)
+        if now is not None:
+            most = now + max(AHEAD, self.settings.delay)
+            given = [sample for sample in given if sample.time <= most]
         late = duplicates = 0
         fresh: list[Sample] = []
         for sample in sorted([*self.waiting, *given]):
@@ -70,7 +89,7 @@ class Partition:
         due = self.newest - self.settings.delay
         ready = next((place for place, sample in enumerate(fresh) if sample.time > due), len(fresh))
         self.waiting = fresh[ready:]
-        return self._fold(fresh[:ready]), Tally(len(given), late, duplicates)
+        return self._fold(fresh[:ready]), Tally(total, late, duplicates, total - len(given))
 
     def flush(self) -> list[Row]:
         """Take what waits, since nothing more will come."""

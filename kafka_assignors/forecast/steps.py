@@ -18,7 +18,8 @@ Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 - ``ok``: from samples no further apart than a step.
 - ``interpolated``: from samples further apart.
 - ``gap``: they are too far apart; arrivals and served are not known.
-- ``reset``: the log began anew (arrivals are not known), or the group was set back (served is not known).
+- ``reset``: the log began anew, or may have (arrivals are not known), or the group was set back (served is
+  not known).
 - ``unknown``: nobody has seen where the log ends; commits alone.
 """
 
@@ -60,8 +61,10 @@ class Steps:
         ends = self.ends
         if ends.restarted(sample):
             self.commits.restart()
-        marks = ends.take(sample, self.settings)
-        self.commits.take(sample, ends, self.settings)
+        word = self.commits.hear(sample)
+        marks = ends.take(sample, self.settings, set_back=word == "back")
+        if word in ("on", "back"):
+            self.commits.take(sample, ends, self.settings, set_back=word == "back")
         if sample.end == UNKNOWN and (
             ends.time == UNKNOWN or sample.time - ends.time > self.settings.max_gap
         ):

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from kafka_assignors.errors import PipelineError
 
@@ -28,10 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["check_files", "files_of"]
 
 _AT_ONCE = 1 << 16  # bytes of the end of a list: some hundred files
+_MANY = 100
+"""Files of a folder from which on the folder is listed: that tells of all files of its day, at no more than a
+call of the storage for some thousand of them."""
 
 
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
-    """See that no file of a batch is empty; three calls of the file system a file.
+    """See that no file of a batch is empty.
+
+    That takes two calls of the storage a file, as long as a folder has few of them; one a folder of which
+    the batch has many, as when a model learns anew, where days of looks are one batch.
 
     Args:
         storage: with the checkpoint in it.
@@ -44,13 +51,25 @@ def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
     Raises:
         PipelineError: one is empty, or the checkpoint does not tell.
     """
-    gone = 0
+    folders: dict[str, list[str]] = {}
     for file in files_of(storage, checkpoint, batch):
-        size = storage.size(file)
-        if size == 0:
-            raise PipelineError(f"{file} is no whole Parquet file: remove it, or bring a whole one back")
-        gone += size is None
+        folders.setdefault(file.rpartition("/")[0], []).append(file)
+    gone = 0
+    for folder, files in folders.items():
+        for file, size in _sizes(storage, folder, files):
+            if size == 0:
+                raise PipelineError(f"{file} is no whole Parquet file: remove it, or bring a whole one back")
+            gone += size is None
     return gone
+
+
+def _sizes(storage: Storage, folder: str, files: list[str]) -> Iterator[tuple[str, int | None]]:
+    """Bytes of files in a folder; None: it is gone."""
+    if len(files) < _MANY:
+        yield from ((file, storage.size(file)) for file in files)
+    else:
+        found = storage.sizes(folder)
+        yield from ((file, found.get(unquote(file.rpartition("/")[2]))) for file in files)
 
 
 def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:

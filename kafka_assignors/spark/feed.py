@@ -126,7 +126,8 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
 class Feed:
     """One topic, and what it has by now; that is looked up with the first record there is to write.
 
-    Takes about 200 bytes a partition in the driver.  Nothing else may write to the topic meanwhile.
+    Takes about 200 bytes a partition in the driver.  Others may write to the topic, as long as they are other
+    groups' forecasts: what they write is looked up again before anything old is taken away.
 
     Args:
         spark: the session.
@@ -165,7 +166,7 @@ class Feed:
                     self._write(only_newer(records, self._spark.createDataFrame(stale, _KNOWN)))
                     known |= newer
                     self._alive |= newer.keys()
-                self._forget(key for key in self._alive if known[key] < oldest)
+                self._forget(oldest)
             finally:
                 records.unpersist()
         return len(newer)
@@ -197,10 +198,18 @@ class Feed:
             self._alive = {row["key"] for row in rows if not row["gone"]}
         return self._known
 
-    def _forget(self, keys: Iterable[str]) -> None:
-        if gone := sorted(keys):
+    def _forget(self, oldest: int) -> None:
+        if not self._older(oldest):
+            return
+        self._known = None  # others may have written newer ones meanwhile
+        self._look_up()
+        if gone := self._older(oldest):
             self._write(self._spark.createDataFrame([(key, None) for key in gone], _RECORD))
             self._alive.difference_update(gone)
+
+    def _older(self, oldest: int) -> list[str]:
+        known = self._known or {}
+        return sorted(key for key in self._alive if known[key] < oldest)
 
     def _write(self, records: DataFrame) -> None:
         with one_line(f"the feed {self._topic!r} (writing)"):

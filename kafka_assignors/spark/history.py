@@ -50,7 +50,7 @@ def read_history(
         groups: which; all there are, when not given.
         since: leave out what was before; with a time zone.
         until: leave out what was from then on.
-        recorded_members: see `recorded.service_rate`.
+        recorded_members: see `service_rate.service_rate`.
         step_s: how long a step shall be that is made of samples; in a load they are as they are.
 
     Returns:

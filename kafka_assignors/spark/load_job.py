@@ -51,6 +51,7 @@ class LoadReport:
         batches: that were landed.
         samples: that were read.
         late: that came too late to be counted; they are left out.
+        ahead: of this machine's clock, by too much; they are left out.
         duplicates: that were there already.
         refused: older than what is remembered (``forget_s``), as Spark counts them.
         steps: rows that were written.
@@ -62,6 +63,7 @@ class LoadReport:
     batches: int = 0
     samples: int = 0
     late: int = 0
+    ahead: int = 0
     duplicates: int = 0
     refused: int = 0
     steps: int = 0
@@ -75,6 +77,7 @@ class LoadReport:
             self.batches + other.batches,
             self.samples + other.samples,
             self.late + other.late,
+            self.ahead + other.ahead,
             self.duplicates + other.duplicates,
             self.refused + other.refused,
             self.steps + other.steps,
@@ -243,6 +246,7 @@ class LoadRun:
         """Tell of what is left out when that happens first; how much it was is in the report."""
         for before, count, what in (
             (self._report.late, now.late, "samples came too late, and are left out"),
+            (self._report.ahead, now.ahead, "samples are ahead of this machine's clock, and are left out"),
             (self._report.gone, now.gone, "files of samples were gone before they were read"),
         ):
             if count and not before:
@@ -275,7 +279,7 @@ def _count(steps: DataFrame) -> LoadReport:
     """What one batch did."""
     from pyspark.sql import functions as F
 
-    names = ("samples", "late", "duplicates")
+    names = ("samples", "late", "ahead", "duplicates")
     by_quality = (
         steps.groupBy("quality")
         .agg(F.count("at").alias("steps"), *(F.coalesce(F.sum(n), F.lit(0)).alias(n) for n in names))

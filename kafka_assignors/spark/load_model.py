@@ -1,9 +1,11 @@
 """The load model over the samples that have landed: all at once, or as a stream.
 
 Rules:
-- A stream and a batch give the same rows for the same samples, unless some come later than ``delay_s``.
+- A stream and a batch give the same rows for the same samples, unless some come later than ``delay_s``, or
+  are from the future.
 - What is late is for each partition to say, by its own clock (``forecast.fold``), and is counted with the
-  rows.  Spark's watermark is only for forgetting: it is ``forget_s`` behind the newest sample of all, and a
+  rows.  So is what is ahead of the time of its batch, which is by the clock of Spark's driver.
+- Spark's watermark is only for forgetting: it is ``forget_s`` behind the newest sample of all, and a
   partition that is behind it is flushed and let go.  A sample that is behind it is refused, and counted by
   Spark.
 - The state of a partition is one value of about 4 kB (``forecast.codec``).  ``applyInPandasWithState`` hands
@@ -30,6 +32,9 @@ FORGET_S = 30 * 86_400.0
 
 def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True) -> DataFrame:
     """What the model makes of a whole history; each partition is one task's work, in its memory.
+
+    There is no clock in it, so nothing is from the future: when a clock was ahead for a while and then put
+    right, its samples and those of others are taken in the order of their times.
 
     Args:
         samples: rows of ``SAMPLES``.

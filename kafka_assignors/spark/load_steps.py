@@ -28,7 +28,8 @@ STEPS = """
     time_lag bigint COMMENT 'microseconds',
     quality string,
     level double, trend double, season double, arrivals double, error double,
-    samples bigint COMMENT 'that were given since the row before', late bigint, duplicates bigint
+    samples bigint COMMENT 'that were given since the row before', late bigint, duplicates bigint,
+    ahead bigint
 """
 """What the fold gives: a row a step, and in the first one of each call what became of the samples."""
 
@@ -103,7 +104,8 @@ def fold_more(
 ) -> Callable[[_Values, Iterator[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]:
     """For ``applyInPandasWithState``: more samples of a partition, in whatever order.
 
-    A partition of which nothing was heard for as long as the watermark is behind is flushed and forgotten.
+    A partition of which nothing was heard for as long as the watermark is behind is flushed and forgotten.  A
+    sample that is ahead of the batch's time is left out; a batch that is done again has the same time again.
     """
 
     def fold(key: _Values, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
@@ -119,7 +121,7 @@ def fold_more(
                 for frame in frames
                 for sample in _samples(frame.iloc[:, at].tolist() for at in range(3, 7))
             ]
-            rows, tally = partition.take(given)
+            rows, tally = partition.take(given, 1000 * state.getCurrentProcessingTimeMs())
             state.update((encode(partition),))
             state.setTimeoutTimestamp(max(partition.newest // 1000, state.getCurrentWatermarkMs()) + 1)
         columns = _columns(key, rows, tally)
@@ -140,7 +142,7 @@ def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:
 def _columns(key: _Values, rows: list[Row], tally: Tally) -> list[list[Any]]:
     """The columns of ``STEPS``; a call without a step still gives one row, for its counts."""
     values = [_values(row) for row in rows] or [(None,) * 11]
-    counts = [tally, *[(0, 0, 0)] * (len(values) - 1)]
+    counts = [tally, *[(0,) * len(tally)] * (len(values) - 1)]
     return [
         list(column)
         for column in zip(*((*key, *v, *c) for v, c in zip(values, counts, strict=True)), strict=True)
@@ -165,5 +167,5 @@ def _arrow_schema() -> pa.Schema:
     types |= dict.fromkeys(("at", "arrived", "served", "lag", "time_lag"), whole)
     types |= {"quality": text}
     types |= dict.fromkeys(("level", "trend", "season", "arrivals", "error"), real)
-    types |= dict.fromkeys(("samples", "late", "duplicates"), whole)
+    types |= dict.fromkeys(Tally._fields, whole)
     return pa.schema(list(types.items()))

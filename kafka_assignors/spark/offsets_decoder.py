@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 
 from kafka_assignors.spark.byte_column import ByteColumn, is_text
 from kafka_assignors.spark.offsets_counts import counted
+from kafka_assignors.spark.own_groups import means
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +102,7 @@ class Groups:
 
     Attributes:
         names: by name.
-        like: and all whose whole name matches.
+        like: and all whose whole name matches, but for Spark's own consumers.
     """
 
     names: frozenset[str]
@@ -115,7 +116,7 @@ class Groups:
         return np.asarray(of_row.to_numpy(zero_copy_only=False), dtype=bool)
 
     def _wanted(self, name: str) -> bool:
-        return name in self.names or (self.like is not None and self.like.fullmatch(name) is not None)
+        return name in self.names or (self.like is not None and means(self.like, name))
 
 
 def decode_batches(batches: Iterable[Any], groups: Groups | None = None) -> Iterator[Any]:

@@ -45,7 +45,7 @@ class Wanted:
         root: its folder, as Spark takes it: a path or a URI.
         settings: the connection, as ``KafkaConsumer`` takes it.
         groups: by name.
-        groups_like: and all whose whole name matches.
+        groups_like: and all whose whole name matches, but for Spark's own consumers.
         every_s: from one look at the groups to the next, and from one batch to the next.
         load: settings of the load model.
         sampler: look at the groups.

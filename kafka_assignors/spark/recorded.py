@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kafka_assignors.backtest import History
 from kafka_assignors.errors import HistoryError
+from kafka_assignors.spark.service_rate import service_rate
 
 __all__ = [
     "MICROSECONDS",
@@ -21,7 +22,6 @@ __all__ = [
     "assemble",
     "check_size",
     "missing_times",
-    "service_rate",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -31,12 +31,6 @@ _MOST_CELLS = 200_000_000
 """Steps x partitions of a group: an array of them has 1.6 GB."""
 
 _MOMENT = "%Y-%m-%d %H:%M"
-
-_BUSY_S = 30.0
-"""A rate counts that was kept up for so long: commits come in bursts, every 5 s by default."""
-
-_HIGH = 95.0
-"""The percentile of such rates that is taken for what a member can do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +69,7 @@ class Recorded:
     """A group's history as it was recorded.
 
     Attributes:
-        history: to simulate; its ``service_rate`` is what was seen, None: the group was never busy for long.
+        history: to simulate; its ``service_rate`` is what was seen, None: it never had a backlog for long.
         lag: of the whole group at the end of each step as it really was, records, of shape (steps,); NaN
             where not every partition's is known.
         unknown: the part of the arrivals that is not known, 0 to 1; interpolated in time, per partition.
@@ -98,7 +92,7 @@ def assemble(group: str, rows: LoadColumns, *, recorded_members: int | None = No
     Args:
         group: its id.
         rows: of that group alone; one at least.
-        recorded_members: how many members the group had; see `service_rate`.
+        recorded_members: how many members the group had; see `service_rate.service_rate`.
 
     Raises:
         HistoryError: the rows make no history: steps of different lengths, a step of a partition twice,
@@ -178,49 +172,6 @@ def missing_times(recorded: Recorded, since: datetime | None, until: datetime | 
     if until is not None and until - last >= step:
         parts.append(f"nothing from {last:{_MOMENT}} to {until:{_MOMENT}}")
     return f"group {history.group!r}: {' and '.join(parts)} UTC was recorded" if parts else None
-
-
-def service_rate(
-    served: Floats, lag: Floats, step_s: float, recorded_members: int | None = None
-) -> float | None:
-    """What one member reads while it has something to read, records/s, as far as a history tells.
-
-    Who owned what is not in the history.  So without ``recorded_members`` it is the rate of the fastest
-    partition, over half a minute in which it always had lag: one member read it, so a member can do that much
-    at least, and more if it had to share its time with others just then.  With it, it is the rate of the
-    whole group over half a minute with lag, shared evenly: right if all had work.
-
-    Args:
-        served: records, of shape (steps, partitions); NaN: not known.
-        lag: records at the end of each step, likewise.
-        step_s: length of a step.
-        recorded_members: how many members the group had.
-
-    Returns:
-        A high percentile over the history; None where there was no such half minute, or nothing was read.
-    """
-    window = max(1, round(_BUSY_S / step_s))
-    if recorded_members is not None:
-        busy = (np.nan_to_num(lag).sum(axis=1, keepdims=True) > 0) & ~np.isnan(served).any(
-            axis=1, keepdims=True
-        )
-        rates = _kept_up(np.nan_to_num(served).sum(axis=1, keepdims=True), busy, window) / recorded_members
-    else:
-        rates = _kept_up(np.nan_to_num(served), (lag > 0) & ~np.isnan(served), window)
-    fastest = rates[rates > 0]
-    return float(np.percentile(fastest, _HIGH)) / step_s if fastest.size else None
-
-
-def _kept_up(served: Floats, busy: npt.NDArray[np.bool_], window: int) -> Floats:
-    """Of each window the most that a column read per step, of those that were busy all through."""
-    if len(served) < window:
-        return np.empty(0)
-    sums = np.cumsum(np.vstack((np.zeros((1, served.shape[1])), served)), axis=0)
-    counts = np.cumsum(np.vstack((np.zeros((1, busy.shape[1]), np.int64), busy.astype(np.int64))), axis=0)
-    all_through = counts[window:] - counts[:-window] == window
-    rates = (sums[window:] - sums[:-window]) / window
-    most: Floats = np.where(all_through, rates, 0.0).max(axis=1)
-    return most
 
 
 def _one_step(group: str, rows: LoadColumns) -> tuple[int, float]:

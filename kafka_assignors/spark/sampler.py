@@ -33,6 +33,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch_looks import find_groups, look_at_groups
+from kafka_assignors.spark.own_groups import means
 from kafka_assignors.spark.sampling import ROWS, Connection, Row, Wanted, deal, problem_row, rows_of
 
 __all__ = ["NAME", "group_samples"]
@@ -100,7 +101,7 @@ class _Looking:
             like, problem = find_groups(
                 self._connection.settings, wanted.groups_like, wanted.timeout_s * 1000
             )
-            found += like
+            found += [name for name in like if means(wanted.groups_like, name)]
         shares = [_Share(groups) for groups in deal(found, wanted.num_partitions)]
         return [*shares, *([_Share((), problem)] if problem is not None else [])]
 

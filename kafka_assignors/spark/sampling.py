@@ -46,7 +46,7 @@ class Wanted:
 
     Attributes:
         groups: by name, whether they exist or not.
-        groups_like: and all whose whole name matches, looked for anew each time.
+        groups_like: and all whose whole name matches, looked for anew each time; none of Spark's consumers.
         topics_like: only of topics whose whole name matches.
         every_s: from one look to the next, of a stream.
         timeout_s: how long to wait for the cluster: for its groups, and then for what they did.

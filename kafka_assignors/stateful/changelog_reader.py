@@ -22,6 +22,7 @@ from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.ends import AllEnds, Ends
 from kafka_assignors.stateful.on_disk import Resting
 from kafka_assignors.stateful.pace import Pace
@@ -45,6 +46,7 @@ class ChangelogReader:
         client: how to reach the cluster, as kafka-python's clients take it.
         standby_bytes_per_s: how fast what stands by may be read; None: as fast as it comes.
         fetch_max_bytes: of one fetch from one broker.
+        ending: when the member ends, no topics are asked for their ends that can wait.
         clock: seconds.
     """
 
@@ -54,6 +56,7 @@ class ChangelogReader:
         *,
         standby_bytes_per_s: int | None = None,
         fetch_max_bytes: int = 8 * 1024 * 1024,
+        ending: Ending | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = KafkaConsumer(
@@ -69,7 +72,9 @@ class ChangelogReader:
         self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._restored: SimpleQueue[tuple[Copy, object]] = SimpleQueue()
         self._failed: SimpleQueue[tuple[Task, StateError]] = SimpleQueue()
-        ends = Ends(self._consumer, clock)
+        self._ending = ending or Ending()
+        self._stop = threading.Event()
+        ends = Ends(self._consumer, clock, self._ending.is_set)
         self._all_ends = AllEnds(ends, clock)
         self._tailing = Tailing(
             *(self._consumer, ends),
@@ -79,7 +84,6 @@ class ChangelogReader:
             on_failed=lambda task, error: self._failed.put((task, error)),
         )
         self._looked = threading.Event()
-        self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name="kafka-assignors-changelog-reader", daemon=True
         )
@@ -159,14 +163,31 @@ class ChangelogReader:
         return self._tailing.applied_to.copy()
 
     def look(self, timeout_s: float) -> bool:
-        """Wait until lags were looked at anew; whether they were."""
+        """Wait until lags were looked at anew, or it is to end; whether they were."""
         self._looked.clear()
-        return self._looked.wait(timeout_s)
+        until = time.monotonic() + timeout_s
+        while not self._looked.wait(_IDLE_S):
+            if self._ending.is_set() or time.monotonic() >= until:
+                return False
+        return True
 
-    def close(self) -> list[Copy]:
-        """End the thread; what it had in its hands is the caller's to close."""
+    @property
+    def has_ended(self) -> bool:
+        """Whether the thread uses no copy any more."""
+        return not self._thread.is_alive()
+
+    def close(self, timeout_s: float | None = None) -> list[Copy]:
+        """End the thread; what it had in its hands is the caller's to close.
+
+        Args:
+            timeout_s: how long to wait for it; None: until it has ended.  It asks the cluster nothing more,
+                but may be waiting for an answer.  If it does not end, it keeps what it has.
+        """
         self._stop.set()
-        self._thread.join()
+        self._thread.join(timeout_s)
+        if not self.has_ended:
+            log.warning("the thread that reads changelogs does not end; its copies stay open until we do")
+            return []
         for order in _drained(self._orders):  # a copy may be in one of them
             self._guarded(order)
         self._consumer.close(autocommit=False)
@@ -179,7 +200,8 @@ class ChangelogReader:
             for order in _drained(self._orders):
                 self._guarded(order)
             for step in (self._read, self._all_ends.look, self._look):
-                self._guarded(step)
+                if not self._stop.is_set():
+                    self._guarded(step)
 
     def _read(self) -> None:
         if not self._tailing.read():

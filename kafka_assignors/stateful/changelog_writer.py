@@ -20,6 +20,7 @@ from kafka.errors import (
     InvalidRecordError,
     InvalidTopicError,
     KafkaError,
+    KafkaTimeoutError,
     MessageSizeTooLargeError,
     PolicyViolationError,
     RecordListTooLargeError,
@@ -28,6 +29,7 @@ from kafka.errors import (
 from kafka_assignors.adapter.consumer_side import drop_unsent
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan.model import TopicPartition
+from kafka_assignors.stateful.ending import Ending
 
 __all__ = ["ChangelogWriter", "Written"]
 
@@ -39,6 +41,8 @@ log = logging.getLogger("kafka_assignors")
 _AT_ONCE = 4 * 1024 * 1024  # bytes that are under way before the next ones are sent
 _MOST = 2_000  # and records: to hand over more takes longer than a short session may last
 _DROP_S = 5.0  # until the producer's thread has ended, which sends nothing meanwhile
+_BLOCK_MS = 5_000  # for the cluster's metadata: nothing can end that
+_LOOK_S = 0.5  # whether the member ends
 _LINGER_MS = 5
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FOR_GOOD = (AuthorizationError, InvalidRecordError, InvalidTopicError, PolicyViolationError)
@@ -72,6 +76,7 @@ class ChangelogWriter:
         patience_s: how long records are tried to be sent.
         max_request_size: bytes; no record may be larger.
         compression: of what is sent, as kafka-python names it; None: it is not compressed.
+        ending: when the member ends, what is not sent within that is dropped.
         connect: makes the producer; it is made anew where the old one cannot go on.
     """
 
@@ -82,10 +87,12 @@ class ChangelogWriter:
         patience_s: float = 20.0,
         max_request_size: int = 1024 * 1024,
         compression: str | None = None,
+        ending: Ending | None = None,
         connect: Callable[..., KafkaProducer] = KafkaProducer,
     ) -> None:
         delivery_ms = round(1000 * patience_s * 3 / 4)
         self._patience_s = patience_s
+        self._ending = ending or Ending()
         self._connect = connect
         self._closed = False
         self._config = {
@@ -98,7 +105,7 @@ class ChangelogWriter:
             "compression_type": compression,
             "delivery_timeout_ms": delivery_ms,
             "request_timeout_ms": min(client.get("request_timeout_ms", 30_000), delivery_ms - _LINGER_MS),
-            "max_block_ms": round(1000 * patience_s / 4),
+            "max_block_ms": min(_BLOCK_MS, round(1000 * patience_s / 4)),
         }
         self._producer: KafkaProducer | None = connect(**self._config)
 
@@ -131,10 +138,14 @@ class ChangelogWriter:
                 )
         return found
 
-    def close(self) -> None:
-        """Let go of the cluster, for good: nothing is sent afterwards."""
+    def close(self, timeout_s: float = _DROP_S) -> None:
+        """Let go of the cluster, for good: nothing is sent afterwards.
+
+        Args:
+            timeout_s: how long to wait for the end of what is being sent at this moment.
+        """
         self._closed = True
-        self._give_up()
+        self._give_up(timeout_s)
 
     def _offsets(self, records: list[Record]) -> list[tuple[TopicPartition, int]]:
         topics = ", ".join(sorted({at.topic for at, _, _ in records}))
@@ -174,18 +185,26 @@ class ChangelogWriter:
             KafkaError: it is dropped.
         """
         try:
-            producer.flush(timeout=max(0.0, until - time.monotonic()))
+            while True:
+                left_s = self._ending.to_commit_s(until - time.monotonic())
+                try:
+                    producer.flush(timeout=min(_LOOK_S, left_s))
+                except KafkaTimeoutError:
+                    if left_s <= _LOOK_S:
+                        raise
+                else:
+                    return
         except BaseException:
             # Without an answer to its first request it would keep records for ever, whatever their timeout.
             self._give_up()
             raise
 
-    def _give_up(self) -> None:
+    def _give_up(self, timeout_s: float = _DROP_S) -> None:
         """A producer whose sequence of records is broken does not mend by itself."""
         producer, self._producer = self._producer, None
         if producer is None:
             return
-        drop_unsent(producer, _DROP_S)
+        drop_unsent(producer, timeout_s)
         try:
             producer.close(timeout=0)
         except KafkaError as error:  # of what it still had

@@ -12,8 +12,10 @@ from kafka import KafkaConsumer
 from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from kafka_assignors.adapter.consumer_side import member_id_of
 from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
 from kafka_assignors.stateful.changelog_writer import ChangelogWriter
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from kafka_assignors.stateful.tasks import ActiveTask, Stored, commit_tasks
 
@@ -21,7 +23,7 @@ __all__ = ["Commits", "Committed"]
 
 log = logging.getLogger("kafka_assignors")
 
-_COMMIT_MS = 5_000
+_COMMIT_S = 5.0
 _GONE_ON = (CommitFailedError, RebalanceInProgressError)
 
 
@@ -45,9 +47,17 @@ class Commits:
         consumer: the member.
         writer: with the patience of the lease.
         lease: what is written under.
+        ending: when the member ends, offsets are committed in what is left of it.
     """
 
-    def __init__(self, consumer: KafkaConsumer, writer: ChangelogWriter, lease: Lease) -> None:
+    def __init__(
+        self,
+        consumer: KafkaConsumer,
+        writer: ChangelogWriter,
+        lease: Lease,
+        ending: Ending | None = None,
+    ) -> None:
+        self._ending = ending or Ending()
         self._consumer: Any = consumer
         self._writer = writer
         self._lease = lease
@@ -65,12 +75,13 @@ class Commits:
         Raises:
             StateError: a store cannot be written; what is safe in the changelogs is committed.
             ChangelogError: a changelog refuses what is written to it.
-            KafkaError: the group refuses offsets, and will go on to.
+            KafkaError: the group refuses offsets, and will go on to.  `CommitFailedError`: it has forgotten
+                us since a task began, and nobody said so.
         """
         actives = list(actives)
         if not self._offsets and not any(one.done for one in actives):
             return Committed(True)
-        if not self._lease.holds(wait_s):
+        if not self._lease.holds(wait_s) or not self._is_who_began(actives):
             return Committed(False)
         try:
             stored = commit_tasks(actives, self._writer, self._lease.holds)
@@ -83,6 +94,24 @@ class Commits:
         for active in actives:
             stored.note(active, active.prove())
         return self._outcome(stored, done=True)
+
+    def _is_who_began(self, actives: Iterable[ActiveTask]) -> bool:
+        """Whether we are the member now that these were given to; False: we are none.
+
+        That a membership is lost is told, and its tasks end with it.  If ever it were not, the group would
+        take offsets of the member that we are now for what others have had since.
+
+        Raises:
+            CommitFailedError: we are another one.
+        """
+        now = member_id_of(self._consumer)
+        strange = sorted(f"{one.task[0]}_{one.task[1]}" for one in actives if one.member_id != now)
+        if now and strange:
+            raise CommitFailedError(
+                f"{', '.join(strange)}: given to another member of the group than we are now, and others may "
+                "have gone on since: start this one again"
+            )
+        return bool(now)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """These are not ours any more: what was not committed of them is others' to do."""
@@ -98,8 +127,9 @@ class Commits:
         if not self._offsets:
             return True
         asked_at = time.monotonic()
+        timeout_ms = round(1000 * self._ending.to_commit_s(_COMMIT_S))
         try:
-            self._consumer.commit(self._offsets, timeout_ms=_COMMIT_MS)
+            self._consumer.commit(self._offsets, timeout_ms=max(1, timeout_ms))
         except _GONE_ON as error:
             log.warning("offsets are not committed, the group went on without us: %s", error)
             return False

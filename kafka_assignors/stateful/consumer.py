@@ -29,6 +29,7 @@ from kafka_assignors.adapter.consumer_side import (
 )
 from kafka_assignors.errors import OptionError, StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.events import Assigned, Events, Lost, Revoked, TaskListener
 from kafka_assignors.stateful.parts import made
 from kafka_assignors.stateful.settings import RuntimeOptions
@@ -80,7 +81,8 @@ class StatefulConsumer:
         self._work = Work()
         self._holdings = Holdings()
         self._to_begin: set[Task] = set()
-        self._closing = threading.Event()
+        self._closing = Ending(self._options.close_timeout_s)
+        self._unused = [True]
         self._ran = False
         self._one_at_a_time = threading.RLock()
         self._events = Events()
@@ -112,6 +114,8 @@ class StatefulConsumer:
         if self._ran:
             raise StateClosedError("this StatefulConsumer has been run, or closed: make a new one")
         self._ran = True
+        if not self._is_first():
+            return  # a signal came before us, and all has ended
         try:
             self._reader.look(_FIRST_LOOK_S)
             self._holdings = self._copies.holdings()
@@ -122,14 +126,19 @@ class StatefulConsumer:
         except FencedInstanceIdError as error:  # whose text does not say what it means
             raise FencedInstanceIdError("another consumer has our group_instance_id and our tasks") from error
         finally:
-            self._parts.end(self._one_at_a_time)
+            self._parts.end(self._one_at_a_time, self._closing)
 
     def close(self) -> None:
-        """Ask ``run`` to end; returns at once.
+        """Ask ``run`` to end; returns at once.  From any thread, or a signal handler; twice is no matter.
 
-        One that was never run lets go of its directory and connections at the end of its ``with`` block.
+        It ends within ``close_timeout_s``, after the record that ``process`` is doing.  What cannot be
+        committed by then is done again by the next owner.
+
+        One that was not run yet ends here, before this returns; ``run`` then has nothing to do.
         """
         self._closing.set()
+        if self._is_first():
+            self._parts.end(self._one_at_a_time, self._closing)
 
     def __enter__(self) -> StatefulConsumer:
         return self
@@ -138,9 +147,7 @@ class StatefulConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.close()
-        if not self._ran:
-            self._ran = True
-            self._parts.end(self._one_at_a_time)
+        self._ran = True
 
     @property
     def duties(self) -> Duties:
@@ -166,6 +173,13 @@ class StatefulConsumer:
     def restored(self) -> Mapping[Task, int]:
         """The same by task: what each copy here took so far, whether a task waited for it or it stood by."""
         return self._reader.applied_to
+
+    def _is_first(self) -> bool:
+        """Whether nobody runs it, or has ended it, yet; once, whichever thread or signal handler asks."""
+        try:
+            return self._unused.pop()
+        except IndexError:
+            return False
 
     # --- one turn
 
@@ -219,15 +233,15 @@ class StatefulConsumer:
                     case Duties():
                         self._work.duties = event
                     case Revoked(partitions):
-                        self._lease.wait_until_alone()
                         try:
-                            self._processing.commit(self._lease.patience_s)
+                            if self._lease.wait_until_alone():
+                                self._processing.commit(self._lease.patience_s)
                         finally:
                             self._let_go(partitions)
                     case Lost(partitions):
                         self._let_go(partitions)
-                    case Assigned(partitions):
-                        self._begin(partitions)
+                    case Assigned(partitions, member_id):
+                        self._begin(partitions, member_id)
                 self._copies.keep()
             self._holdings = self._copies.holdings()
 
@@ -237,10 +251,11 @@ class StatefulConsumer:
             self._work.duties.generation == generation_of(self._consumer)
         )
 
-    def _begin(self, partitions: frozenset[TopicPartition]) -> None:
+    def _begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
         for at in partitions:
             task = self._task(at)
-            active = self._work.actives.setdefault(task, ActiveTask(task, self._process[task[0]]))
+            begun = ActiveTask(task, self._process[task[0]], member_id)
+            active = self._work.actives.setdefault(task, begun)
             active.partitions |= {at}
             active.flowing = False
             self._to_begin.add(task)
@@ -280,10 +295,9 @@ class StatefulConsumer:
 
     def _finish(self) -> None:
         """Make safe what was done; a join that is under way, or a broker that is away, is waited for."""
-        until = time.monotonic() + self._lease.patience_s
         with self._one_at_a_time:
             self._processing.stop_flow(self._work.actives.values())
-        while not self._processing.commit() and time.monotonic() < until:
+        while not self._processing.commit() and self._closing.to_commit_s(_AGAIN_S) > 0:
             self._poll()
             self._heed_events()
 

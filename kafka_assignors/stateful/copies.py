@@ -247,8 +247,12 @@ class Copies:
         duties = self._work.duties
         self._on_disk.clean(delay_s, {*duties.actives, *duties.standbys, *duties.warmups})
 
-    def close(self) -> None:
-        """Close all copies, each saved as far as it is committed."""
+    def close(self, timeout_s: float | None = None) -> None:
+        """Close all copies, each saved as far as it is committed.
+
+        Args:
+            timeout_s: see ``ChangelogReader.close``.
+        """
         self._diary.write()
         self._diary.close()
         for active in self._work.actives.values():
@@ -256,7 +260,7 @@ class Copies:
             copy, active.copy, active.ready = active.copy, None, False
             if copy is not None:
                 self._close(copy)
-        for copy in self._reader.close():
+        for copy in self._reader.close(timeout_s):
             self._close(copy)
 
     # --- steps

@@ -33,11 +33,18 @@ class Ends:
     Args:
         consumer: what is asked.
         clock: seconds.
+        stop: whether no more topics than the next are to be asked at a time.
     """
 
-    def __init__(self, consumer: KafkaConsumer, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        consumer: KafkaConsumer,
+        clock: Callable[[], float],
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._consumer: Any = consumer
         self._clock = clock
+        self._stop = stop
         self._silent: dict[TheirPartition, float] = {}  # did not answer -> when to ask again
 
     def first(self, partitions: Collection[TheirPartition]) -> dict[TheirPartition, int]:
@@ -65,6 +72,8 @@ class Ends:
         found: dict[TheirPartition, int] = {}
         for some in topics.values():
             found |= self._of_one_topic(ask, some)
+            if self._stop():
+                break
         return found
 
     def _of_one_topic(

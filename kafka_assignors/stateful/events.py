@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import TopicPartition
 
-from kafka_assignors.adapter.consumer_side import ended, is_closing
+from kafka_assignors.adapter.consumer_side import ended, is_closing, member_id_of
 from kafka_assignors.stateful.duties import Duties
 
 __all__ = ["Assigned", "Events", "Lost", "Revoked", "TaskListener"]
@@ -26,9 +26,15 @@ Partitions = frozenset[TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """These are ours now; they are paused."""
+    """These are ours now; they are paused.
+
+    Attributes:
+        partitions: which.
+        member_id: as whom we have them: no longer than the group knows us by that.
+    """
 
     partitions: Partitions
+    member_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ class TaskListener(AsyncConsumerRebalanceListener):
         """Nothing of them is processed before their state is here."""
         if assigned:
             self._consumer.pause(*assigned)
-            self._events.put(Assigned(frozenset(assigned)))
+            self._events.put(Assigned(frozenset(assigned), member_id_of(self._consumer)))
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Wait until they are committed, and in no store that is open for processing."""

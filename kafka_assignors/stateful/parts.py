@@ -21,6 +21,7 @@ from kafka_assignors.stateful.changelog_writer import ChangelogWriter
 from kafka_assignors.stateful.commits import Commits
 from kafka_assignors.stateful.copies import Copies
 from kafka_assignors.stateful.duties import Duties, Holdings
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from kafka_assignors.stateful.processing import Processing
 from kafka_assignors.stateful.settings import RuntimeOptions, checked_config
@@ -33,7 +34,7 @@ __all__ = ["Parts", "made"]
 
 log = logging.getLogger("kafka_assignors")
 
-_CLOSE_MS = 5_000
+_STEP_S = 5.0  # for a step that waits for the cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +51,23 @@ class Parts:
     copies: Copies
     processing: Processing
 
-    def end(self, one_at_a_time: threading.RLock) -> None:
+    def end(self, one_at_a_time: threading.RLock, ending: Ending) -> None:
         """Let go of everything, in order, whatever fails on the way.
 
         Args:
             one_at_a_time: held by whoever uses these parts.
+            ending: how long that may take.
         """
-        with one_at_a_time:
-            self._step(self.writer.close)  # nothing is sent by who has left the group
+        ending.set()
+        with one_at_a_time:  # nothing is sent by who has left the group
+            self._step(partial(self.writer.close, ending.left_s(_STEP_S)))
         # Without the lock: it waits for who gives tasks back, on a thread of its own.
-        self._step(partial(self.consumer.close, autocommit=False, timeout_ms=_CLOSE_MS))
+        leave_ms = round(1000 * ending.left_s(_STEP_S))
+        self._step(partial(self.consumer.close, autocommit=False, timeout_ms=max(1, leave_ms)))
         with one_at_a_time:
-            self._step(self.copies.close)
-            self._step(self.state_dir.close)
+            self._step(partial(self.copies.close, ending.left_s(_STEP_S)))
+            if self.reader.has_ended:  # else its stores are open, and the directory stays ours
+                self._step(self.state_dir.close)
 
     def _step(self, do: Callable[[], object]) -> None:
         try:
@@ -80,7 +85,7 @@ def made(
     work: Work,
     holdings: Callable[[], Holdings],
     on_duties: Callable[[Duties], object],
-    stop: threading.Event,
+    stop: Ending,
 ) -> Parts:
     """Make the parts of a member, which joins when its consumer subscribes.
 
@@ -92,7 +97,7 @@ def made(
         work: what the member has to do.
         holdings: see ``StatefulOptions``.
         on_duties: see ``StatefulOptions``.
-        stop: ends the processing of a batch before the next record.
+        stop: ends the processing of a batch before the next record, and says how long anything may wait then.
 
     Raises:
         KafkaAssignorsError: see ``StatefulConsumer``; nothing is left behind.
@@ -117,18 +122,20 @@ def made(
         changelogs = find_changelogs()  # what is wrong with them is said before anything is begun
         consumer = KafkaConsumer(**config, partition_assignment_strategy=[assignor])
         undo.callback(consumer.close, autocommit=False)
-        lease = Lease(consumer)
+        lease = Lease(consumer, stop)
         writer = ChangelogWriter(
             settings.client,
             patience_s=lease.patience_s,
             max_request_size=options.changelog_max_request_size,
             compression=options.changelog_compression,
+            ending=stop,
         )
         undo.callback(writer.close)
         reader = ChangelogReader(
             settings.client,
             standby_bytes_per_s=options.standby_bytes_per_s,
             fetch_max_bytes=options.restore_fetch_bytes,
+            ending=stop,
         )
         undo.callback(reader.close)
         copies = Copies(
@@ -137,7 +144,7 @@ def made(
             changelogs=changelogs,
             find_changelogs=find_changelogs,
         )
-        commits = Commits(consumer, writer, lease)
+        commits = Commits(consumer, writer, lease, stop)
         processing = Processing(
             *(consumer, work, commits),
             max_uncommitted_bytes=options.max_uncommitted_bytes,

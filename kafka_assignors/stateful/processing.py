@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,6 +13,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateDamagedError
 from kafka_assignors.stateful.commits import Commits
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.tasks import ActiveTask, Work
 
 __all__ = ["Processing"]
@@ -47,7 +47,7 @@ class Processing:
         *,
         max_uncommitted_bytes: int,
         commit_interval_s: float,
-        stop: threading.Event,
+        stop: Ending,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = consumer

@@ -57,6 +57,8 @@ class RuntimeOptions:
         restore_fetch_bytes: of one fetch from changelogs, of each broker that leads some; a record that is
             larger comes all the same.
         cleanup_delay_s: how long state of tasks that went elsewhere is kept on disk.
+        close_timeout_s: how long the end may take once `close` was called, beside what ``process`` is doing
+            at that moment.
         changelog_replication_factor: of changelogs that are made; -1: the cluster's default.
         changelog_max_request_size: bytes; how large a change may be.  What the changelog's topic takes is its
             ``max.message.bytes``.
@@ -79,6 +81,7 @@ class RuntimeOptions:
     standby_bytes_per_s: int | None = None
     restore_fetch_bytes: int = 8 * 1024 * 1024
     cleanup_delay_s: float = 600.0
+    close_timeout_s: float = 20.0
     changelog_replication_factor: int = -1
     changelog_max_request_size: int = 1024 * 1024
     changelog_compression: str | None = None
@@ -90,9 +93,10 @@ class RuntimeOptions:
             value: Any = getattr(self, name)
             if type(value) is not int or value < least:
                 raise OptionError(name, f"{value!r} is no whole number from {least} on")
-        delay: Any = self.cleanup_delay_s
-        if type(delay) not in (int, float) or not math.isfinite(delay) or delay < 0:
-            raise OptionError("cleanup_delay_s", f"{delay!r} is no number of seconds from 0 on")
+        for name, some_s in (("cleanup_delay_s", 0), ("close_timeout_s", 1)):
+            delay: Any = getattr(self, name)
+            if type(delay) not in (int, float) or not math.isfinite(delay) or delay < some_s:
+                raise OptionError(name, f"{delay!r} is no number of seconds from {some_s} on")
         rate: Any = self.standby_bytes_per_s
         if rate is not None and (type(rate) is not int or rate < 1024):
             raise OptionError("standby_bytes_per_s", f"{rate!r} is no number from 1024 on")

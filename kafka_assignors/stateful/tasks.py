@@ -30,6 +30,7 @@ class ActiveTask:
     Attributes:
         task: which.
         process: called with each record and the store.
+        member_id: as whom we have it.
         partitions: its source partitions.
         copy: its state; None: it has none, or it is being restored.
         ready: whether it may be processed.
@@ -41,6 +42,7 @@ class ActiveTask:
 
     task: Task
     process: Process
+    member_id: str
     partitions: frozenset[TopicPartition] = frozenset()
     copy: Copy | None = None
     ready: bool = False

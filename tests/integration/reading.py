@@ -1,12 +1,26 @@
-"""Reads a topic as it is, from its first record to its last."""
+"""Reads a topic as it is, from its first record to its last, and who leads it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from kafka import KafkaConsumer
+from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as TheirPartition
+
+
+def leaderless(bootstrap: str, *topics: str) -> set[tuple[str, int]]:
+    """Topics and partitions that no broker leads."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        return {
+            (topic["name"], one["partition_index"])
+            for topic in admin.describe_topics(list(topics))
+            for one in topic["partitions"]
+            if one["leader_id"] < 0
+        }
+    finally:
+        admin.close()
 
 
 def all_records(bootstrap: str, topic: str) -> Iterator[Any]:

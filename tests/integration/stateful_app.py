@@ -35,7 +35,15 @@ ROOT = Path(__file__).parent.parent.parent
 
 Event = dict[str, Any]
 
-_NOTHING: Event = {"ready": [], "warmups": [], "lags": [], "probing": False, "generation": -1, "restored": 0}
+_NOTHING: Event = {
+    "ready": [],
+    "warmups": [],
+    "lags": [],
+    "probing": False,
+    "generation": -1,
+    "restored": 0,
+    "processed": 0,
+}
 
 
 class Member:

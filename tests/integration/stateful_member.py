@@ -2,7 +2,8 @@
 
 ``python -m tests.integration.stateful_member SETTINGS`` with settings as JSON; events are lines of JSON on
 stdout, orders come by stdin: ``close``, ``limit BYTES`` (no file may grow beyond that), ``fast`` (process
-without delay from now on), ``freeze`` (stand still at the next record, with it in memory, until a SIGCONT).
+without delay from now on), ``freeze`` (stand still at the next record, with it in memory, until a SIGCONT),
+``freeze joining`` (the same in the next rebalance, when it has joined and not heard what it is given).
 When stdin ends, it ends.
 """
 
@@ -38,6 +39,29 @@ class LogEvents(logging.Handler):
         tell("log", level=record.levelname, message=record.getMessage())
 
 
+class FreezesJoining(logging.Handler):
+    """Stands still when kafka-python says that it has joined: it has yet to ask for its assignment."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._log = logging.getLogger("kafka.coordinator")
+        self._log.setLevel(logging.INFO)
+        self._log.propagate = False
+        self._log.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Wait for that, once."""
+        if "Successfully joined group" in record.getMessage():
+            self._log.removeHandler(self)
+            freeze()
+
+
+def freeze() -> None:
+    """Stand still until a SIGCONT."""
+    tell("frozen")
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
 class Counting:
     """The application: how often each key came, and which records that was.
 
@@ -47,6 +71,7 @@ class Counting:
     def __init__(self, delay_s: float, filler: int) -> None:
         self.delay_s = delay_s
         self.freeze = False
+        self.records = 0
         self._filler = b"." * filler
 
     def __call__(self, record: Any, store: Any) -> None:
@@ -60,11 +85,11 @@ class Counting:
             raise ValueError(f"record {record.offset} is poison")
         if self.freeze:
             self.freeze = False
-            tell("frozen")
-            os.kill(os.getpid(), signal.SIGSTOP)
+            freeze()
+        self.records += 1
 
 
-def watch(consumer: StatefulConsumer) -> None:
+def watch(consumer: StatefulConsumer, counting: Counting) -> None:
     """Report what the member does, whenever that changes."""
     last: object = None
     while True:
@@ -77,6 +102,7 @@ def watch(consumer: StatefulConsumer) -> None:
             "generation": duties.generation,
             "lags": sorted([p, lag] for (_, p), lag in consumer.lags.items()),
             "restored": consumer.restored_records,
+            "processed": counting.records,
         }
         if now != last:
             tell("state", **now)
@@ -94,6 +120,9 @@ def hear(consumer: StatefulConsumer, counting: Counting) -> None:
                 counting.delay_s = 0.0
             case ["freeze"]:
                 counting.freeze = True
+            case ["freeze", "joining"]:
+                FreezesJoining()
+                tell("will freeze")
             case ["limit", size]:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), resource.RLIM_INFINITY))
                 tell("limited")
@@ -117,7 +146,7 @@ def main() -> None:
             topology, counting, settings.pop("store_dir"), options=RuntimeOptions(**options), **settings
         )
         signal.signal(signal.SIGTERM, lambda *_: consumer.close())
-        threading.Thread(target=watch, args=(consumer,), daemon=True).start()
+        threading.Thread(target=watch, args=(consumer, counting), daemon=True).start()
         threading.Thread(target=hear, args=(consumer, counting), daemon=True).start()
         consumer.run()
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +28,15 @@ def orders(kafka_bootstrap: str) -> Iterator[str]:
     admin.close()
 
 
+@pytest.fixture
+def no_traces() -> Iterator[None]:
+    """An example may set a handler of signals."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("no_traces")
 @pytest.mark.parametrize("example", LIVE, ids=lambda e: str(e.where))
 def test_an_example_runs(example: Example, orders: str) -> None:
     example.run(orders)

@@ -33,6 +33,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import commit, write
+from tests.integration.reading import leaderless
 from tests.integration.test_racks import InZones, one_more_broker, wait_until_seen
 from tests.waiting import until
 
@@ -430,6 +431,7 @@ def test_a_broker_that_is_gone_costs_its_partitions_only() -> None:
                 tps = [TopicPartition(topic, p) for p in range(4)]
                 write(broker.bootstrap, dict.fromkeys(tps, 2))
                 assert made.fetch(tps, AMPLE_MS).lags == dict.fromkeys(tps, 2)
+            until(lambda: len(leaderless(broker.bootstrap, topic)) == 2)
             started = time.monotonic()
             reading = made.fetch(tps, 2 * SHORT_MS)
             assert time.monotonic() - started < 2 * SHORT_MS / 1000 + SLACK_S

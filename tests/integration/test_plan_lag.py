@@ -21,8 +21,10 @@ from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group
+from tests.integration.reading import leaderless
 from tests.integration.test_plan_cli import about, as_planned, plan, run
 from tests.integration.test_racks import InZones, one_more_broker, wait_until_seen
+from tests.waiting import until
 
 ASSUMED = (
     "note: the group's options are not to be seen, assuming max_partition_skew=1, min_improvement=0.1 "
@@ -131,6 +133,7 @@ def test_lag_of_half_the_partitions() -> None:
             filled(group, 30, 7, 10, 7)
             group.join_all(2, CooperativeLagAwareAssignor)
             group.settled()
+        until(lambda: len(leaderless(broker.bootstrap, *group.topics)) == 2)
         done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json")
         assert done.returncode == 0, done.stderr
         assert done.stderr.splitlines() == [

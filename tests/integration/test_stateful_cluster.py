@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,25 @@ def test_a_member_that_does_not_reach_the_cluster_waits_within_its_memory(
         a.close()
         # What was written when the connection was cut may have arrived, or have been done before it was lost.
         assert app.doubles() <= 1_000
+
+
+def test_a_member_ends_although_the_cluster_does_not_answer(
+    names: FreshNames, guarded: Guarded, tmp_path: Path
+) -> None:
+    """Within ``close_timeout_s``, not in the time that the group would give it; nothing is half done."""
+    patient = {"session_timeout_ms": 240_000, "heartbeat_interval_ms": 300}
+    with App(names, tmp_path, partitions=2, close_timeout_s=10.0) as app:
+        a = app.join("a", bootstrap=guarded.proxied, delay_s=0.002, **patient)
+        app.wait_until_all_are_ready(a)
+        app.produce(3_000)
+        app.wait_until(lambda: sum(app.committed().values()) > 100, "it to be in the middle of it")
+        guarded.proxy.mode = "stall"
+        a.signal(signal.SIGTERM)
+        assert a.wait() == 0
+        assert a.of_kind("ended")
+        assert not app.done()
+        counted = [sum(int(n) for key, n in state.items() if key.startswith(b"n:")) for state in app.state()]
+        assert all(counted[p] >= offset for p, offset in app.committed().items())
 
 
 def test_tasks_tells_who_has_what(fresh: FreshNames, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from kafka.admin import NewTopic
 
 from kafka_assignors.broker import development_broker
 from tests.integration.conftest import FreshNames
+from tests.integration.reading import leaderless
 from tests.integration.stateful_app import App
 from tests.integration.test_racks import one_more_broker, wait_until_seen
 
@@ -32,7 +33,10 @@ def test_a_partition_without_a_leader_holds_up_no_other_task(tmp_path: Path) -> 
         app.wait_until_done()
         a.close()
         second.close()
-        app.wait_until(lambda: _leader(app, 1) == -1, "the second broker to be missed")
+        missed = {(app.changelog, 1)}
+        app.wait_until(
+            lambda: leaderless(broker.bootstrap, app.changelog) == missed, "the second to be missed"
+        )
         b = app.join("b")
         app.wait_until(lambda: b.ready == {0}, "the task whose changelog can be read")
         assert b.logged(f"cannot see where changelog {app.changelog}-1 ends: it has no leader")
@@ -58,9 +62,3 @@ def _make_on_both(bootstrap: str, topic: str) -> None:
         )
     finally:
         admin.close()
-
-
-def _leader(app: App, partition: int) -> int:
-    (topic,) = app.admin.describe_topics([app.changelog])
-    (found,) = [one for one in topic["partitions"] if one["partition_index"] == partition]
-    return int(found["leader_id"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from kafka_assignors.stateful import StatefulConsumer, Subtopology, Topology
 from kafka_assignors.stateful.changelog_topics import changelogs_of
 from tests.integration.conftest import FreshNames
 from tests.integration.stateful_app import App, Member
+from tests.waiting import until
 
 
 def found(fresh: FreshNames, topology: Topology, group: str) -> dict[Any, Any]:
@@ -55,6 +57,17 @@ def test_a_topic_that_does_not_exist_is_named(fresh: FreshNames, tmp_path: Path)
             StatefulConsumer(
                 topology, print, tmp_path, group_id=fresh.group(), bootstrap_servers=fresh.bootstrap
             )
+
+
+def test_a_member_that_is_never_run_leaves_nothing_behind(fresh: FreshNames, tmp_path: Path) -> None:
+    """Neither a lock nor a thread, without a ``with`` block, too."""
+    before = set(threading.enumerate())
+    topology, group = Topology((Subtopology("x", (fresh.topic(),)),)), fresh.group()
+    for _ in range(2):
+        made = StatefulConsumer(topology, print, tmp_path, group_id=group, bootstrap_servers=fresh.bootstrap)
+        made.close()
+        made.run()
+        until(lambda: set(threading.enumerate()) <= before, "its threads to end")
 
 
 def test_topics_with_unequal_partitions_are_refused(fresh: FreshNames) -> None:

@@ -5,7 +5,6 @@ from hypothesis import settings
 
 from tests import oracle
 
-# No deadline: the machines are shared, and how long a plan takes is the benchmark's business.
 settings.register_profile("laws", max_examples=200, deadline=None)
 settings.load_profile("laws")
 

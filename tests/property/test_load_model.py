@@ -7,7 +7,16 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.forecast import NO_COMMIT, LoadSettings, Partition, Row, Sample, decode, encode
+from kafka_assignors.forecast import (
+    NO_COMMIT,
+    UNKNOWN,
+    LoadSettings,
+    Partition,
+    Row,
+    Sample,
+    decode,
+    encode,
+)
 from kafka_assignors.forecast.settings import SECOND
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=200, max_gap_s=600)
@@ -51,6 +60,24 @@ def wild(draw: st.DrawFn) -> list[Sample]:
         time += apart
         samples.append(Sample(time, *offsets))
     return samples
+
+
+@st.composite
+def two_writers(draw: st.DrawFn) -> list[Sample]:
+    """A group that only goes on, its commits recorded by one clock and looked at by another."""
+    seconds = st.integers(0, 90)
+    made, offset, commits = 0, 0, [(0, 0)]
+    for apart, served in draw(st.lists(st.tuples(seconds, st.integers(0, 1_000)), max_size=20)):
+        made, offset = made + apart, offset + served
+        commits.append((made, offset))
+    clock, answered = draw(st.integers(-14, 14)), draw(st.integers(0, 14))
+    samples = [Sample(START + (at + clock) * SECOND, UNKNOWN, UNKNOWN, told) for at, told in commits]
+    at = 0
+    for apart in draw(st.lists(seconds, max_size=20)):
+        at += apart
+        told = max((told for made, told in commits if made <= at - answered), default=NO_COMMIT)
+        samples.append(Sample(START + at * SECOND, 0, 100_000, told))
+    return sorted(samples)
 
 
 def rows_of(samples: list[Sample]) -> list[Row]:
@@ -129,3 +156,18 @@ def test_a_state_is_the_same_after_its_bytes(samples: list[Sample]) -> None:
         got += rows
         partition = decode(encode(partition), SETTINGS)
     assert got + partition.flush() == rows_of(samples)
+
+
+@given(two_writers())
+def test_two_writers_whose_clocks_differ_by_less_than_the_slack_set_nobody_back(
+    samples: list[Sample],
+) -> None:
+    """And all that was served is counted once, from the first commit that was told of."""
+    partition = Partition(SETTINGS)
+    partition.take(samples)
+    partition.flush()
+    commits = partition.steps.commits
+    first = next((sample.committed for sample in samples if sample.committed != NO_COMMIT), 0)
+    assert commits.resets == 0
+    assert commits.committed == max(sample.committed for sample in samples)
+    assert commits.served == commits.committed - first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -53,6 +55,13 @@ class Cluster:
             timeout=timeout_s,
             check=False,
         )
+
+    def told(self, *arguments: str, cwd: Path) -> dict[str, Any]:
+        """Run a command line that goes well and tells what it did as JSON, on its last line."""
+        done = self.submit(*arguments, cwd=cwd)
+        assert done.returncode == 0, done.stderr[-3000:]
+        told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        return told
 
 
 @contextmanager

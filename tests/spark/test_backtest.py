@@ -285,7 +285,7 @@ def test_the_command_leaves_tables_results_and_a_report(folder: Path, tmp_path: 
     assert {field.name: str(field.type) for field in series.schema} == SERIES
     drawn = set(series["scenario"].to_pylist())
     assert drawn == {row_["scenario"] for row_ in rows if row_["error"] is None}
-    assert "note: group 'g': a member reads 24.0 records/s, as its fastest partition shows" in done.stderr
+    assert "note: group 'g': a member reads 24.0 records/s, as its fastest partition was read" in done.stderr
     assert "scenario 40 of 40" in done.stderr
 
 
@@ -296,6 +296,26 @@ def test_a_service_rate_that_the_history_does_not_tell_is_asked_for(tmp_path: Pa
     done = CliRunner().invoke(cli_backtest.command, [str(pipeline), "--out", str(out)])
     assert done.exit_code == 2
     assert "--service-rate: group 'g' was never busy for long" in done.stderr
+
+
+@pytest.mark.usefixtures("_this_session")
+def test_a_group_that_never_had_a_backlog_is_left_out_and_the_others_are_tried(tmp_path: Path) -> None:
+    """It commits every 5 s, so it has lag; it has no forecasts either, which takes none from the other."""
+    pipeline, out = tmp_path / "pipeline", tmp_path / "out"
+    idle = [row(Cell(step, "t", 0, 100, 100, 40), "idle") for step in range(60)]
+    write_load(pipeline, busy_group("busy") + idle)
+    arguments = [str(pipeline), "--strategies", "range,cooperative-lag-aware", "--out", str(out)]
+    done = CliRunner().invoke(cli_backtest.command, arguments)
+    assert done.exit_code == 0, done.output
+    line = "left out: idle (its members never had more to read than they could: give --service-rate)"
+    assert line in " ".join(done.stdout.split())
+    assert "'idle'" not in done.stderr
+    results = json.loads((out / "results.json").read_text())
+    assert [one["group"] for one in results["left_out"]] == ["idle"]
+    assert [one["group"] for one in results["groups"]] == ["busy"]
+    assert {row_["group"] for row_ in results["scenarios"]} == {"busy"}
+    assert "cooperative-lag-aware (load=forecast)" in {one["candidate"] for one in results["candidates"]}
+    assert line in (out / "report.html").read_text()
 
 
 @pytest.mark.usefixtures("_this_session")

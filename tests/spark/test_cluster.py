@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.spark.importing import import_samples
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
+from tests.integration.reading import all_records
 from tests.spark.cluster import Cluster, standalone_cluster
+
+LOOKS = 240
 
 
 @pytest.fixture
@@ -20,25 +27,58 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield found
 
 
-def test_the_pipeline_runs_on_a_cluster(cluster: Cluster, bootstrap: str, tmp_path: Path) -> None:
+def past(group: str, topic: str) -> list[dict[str, Any]]:
+    """Two hours of looks at a group that reads 100 records behind of ten a minute, up to now."""
+    now = datetime.now(timezone.utc)
+    return [
+        {
+            "time": (now - timedelta(seconds=30 * (LOOKS - look))).isoformat(),
+            "group": group,
+            "topic": topic,
+            "partition": partition,
+            "begin_offset": 0,
+            "end_offset": 100 + 5 * look,
+            "committed_offset": 5 * look,
+        }
+        for look in range(LOOKS)
+        for partition in range(2)
+    ]
+
+
+def test_the_pipeline_and_a_back_test_run_on_a_cluster(
+    spark: SparkSession, cluster: Cluster, bootstrap: str, tmp_path: Path
+) -> None:
+    """On what was recorded before, and what is there now: recorded, modelled, fed; strategies tried on it."""
     names = FreshNames(bootstrap)
     group, topic = names.group(), names.topic(2)
-    write(bootstrap, {TopicPartition(topic, 0): 5, TopicPartition(topic, 1): 3})
-    commit(bootstrap, group, {TopicPartition(topic, 0): 4, TopicPartition(topic, 1): 3})
-    feed = names.group("feed")
-    done = cluster.submit(
-        *("pipeline", "run", group, "--bootstrap", bootstrap, "--out", str(tmp_path / "pipeline")),
+    tps = [TopicPartition(topic, partition) for partition in range(2)]
+    write(bootstrap, dict.fromkeys(tps, 100 + 5 * LOOKS))
+    commit(bootstrap, group, dict.fromkeys(tps, 5 * LOOKS))
+    root, feed = tmp_path / "pipeline", names.group("feed")
+    import_samples(spark, past(group, topic), str(root))
+
+    told = cluster.told(
+        *("pipeline", "run", group, "--bootstrap", bootstrap, "--out", str(root)),
         *("--once", "--feed", feed, "--output", "json"),
         cwd=tmp_path,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.strip().splitlines()[-1])
     assert told["samples"] == {"looks": 1, "rows": 2, "misses": {}}
     assert told["offsets_topic"]["commits"] == 2
-    assert told["load"]["samples"] == 4
-    assert told["feed"] == {"sent": 0, "failed_batches": 0}, "no step is over yet"
-    executors = list((tmp_path / "work").glob("app-*/*"))
-    assert executors, "the work was done by the cluster's worker"
+    assert told["load"]["samples"] == 2 * LOOKS + 4
+    assert told["load"]["steps"] > LOOKS / 2
+    assert told["feed"]["failed_batches"] == 0
+    keys = {record.key for record in all_records(bootstrap, feed)}
+    assert keys == {json.dumps([group, tp.topic, tp.partition], separators=(",", ":")).encode() for tp in tps}
+
+    tried = cluster.told(
+        *("backtest", str(root), "--strategies", "range,cooperative-sticky", "--service-rate", "10"),
+        *("--members", "2", "--output", "json"),
+        cwd=tmp_path,
+    )
+    assert tried["run"]["failed"] == 0
+    assert {one["strategy"] for one in tried["candidates"]} == {"range", "cooperative-sticky"}
+    programs = list((tmp_path / "work").glob("app-*"))
+    assert len(programs) == 2, "the work of both was done by the cluster's worker"
 
 
 def test_a_submit_without_the_connector_says_so(cluster: Cluster, bootstrap: str, tmp_path: Path) -> None:

@@ -235,16 +235,21 @@ def test_a_run_looks_at_the_topic_once_and_not_before_there_is_something_to_writ
 def test_what_there_was_no_forecast_of_for_days_is_forgotten_once(
     spark: SparkSession, bootstrap: str, topic: str
 ) -> None:
-    """And what is that old is not written any more; one that comes back is there again."""
+    """And what is that old is not written any more; one that comes back is there again.
+
+    What another pipeline writes of its groups meanwhile is not old, though it was at the first look.
+    """
     day = 86_400
 
     def days(first: float, **where: Any) -> DataFrame:
         return load_of(spark, *(Look(first * day + 60 * n, 120 * n, 60 * n, **where) for n in range(4)))
 
-    feed = Feed(spark, options(bootstrap), topic)
+    feed, another = (Feed(spark, options(bootstrap), topic) for _ in range(2))
+    assert another.publish(days(0.6, group="h")) == 1
     assert feed.publish(days(0).unionByName(days(1, partition=1))) == 2
     later = days(FORGET_DAYS + 0.5)
     assert feed.publish(later.unionByName(days(0.1, partition=2))) == 1
+    assert another.publish(days(FORGET_DAYS + 0.55, group="h")) == 1
     assert feed.publish(days(FORGET_DAYS + 0.6)) == 1
     assert Feed(spark, options(bootstrap), topic).publish(days(FORGET_DAYS + 0.7)) == 1
     records = read_topic(bootstrap, topic)

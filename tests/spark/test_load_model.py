@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from kafka_assignors.spark.load_model import model_load
 from kafka_assignors.spark.load_sink import LoadSink, read_load
 from kafka_assignors.spark.schemas import LOAD
 from kafka_assignors.spark.storage import Storage
-from tests.spark.samples import Look, land, load_rows, samples_df, write_file
+from tests.spark.samples import START, Look, land, load_rows, samples_df, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
@@ -128,6 +129,27 @@ def test_late_and_repeated_samples_are_counted(spark: SparkSession, tmp_path: Pa
     second = run(spark, tmp_path)
     assert (first.late, second.late, second.duplicates) == (0, 2, 1)
     assert load_rows(read_load(spark, str(tmp_path)))[: len(before)] == before
+
+
+def test_samples_that_are_ahead_are_counted_and_make_no_other_late(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A clock was an hour ahead for ten minutes, and was then put right."""
+    until = 60 * (int(time.time()) // 60) - START
+    right = [Look(until - 3_600 + 20 * n, 10 * n, 10 * n) for n in range(150)]
+    wrong = [look._replace(after=look.after + 3_600) for look in right[60:90]]
+    land(spark, tmp_path, [*right[:60], *wrong])
+    total = run(spark, tmp_path)
+    land(spark, tmp_path, right[90:])
+    total += run(spark, tmp_path)
+    assert (total.samples, total.ahead, total.late, total.refused) == (150, 30, 0, 0)
+    expected = model_load(samples_df(spark, [*right[:60], *right[90:]]), SETTINGS, flush=False)
+    assert load_rows(read_load(spark, str(tmp_path))) == load_rows(expected)
+    warned = [line for line in caplog.messages if "ahead" in line]
+    assert warned == [
+        "load model: 30 samples are ahead of this machine's clock, and are left out; "
+        "of more the number is told at the end"
+    ]
 
 
 def test_what_nothing_is_heard_of_is_flushed_and_forgotten(spark: SparkSession, tmp_path: Path) -> None:

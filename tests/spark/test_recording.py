@@ -43,6 +43,7 @@ EVERYTHING = PipelineReport(
         batches=2,
         samples=1_540,
         late=5,
+        ahead=9,
         duplicates=6,
         refused=7,
         steps=96,
@@ -67,6 +68,7 @@ def test_all_that_was_done_and_left_out_is_said() -> None:
         f"  left out: 10 records, {PROBLEMS['value-cut']} (the first is at offset 41 of partition 3)",
         "load model: 1,540 samples to 96 steps",
         "  5 samples came too late",
+        "  9 samples were ahead of this machine's clock",
         "  6 samples were there already",
         "  7 samples were older than what is remembered",
         "  8 files of samples were gone before they were read",
@@ -91,6 +93,7 @@ def test_the_json_has_the_same() -> None:
         "samples": 1_540,
         "steps": 96,
         "late": 5,
+        "ahead": 9,
         "duplicates": 6,
         "refused": 7,
         "gone": 8,
@@ -117,7 +120,7 @@ def test_away_from_a_terminal_lines_come_every_few_seconds(capsys: pytest.Captur
         view.report(EVERYTHING)
     assert capsys.readouterr().err.splitlines() == [
         "starting Spark",
-        "samples 1,200, commits 340, steps 96, forecasts sent 12, left out 30, feed down, trying again",
+        "samples 1,200, commits 340, steps 96, forecasts sent 12, left out 39, feed down, trying again",
     ]
 
 

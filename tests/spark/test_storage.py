@@ -47,6 +47,9 @@ def test_what_is_written_is_read_found_moved_and_removed(spark: SparkSession, ro
     storage.write("a/d=0/x-1.json", "")
     assert storage.files("a/d=*/x-*.json") == ["a/d=0/x-1.json", "a/d=1/x-2.json"]
     assert storage.folders("a") == ["d=0", "d=1"]
+    assert storage.sizes((root / "a").as_uri()) == {"b.json": 3}
+    assert storage.size((root / "a" / "b.json").as_uri()) == 3
+    assert storage.sizes((root / "nowhere").as_uri()) == {}
     storage.move("a/b.json", "a/d=1/x-2.json")
     assert not storage.has("a/b.json")
     assert storage.read("a/d=1/x-2.json") == "new"

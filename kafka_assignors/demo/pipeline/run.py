@@ -43,6 +43,8 @@ STEP_S = 0.5
 HORIZON_S = 10.0
 """How far its forecast looks: about as long as a backlog takes."""
 
+_NOT_BUSY = "no member was busy for long, so how fast one is cannot be had"
+
 
 def run_pipeline(
     runs: Sequence[Ran],
@@ -141,16 +143,20 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
                     failed=sum(one.outcome is None for one in backtest),
                     seconds=round(time.monotonic() - began, 3),
                 )
+                groups = {trial.group for trial in tried.backtest}
                 results = summed_up(
-                    list(recorded.values()), tried.backtest, backtest, run=run, started=started
+                    list(recorded.values()),
+                    tried.backtest,
+                    backtest,
+                    run=run,
+                    started=started,
+                    left_out={scene: _NOT_BUSY for scene in recorded if scene not in groups},
                 )
                 result["backtest"] = results
                 prepare(folder / "backtest")
                 save(folder / "backtest", results, backtest)
             else:
-                result["notes"].append(
-                    "no member was busy for long: how fast one is, and so a back-test, cannot be had"
-                )
+                result["notes"].append(f"no back-test: {_NOT_BUSY}")
         with job.step("forecast"):
             result["forecast"] = forecast_flights(
                 spark, settings["partitions"], settings["consumers"], job.say

@@ -23,6 +23,8 @@ from kafka_assignors.plan.skew import RebalanceOnSkew
 __all__ = [
     "CHOICES",
     "FED",
+    "NO_FORECASTS",
+    "NO_RATE",
     "SURROUNDINGS",
     "Candidate",
     "Grid",
@@ -46,6 +48,10 @@ those that plan by lag.  ``replan_s``: seconds between two rebalances for their 
 
 SURROUNDINGS = (*(one.name for one in fields(Pauses)), "drain_limit_s")
 """What a rebalance costs (see ``Pauses``), and how long to go on after the end; not a matter of choice."""
+
+NO_RATE = "its members never had more to read than they could: give --service-rate"
+NO_FORECASTS = "it has no forecasts"
+"""Why a group is left out."""
 
 _SPARE = 1.3
 """Times the members that the mean load needs, when nobody says how many there are."""
@@ -103,26 +109,39 @@ class Grid:
     service_rates: tuple[float | None, ...] = (None,)
     surroundings: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
+    def left_out(self, histories: Iterable[History]) -> dict[str, str]:
+        """Groups that cannot be tried, each with the reason."""
+        found: dict[str, str] = {}
+        for history in histories:
+            if history.service_rate is None and None in self.service_rates:
+                found[history.group] = NO_RATE
+            elif not self._candidates_of(history):
+                found[history.group] = NO_FORECASTS
+        return found
+
     def trials(self, histories: Iterable[History]) -> list[Trial]:
-        """All combinations, those of one situation beside each other.
+        """All combinations, those of one situation beside each other; none of groups that are left out.
 
         Raises:
-            OptionError: a combination makes no sense, or a service rate is needed and not known.
+            OptionError: a combination makes no sense, or there is no group that can be tried.
         """
+        histories = list(histories)
+        left_out = self.left_out(histories)
+        known = [history for history in histories if history.group not in left_out]
+        if left_out and not known:
+            raise _not_one(left_out)
+        loads = [
+            (history, scale, speed)
+            for history, scale, rate in itertools.product(known, self.scales, self.service_rates)
+            if (speed := rate or history.service_rate)
+        ]
         found: list[Trial] = []
-        for history, scale, rate in itertools.product(histories, self.scales, self.service_rates):
-            speed = rate or history.service_rate
-            if speed is None:
-                raise OptionError(
-                    "service_rate",
-                    f"group {history.group!r} was never busy for long, so its history does not tell: "
-                    f"say how many records/s a member reads",
-                )
+        for history, scale, speed in loads:
             for members, around in itertools.product(
                 self.members or (usual_members(history, scale, speed),), _combinations(self.surroundings)
             ):
                 for churn, candidate in itertools.product(
-                    self.churn or (usual_churn(history, members),), self.candidates
+                    self.churn or (usual_churn(history, members),), self._candidates_of(history)
                 ):
                     scenario = Scenario(
                         history=_called(history.group, scale, around),
@@ -137,6 +156,22 @@ class Grid:
                     )
                     found.append(Trial(len(found), history.group, scale, scenario))
         return found
+
+    def _candidates_of(self, history: History) -> list[Candidate]:
+        """Those that can be tried on it: without forecasts nobody can be fed any."""
+        return [one for one in self.candidates if history.expected is not None or not one.strategy.by_load]
+
+
+def _not_one(left_out: Mapping[str, str]) -> OptionError:
+    """Nothing is left to try."""
+    if NO_RATE not in left_out.values():
+        return OptionError("load", "the history has no forecasts")
+    one, *more = left_out
+    never = f"none of {len(left_out):,} groups was" if more else f"group {one!r} was never"
+    return OptionError(
+        "service_rate",
+        f"{never} busy for long, so the history does not tell: say how many records/s a member reads",
+    )
 
 
 _COSTS = frozenset(one.name for one in fields(Pauses))
@@ -153,7 +188,7 @@ def candidates(
     Args:
         names: of the strategies.
         given: parameter -> values to try, of the strategies' options and of `CHOICES`.
-        forecasts: whether the histories have any.
+        forecasts: whether any history has some; see ``Grid.trials`` for those that have none.
 
     Raises:
         OptionError: a parameter has a value it cannot have, or is no strategy's.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from kafka_assignors.report.palette import NOBODY, strategy_colour
 from kafka_assignors.spark.backtest import figures
 from kafka_assignors.spark.backtest.results import CandidateResult, PlotResult, Results
 from kafka_assignors.spark.backtest.rows import ROWS
-from kafka_assignors.spark.backtest.words import about_group, reasons, verdict
+from kafka_assignors.spark.backtest.words import about_group, for_each_group, left_out, reasons, verdict
 
 __all__ = ["EXTRA", "MOST_BARS", "all_figures", "course", "recommendation", "render"]
 
@@ -82,10 +82,11 @@ def _colours(results: Results) -> dict[str, str]:
 
 def _header(results: Results) -> str:
     run = results["run"]
-    lines = "".join(f"<li>{escape(line)}</li>" for one in results["groups"] for line in about_group(one))
+    told = [line for one in results["groups"] for line in about_group(one)]
+    lines = _list([*told, *left_out(results)])
     return f"""<header><p class="eyebrow">Back-test</p><h1>{escape(verdict(results))}</h1>
 <p class="lead">{run["scenarios"]:,} scenarios: {len(results["candidates"]):,} candidates, each simulated
-through its own planner on what was recorded.</p><div class="method"><ul>{lines}</ul></div>
+through its own planner on what was recorded.</p><div class="method">{lines}</div>
 <p class="note">{escape(run["history"])} · run of {escape(results["started"])} · {run["seconds"]:,.1f} s on
 {run["cores"]} cores</p></header>"""
 
@@ -103,10 +104,16 @@ def recommendation(results: Results, colours: Mapping[str, str]) -> str:
         place = "-" if one["place"] is None else str(one["place"])
         lines += f"""<tr><th>{place}</th><td class="who">{name(one["candidate"], colours)}</td>
 <td class="meaning">{escape(said)}</td></tr>"""
-    notes = "".join(f"<li>{escape(note)}</li>" for note in [*results["notes"], *results["failures"]])
+    groups = for_each_group(results)
+    by_group = f"<h2>For each group</h2>{_list(groups)}" if groups else ""
+    notes = _list([*results["notes"], *results["failures"]])
     return f"""<section><h2>Recommendation</h2><p>{escape(" ".join(reasons(results)))}</p>
 <table class="figures steps"><thead><tr><th>place</th><th></th><th class="meaning">why</th></tr></thead>
-<tbody>{lines}</tbody></table><div class="method"><ul>{notes}</ul></div></section>"""
+<tbody>{lines}</tbody></table><div class="method">{notes}{by_group}</div></section>"""
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
 
 
 def course(
@@ -152,8 +159,10 @@ def _figure(name: str) -> Callable[[CandidateResult], float | None]:
 def _method(results: Results) -> str:
     return f"""<section class="method"><h2>How it was found</h2><ul>
 <li>Each scenario is a discrete simulation: records arrive as they were recorded, members read at their rate,
-and every rebalance goes through the planner the consumers run. Figures are means over scenarios; a candidate
-is judged by the {results["judged_by"]:,} situations that all were tried in.</li>
+and every rebalance goes through the planner the consumers run. Figures are means over scenarios.</li>
+<li>Places do not come of these means: candidates are compared in each of the {results["judged_by"]:,}
+situations that all were tried in (group, load, members, churn), by the ratio of their figures, and the
+geometric mean of the ratios counts. So no group or load outweighs another.</li>
 <li>What differs by less than 15 % does not count as different: simulated runs come that close to measured
 ones. Goals decide in this order: all worked off, time lag, recovery, drain time, lag, then pauses and
 moves.</li>

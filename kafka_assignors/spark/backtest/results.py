@@ -1,4 +1,4 @@
-"""The shape of results.json (version 1) of a back-test.
+"""The shape of results.json (version 2) of a back-test.
 
 Times are seconds, lags are records, floats are rounded to thousandths.  A *candidate* is a strategy with its
 parameters; a *situation* is a load with members, churn and surroundings, in which candidates are compared.
@@ -12,7 +12,9 @@ __all__ = [
     "KIND",
     "VERSION",
     "CandidateResult",
+    "GroupRanking",
     "GroupResult",
+    "LeftOutResult",
     "LineResult",
     "PlotResult",
     "Results",
@@ -20,7 +22,7 @@ __all__ = [
 ]
 
 KIND = "backtest"
-VERSION = 1
+VERSION = 2
 
 
 class RunResult(TypedDict):
@@ -59,8 +61,9 @@ class CandidateResult(TypedDict):
     """A candidate's figures: means over the situations it did not fail in; `Outcome` defines each.
 
     In ``drained`` of them all was worked off, ``drain_s`` and ``recovery_s`` are means over those.  ``place``
-    counts from 1 and is shared by those that do not differ; None: it failed where others did not, and is not
-    ranked.
+    counts from 1 and is shared by those that do not differ; it does not come of the means, but of each
+    situation, as ``reasons`` tell.  None: it failed where others did not, or was only tried on some groups
+    (with forecasts), and is not ranked.
     """
 
     candidate: str
@@ -82,6 +85,22 @@ class CandidateResult(TypedDict):
     r_score: float | None
     rebalances: float | None
     pause_s: float | None
+
+
+class GroupRanking(TypedDict):
+    """What is best for one group: the candidates' figures and places in its situations alone."""
+
+    group: str
+    candidates: list[CandidateResult]
+    judged_by: int
+    notes: list[str]
+
+
+class LeftOutResult(TypedDict):
+    """A group that was recorded and not tried, and why."""
+
+    group: str
+    why: str
 
 
 class LineResult(TypedDict):
@@ -112,8 +131,9 @@ class PlotResult(TypedDict):
 class Results(TypedDict):
     """A whole back-test.
 
-    ``candidates`` are in the order of their places, ranked by ``judged_by`` situations; ``scenarios`` are the
-    rows of results.parquet.
+    ``candidates`` are in the order of their places, ranked by ``judged_by`` situations of all groups
+    together; ``by_group`` ranks them for each group by itself, in the order of ``groups``.  ``scenarios`` are
+    the rows of results.parquet.
     """
 
     kind: str
@@ -121,9 +141,11 @@ class Results(TypedDict):
     started: str
     run: RunResult
     groups: list[GroupResult]
+    left_out: list[LeftOutResult]
     candidates: list[CandidateResult]
     judged_by: int
     notes: list[str]
+    by_group: list[GroupRanking]
     failures: list[str]
     plots: list[PlotResult]
     scenarios: list[dict[str, Any]]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from kafka_assignors.backtest import Ranked, Recommendation, Series, Situation, Strategy, recommend
+from kafka_assignors.backtest import Ranked, Series, Situation, Strategy, recommend
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.spark.backtest.grid import Trial
 from kafka_assignors.spark.backtest.job import TrialResult
@@ -17,7 +18,9 @@ from kafka_assignors.spark.backtest.results import (
     KIND,
     VERSION,
     CandidateResult,
+    GroupRanking,
     GroupResult,
+    LeftOutResult,
     LineResult,
     PlotResult,
     Results,
@@ -46,6 +49,7 @@ def summed_up(
     *,
     run: RunResult,
     started: datetime,
+    left_out: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
     """Make the results of a back-test.
 
@@ -55,6 +59,7 @@ def summed_up(
         found: what came of each trial, in the same order.
         run: what was run.
         started: when.
+        left_out: groups that were recorded and not tried, each with the reason.
 
     Raises:
         KafkaAssignorsError: every trial failed; its text has the first reason.
@@ -62,19 +67,28 @@ def summed_up(
     if not any(one.outcome for one in found):
         why = found[0].error if found else "there is none"
         raise KafkaAssignorsError(f"every scenario failed, the first one: {why}")
-    candidates, recommendation = _ranking(trials, found)
+    groups = {trial.group for trial in trials}
+    tried = [one for one in recorded if one.history.group in groups]
+    of_all = _ranking("", trials, found)
+    by_group = [_of_group(one.history.group, trials, found) for one in tried]
     reasons = Counter(one.error for one in found if one.error)
     return Results(
         kind=KIND,
         version=VERSION,
         started=started.isoformat(timespec="seconds"),
         run=run,
-        groups=[_group(one) for one in recorded],
-        candidates=candidates,
-        judged_by=recommendation.scenarios if recommendation else 0,
-        notes=list(recommendation.notes) if recommendation else ["every candidate failed in some scenario"],
+        groups=[_group(one) for one in tried],
+        left_out=[LeftOutResult(group=group, why=why) for group, why in left_out.items()],
+        candidates=of_all["candidates"],
+        judged_by=of_all["judged_by"],
+        notes=of_all["notes"],
+        by_group=by_group,
         failures=[f"{count:,} of {len(found):,}: {reason}" for reason, count in reasons.most_common()],
-        plots=[plot for one in recorded if (plot := _plot(one, trials, found, candidates))],
+        plots=[
+            plot
+            for one, its in zip(tried, by_group, strict=True)
+            if (plot := _plot(one, trials, found, its["candidates"]))
+        ],
         scenarios=[scenario_row(trial, one) for trial, one in zip(trials, found, strict=True)],
     )
 
@@ -107,10 +121,16 @@ def _situation(trial: Trial) -> Situation:
 # --- the ranking -------------------------------------------------------------------------------------------
 
 
-def _ranking(
-    trials: Sequence[Trial], found: Sequence[TrialResult]
-) -> tuple[list[CandidateResult], Recommendation | None]:
-    """The candidates, the best first; those that failed where others did not come last and have no place."""
+def _of_group(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
+    own = [(trial, one) for trial, one in zip(trials, found, strict=True) if trial.group == group]
+    return _ranking(group, [trial for trial, _ in own], [one for _, one in own])
+
+
+def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
+    """The candidates, the best first.
+
+    Those that were not tried, or failed, where others succeeded come last and have no place.
+    """
     tried: dict[str, dict[Situation, TrialResult]] = {}
     strategies: dict[str, Strategy] = {}
     for trial, one in zip(trials, found, strict=True):
@@ -118,20 +138,30 @@ def _ranking(
         tried.setdefault(name, {})[_situation(trial)] = one
         strategies[name] = trial.scenario.strategy
     possible = {place for its in tried.values() for place, one in its.items() if one.outcome}
-    sound = [its for its in tried.values() if all(its[place].outcome for place in possible if place in its)]
+    sound = [its for its in tried.values() if all(place in its and its[place].outcome for place in possible)]
     outcomes = [one.outcome for its in sound for one in its.values() if one.outcome]
     recommendation = recommend(outcomes) if outcomes else None
     ranked = {str(one): one for one in recommendation.ranking} if recommendation else {}
     order = [*ranked, *(name for name in tried if name not in ranked)]
-    candidates = [
-        _candidate(strategies[name], list(tried[name].values()), ranked.get(name)) for name in order
-    ]
-    return candidates, recommendation
+    return GroupRanking(
+        group=group,
+        candidates=[
+            _candidate(strategies[name], list(tried[name].values()), ranked.get(name), len(possible))
+            for name in order
+        ],
+        judged_by=recommendation.scenarios if recommendation else 0,
+        notes=list(recommendation.notes) if recommendation else ["every candidate failed in some scenario"],
+    )
 
 
-def _candidate(strategy: Strategy, tried: Sequence[TrialResult], ranked: Ranked | None) -> CandidateResult:
+def _candidate(
+    strategy: Strategy, tried: Sequence[TrialResult], ranked: Ranked | None, possible: int
+) -> CandidateResult:
     outcomes = [one.outcome for one in tried if one.outcome]
     failed = len(tried) - len(outcomes)
+    why = f"failed in {failed:,} of {len(tried):,} scenarios"
+    if not failed:
+        why = f"was tried in {len(tried):,} of {possible:,} situations: not on every group"
 
     def mean(figure: str) -> float | None:
         values = [value for one in outcomes if (value := getattr(one, figure)) is not None]
@@ -142,7 +172,7 @@ def _candidate(strategy: Strategy, tried: Sequence[TrialResult], ranked: Ranked 
         strategy=strategy.name,
         parameters=dict(strategy.parameters),
         place=ranked.place if ranked else None,
-        reasons=list(ranked.reasons) if ranked else [f"failed in {failed:,} of {len(tried):,} scenarios"],
+        reasons=list(ranked.reasons) if ranked else [why],
         scenarios=len(tried),
         failed=failed,
         drained=sum(one.drain_s is not None for one in outcomes),

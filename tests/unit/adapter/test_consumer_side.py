@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from kafka import KafkaProducer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
-from kafka.errors import FencedInstanceIdError, KafkaTimeoutError
+from kafka.errors import FencedInstanceIdError, KafkaTimeoutError, NoError, RebalanceInProgressError
+from kafka.protocol.metadata import FindCoordinatorResponse
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors import (
@@ -30,6 +32,7 @@ from kafka_assignors.adapter.consumer_side import (
     ended,
     is_closing,
     is_fenced,
+    kept_up_until,
     polled_s_ago,
     replicas,
     request_rejoin,
@@ -296,12 +299,42 @@ def test_the_timeouts_are_those_it_joins_with(consumer: MakeConsumer) -> None:
     assert min(timeouts(made)) > 0
 
 
-def test_when_it_was_polled_last(consumer: MakeConsumer) -> None:
+def test_when_it_was_polled_last(consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
     made = consumer(CooperativeStickyAssignor)
     assert polled_s_ago(made) == float("inf")
     made._coordinator.poll_heartbeat()
     made._coordinator.heartbeat.last_poll -= 100
     assert 100 <= polled_s_ago(made) < 200
+    found = FindCoordinatorResponse(error_code=0, node_id=0, host="127.0.0.1", port=9, coordinators=[])
+    monkeypatch.setattr(made._coordinator._client, "maybe_connect", lambda _: None)
+    made._coordinator._handle_find_coordinator_response(found)
+    assert polled_s_ago(made) < 100, "it believes so whenever it has looked for its coordinator"
+
+
+def test_up_to_when_it_knows_of_all_rebalances(consumer: MakeConsumer) -> None:
+    """When the last heartbeat was sent that was answered, and not with the news of one."""
+    made = consumer(CooperativeStickyAssignor)
+    coordinator = made._coordinator
+    beat = coordinator.heartbeat
+    answer = [NoError]
+
+    async def answered() -> None:
+        response = SimpleNamespace(error_code=answer[0].errno)
+        coordinator._handle_heartbeat_response(response, 0.0)
+
+    coordinator._send_heartbeat_request = answered
+    coordinator.rejoin_needed = False
+    assert kept_up_until(made) is None, "it is in no group"
+    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    made._net.run(coordinator._do_heartbeat)
+    assert kept_up_until(made) == beat.last_send
+    beat.sent_heartbeat()
+    assert kept_up_until(made) is None, "there is no answer yet"
+    answer[0] = RebalanceInProgressError
+    made._net.run(coordinator._do_heartbeat)
+    assert beat.last_receive >= beat.last_send, "an answer all the same"
+    assert kept_up_until(made) is None, "one is under way"
+    coordinator.reset_generation()
 
 
 def test_a_static_member_that_is_fenced_is_no_member(consumer: MakeConsumer) -> None:

@@ -17,7 +17,7 @@ from kafka_assignors.cli.backtest_options import read_moment, read_parameters
 from kafka_assignors.cli.backtest_progress import BarView, LineView, progress_line
 from kafka_assignors.cli.backtest_view import backtest_lines
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
-from kafka_assignors.spark.backtest.words import verdict
+from kafka_assignors.spark.backtest.words import for_each_group, verdict
 from tests.unit.spark.trials import small_results
 
 CONTEXT = click.Context(cli_backtest.command)
@@ -179,8 +179,18 @@ def test_the_table_fits_100_columns_and_cuts_nothing() -> None:
 def test_below_the_table_stands_what_to_use_and_why() -> None:
     text, results = shown(200), small_results()
     assert f"\n{verdict(results)}\n" in text
-    assert "Beside the last one, " in text
+    assert for_each_group(results)
+    for line in for_each_group(results):
+        assert line in text
     assert "24 scenarios" in text
     assert "2.5% of its arrivals are not known" in text
     for note in results["notes"]:
         assert f"note: {note}" in text
+
+
+def test_what_was_left_out_stands_with_the_groups() -> None:
+    results = small_results()
+    results["left_out"] = [{"group": "idle", "why": "it never had a backlog"}]
+    out = io.StringIO()
+    Console(file=out, width=100).print(backtest_lines(results))
+    assert "\nleft out: idle (it never had a backlog)\n" in out.getvalue()

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.cli.outcome import lower_bound, solve
@@ -118,7 +118,6 @@ def test_the_bound_is_that_of_the_unit() -> None:
         assert (metrics["load_unit"], metrics["load_lower_bound"]) == (unit, bound(group)), lags
 
 
-@settings(deadline=None)  # how long plans take is the benchmark's business
 @given(group=groups() | lagging(groups()))
 def test_no_strategy_is_below_the_bound(group: Group) -> None:
     """Unequal subscriptions, lag that is known in part or not at all, topics nobody reads."""

@@ -68,9 +68,13 @@ def test_a_file_may_be_named_and_the_page_go_elsewhere(tmp_path: Path) -> None:
         (None, "No such file"),
         ('{"kind": "back', "not whole JSON"),
         ("[]", "not the results of a demo or a back-test"),
-        ('{"kind": "backtest", "version": 99}', "version 99, this one reads 1"),
-        ('{"kind": "backtest", "version": 1}', "not the results of a demo or a back-test: no 'plots'"),
+        ('{"kind": "backtest", "version": 99}', "version 99, this one reads 2"),
+        ('{"kind": "backtest", "version": 2}', "not the results of a demo or a back-test: no 'plots'"),
         ('{"version": 2}', "version 2, this one reads 6"),
+        (
+            '{"version": 6, "pipeline": {"backtest": {"version": 1}}}',
+            "its back-test has version 1, this one reads 2",
+        ),
     ],
 )
 def test_what_is_no_recorded_run_is_an_error_in_a_line(tmp_path: Path, text: str | None, says: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
+import pytest
+
 from kafka_assignors.forecast import Partition, Sample, Tally, decode, encode
+from kafka_assignors.forecast.settings import SECOND
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of
 
 
@@ -94,6 +98,34 @@ def test_a_sample_from_the_future_makes_nobody_late() -> None:
         assert told.late == 0
         got += rows
     assert [row.step.arrived for row in got] == [row.step.arrived for row in rows_of(looks)][: len(got)]
+
+
+@pytest.mark.parametrize(("delay_s", "most"), [(0, 60), (120, 120)])
+def test_a_sample_is_ahead_when_it_is_beyond_what_clocks_differ_by(delay_s: float, most: int) -> None:
+    """By more than a minute, or the delay; it is counted, and changes nothing."""
+    partition = Partition(dataclasses.replace(SETTINGS, delay_s=delay_s))
+    now = look(60).time
+    _, told = partition.take([look(0, 5), look(60 + most, 6), look(61 + most, 7), look(61 + most, 7)], now)
+    assert told == Tally(4, 0, 0, 2)
+    assert partition.newest == look(60 + most).time
+    assert partition.take([look(61 + most, 7)], now + SECOND)[1] == Tally(1, 0, 0, 0)
+    assert partition.take([look(90_000, 8)])[1] == Tally(1, 0, 0, 0)  # nobody says what time it is
+
+
+def test_a_clock_that_was_an_hour_ahead_for_ten_minutes_costs_those_and_no_more() -> None:
+    """All that comes once it was put right is taken in its order, as if the clock had said nothing."""
+    partition, got = Partition(SETTINGS), []
+    late = ahead = 0
+    right = [(at, look(at, at, at)) for at in range(0, 14_400, 10)]
+    seen = [(at, look(at + 3_600, at, at) if 3_600 <= at < 4_200 else sample) for at, sample in right]
+    for at, sample in seen:
+        rows, told = partition.take([sample], look(at + 1).time)
+        late, ahead = late + told.late, ahead + told.ahead
+        got += rows
+    assert (late, ahead) == (0, 60)
+    expected = rows_of([sample for at, sample in right if not 3_600 <= at < 4_200])
+    assert got + partition.flush() == expected
+    assert {row.step.arrived for row in got[60:]} <= {60, None}
 
 
 def test_impossible_offsets_are_unknown() -> None:

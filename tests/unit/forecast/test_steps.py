@@ -82,6 +82,48 @@ def test_a_topic_that_was_created_again_and_grew_beyond_is_known_by_its_begin() 
     assert [(step.arrived, step.quality) for step in steps] == [(10, "ok"), (None, "reset")]
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("commit", [NO_COMMIT, 10])
+def test_a_topic_that_was_created_again_and_grew_beyond_is_known_by_the_group_that_began_anew(
+    commit: int, recorded: bool
+) -> None:
+    """Nothing else tells it from one that went on; also when it was told of the group between two looks."""
+    between = [look(100, None, NO_COMMIT, begin=None), look(119, None, commit, begin=None)]
+    samples = [
+        look(0, 800, 700), look(30, None, 750, begin=None), look(60, 900, 800),
+        *(between if recorded else []), look(120, 5_000_000, commit), look(180, 5_000_060, 100),
+    ]  # fmt: skip
+    steps = steps_of(samples)
+    assert [step.arrived for step in steps] == [100, None, 60]
+    assert [step.quality for step in steps] == ["ok", "reset", "ok"]
+    assert steps[1].lag == 5_000_000 - max(commit, 0)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "arrived"),
+    [
+        ((0, 0), (900, 950), None),
+        ((5, 5), (900, 950), 50),
+        ((5, 6), (900, 950), None),
+        ((None, None), (900, 950), None),
+        ((0, 0), (900, 900), 0),
+    ],
+)
+def test_what_arrived_while_a_group_was_set_back_is_known_if_it_can_only_be_the_same_log(
+    begins: tuple[int | None, int | None], ends: tuple[int, int], arrived: int | None
+) -> None:
+    """It begins where it did, beyond 0; or it has not grown."""
+    before, after = (look(60 * n, ends[n], 800 - 100 * n, begin=begins[n]) for n in range(2))
+    [step] = steps_of([before, after])
+    assert (step.arrived, step.served, step.quality) == (arrived, None, "reset")
+
+
+def test_a_commit_between_two_looks_may_be_beyond_the_end_of_the_first() -> None:
+    """The log has grown, too: that is no commit out of range, and not all of the log is left to read."""
+    steps = steps_of([look(0, 100, 100), look(50, None, 140, begin=None), look(70, 160, 150)])
+    assert [(step.served, step.lag) for step in steps] == [(45, 6)]
+
+
 def test_a_log_that_lost_its_last_records_counts_on_from_there() -> None:
     """An unclean election: the end goes back a little, with it the meaning of what arrived."""
     steps = steps_of([look(0, 1_000, 990), look(60, 960, 960), look(120, 970, 965)])
@@ -102,8 +144,9 @@ def test_records_that_retention_took_were_not_served() -> None:
 
 
 def test_a_group_that_is_set_back_has_no_number_for_what_it_served() -> None:
-    """Arrivals go on being known; the lag is the new one."""
-    steps = steps_of([look(0, 1_000, 900), look(60, 1_010, 200), look(120, 1_020, 260)])
+    """Arrivals go on being known in a log that begins where it did; the lag is the new one."""
+    looks = [look(0, 1_000, 900), look(60, 1_010, 200), look(120, 1_020, 260)]
+    steps = steps_of(sample._replace(begin=1) for sample in looks)
     assert [step.served for step in steps] == [None, 60]
     assert [step.arrived for step in steps] == [10, 10]
     assert [step.lag for step in steps] == [810, 760]

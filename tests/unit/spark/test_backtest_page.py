@@ -15,7 +15,7 @@ from kafka_assignors.spark.backtest.figures import wrapped
 from kafka_assignors.spark.backtest.page import MOST_BARS, render
 from kafka_assignors.spark.backtest.results import CandidateResult, Results
 from kafka_assignors.spark.backtest.rows import ROWS
-from kafka_assignors.spark.backtest.words import reasons, verdict
+from kafka_assignors.spark.backtest.words import for_each_group, left_out, reasons, verdict
 from tests.unit.spark.trials import small_results
 
 
@@ -37,11 +37,12 @@ def drawn(text: str) -> dict[str, Figure]:
 
 
 def many(results: Results, count: int) -> None:
-    """Make so many candidates of the first one."""
+    """Make so many candidates of the first one, the same for each group."""
     first = results["candidates"][0]
-    results["candidates"] = [
-        CandidateResult({**first, "candidate": f"c{n}", "place": n + 1}) for n in range(count)
-    ]
+    for ranking in (results, *results["by_group"]):
+        ranking["candidates"] = [
+            CandidateResult({**first, "candidate": f"c{n}", "place": n + 1}) for n in range(count)
+        ]
     line = results["plots"][0]["lines"][0]
     for plot in results["plots"]:
         plot["lines"] = [{**line, "candidate": f"c{n}"} for n in range(min(count, 10))]
@@ -140,6 +141,8 @@ def test_what_never_drained_says_so_and_what_failed_has_dashes(results: Results)
 
 def test_the_verdict_names_all_that_are_as_good(results: Results) -> None:
     many(results, 5)
+    results["by_group"] = results["by_group"][:1]
+    results["by_group"][0]["candidates"] = results["candidates"]
     assert verdict(results) == "Use c0"
     for one in results["candidates"][:3]:
         one["place"] = 1
@@ -153,11 +156,46 @@ def test_the_verdict_names_all_that_are_as_good(results: Results) -> None:
     assert verdict(results) == "No candidate can be recommended"
 
 
+def test_where_groups_agree_one_line_says_so(results: Results) -> None:
+    many(results, 3)
+    assert verdict(results) == "Use c0"
+    assert for_each_group(results) == ["The same for each group."]
+    assert "<li>The same for each group.</li>" in render(results)
+    results["by_group"].pop()
+    assert for_each_group(results) == []
+    assert "For each group" not in render(results)
+
+
+def test_where_groups_differ_each_has_a_line_with_its_reasons(results: Results) -> None:
+    many(results, 3)
+    first, second = results["by_group"]
+    first["candidates"][0]["reasons"] = ["mean lag 1 records, 9 for c1", "no real difference to c1"]
+    second["candidates"][1]["place"] = 1
+    second["candidates"][0]["place"] = 2
+    second["candidates"][1]["reasons"] = ["time lag (p99) 2.0 s, 300.0 s for c0", "but 2 partitions moved"]
+    assert verdict(results) == "Use c0, if one is to do for all groups"
+    lines = [
+        "g: Use c0. Mean lag 1 records, 9 for c1.",
+        "h: Use c1. Time lag (p99) 2.0 s, 300.0 s for c0. But 2 partitions moved.",
+    ]
+    assert for_each_group(results) == lines
+    text = render(results)
+    assert "<h2>For each group</h2><ul>" + "".join(f"<li>{line}</li>" for line in lines) in text
+
+
+def test_groups_that_were_left_out_are_named_with_the_reason(results: Results) -> None:
+    results["left_out"] = [{"group": "<idle>", "why": "never busy: give --service-rate"}]
+    assert left_out(results) == ["left out: <idle> (never busy: give --service-rate)"]
+    assert "<li>left out: &lt;idle&gt; (never busy: give --service-rate)</li>" in render(results)
+
+
 def test_the_best_is_set_beside_the_last_in_figures(results: Results) -> None:
     many(results, 2)
     best, last = results["candidates"]
     best.update({"moved": 3.0, "largest_lag": 1000.0, "time_lag_p99": 1.0, "drain_s": 2.0})
     last.update({"moved": 7.0, "largest_lag": 1000.0, "time_lag_p99": 9.5, "drain_s": 2.0})
+    assert not any("Beside" in reason for reason in reasons(results))  # means over groups say little
+    results["by_group"].pop()
     assert reasons(results)[-1] == (
         "Beside the last one, c1: time lag p99 1.0 s, not 9.5 s; partitions moved 3, not 7."
     )

@@ -11,9 +11,13 @@ import pytest
 from kafka_assignors.backtest import History, recommend
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.spark.backtest import job
+from kafka_assignors.spark.backtest.grid import NO_RATE, candidates
 from kafka_assignors.spark.backtest.job import TrialResult, try_out
-from kafka_assignors.spark.backtest.summary import MOST_LINES
-from tests.unit.spark.trials import STRATEGIES, grid, recorded, results, small_results, tried
+from kafka_assignors.spark.backtest.results import RunResult
+from kafka_assignors.spark.backtest.summary import MOST_LINES, summed_up
+from tests.unit.spark.trials import STARTED, STRATEGIES, grid, recorded, results, small_results, tried
+
+RUN = RunResult(history="h", cores=2, scenarios=4, failed=0, seconds=1.5)
 
 
 def test_candidates_are_in_the_order_of_the_recommendation_with_its_reasons_and_the_means() -> None:
@@ -107,13 +111,66 @@ def test_churn_beyond_the_history_is_told_as_it_is_said() -> None:
     assert "not within the history of 50 s" in try_out(short, trial).error
 
 
+def test_each_group_has_a_ranking_of_its_own() -> None:
+    of = [recorded("g"), recorded("h")]
+    trials, found = tried(of, grid(["range", "cooperative-sticky"]))
+    for number, (trial, one) in enumerate(zip(trials, found, strict=True)):
+        assert one.outcome is not None
+        late = (trial.scenario.strategy.name == "range") == (trial.group == "g")
+        found[number] = replace(one, outcome=replace(one.outcome, time_lag_p99=600.0 if late else 30.0))
+    told = results(of, trials, found)
+    assert [ranking["group"] for ranking in told["by_group"]] == ["g", "h"]
+    places = [
+        [(one["strategy"], one["place"]) for one in ranking["candidates"]] for ranking in told["by_group"]
+    ]
+    assert places == [[("cooperative-sticky", 1), ("range", 2)], [("range", 1), ("cooperative-sticky", 2)]]
+    for ranking in told["by_group"]:
+        assert (ranking["judged_by"], ranking["candidates"][0]["time_lag_p99"]) == (4, 30.0)
+        assert "time lag (p99) 30.0 s, 600.0 s for" in ranking["candidates"][0]["reasons"][0]
+    assert told["judged_by"] == 8
+    for plot, its in zip(told["plots"], places, strict=True):  # the best of a group is plotted first
+        assert [line["candidate"] for line in plot["lines"]] == [strategy for strategy, _ in its]
+
+
+def test_who_was_not_tried_on_every_group_has_a_place_only_where_it_was() -> None:
+    """Else the groups without forecasts would have no say in the ranking of all."""
+    of = [recorded("g"), recorded("h", forecasts=True)]
+    chosen = candidates(STRATEGIES, {"rebalance_on_skew": [False]}, forecasts=True)
+    told = results(of, *tried(of, replace(grid(), candidates=chosen)))
+    assert told["judged_by"] == 8
+    *ranked, fed = told["candidates"]
+    assert all(one["place"] for one in ranked)
+    assert (fed["candidate"], fed["place"]) == ("cooperative-lag-aware (load=forecast)", None)
+    assert fed["reasons"] == ["was tried in 4 of 8 situations: not on every group"]
+    plain, foreseen = (
+        {one["candidate"]: one["place"] for one in ranking["candidates"]} for ranking in told["by_group"]
+    )
+    assert fed["candidate"] not in plain
+    assert foreseen[fed["candidate"]] is not None
+    assert fed["candidate"] in [line["candidate"] for line in told["plots"][1]["lines"]]
+
+
+def test_groups_that_were_not_tried_are_left_out_of_the_groups_with_the_reason() -> None:
+    of = [recorded("idle", rate=None), recorded("g")]
+    what = grid(["range"])
+    trials, found = tried(of, what)
+    told = summed_up(
+        of, trials, found, run=RUN, started=STARTED, left_out=what.left_out([one.history for one in of])
+    )
+    assert told["left_out"] == [{"group": "idle", "why": NO_RATE}]
+    for told_of in (told["groups"], told["by_group"], told["plots"]):
+        assert [one["group"] for one in told_of] == ["g"]
+
+
 def test_each_group_is_plotted_in_the_situation_with_the_most_lag() -> None:
     told = small_results()
+    rankings = {ranking["group"]: ranking["candidates"] for ranking in told["by_group"]}
     assert [plot["group"] for plot in told["plots"]] == ["g", "h"]
     for plot in told["plots"]:
         assert (plot["load"], plot["members"]) == (f"{plot['group']} x1.2", 3)  # more load, fewer members
         assert plot["recorded"] == []  # what was recorded is another load
-        assert [line["candidate"] for line in plot["lines"]] == [c["candidate"] for c in told["candidates"]]
+        names = [one["candidate"] for one in rankings[plot["group"]]]
+        assert [line["candidate"] for line in plot["lines"]] == names
         assert len(plot["lines"]) <= MOST_LINES
 
 

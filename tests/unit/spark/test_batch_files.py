@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import cast
+from urllib.parse import unquote
 
 import pytest
 
@@ -22,7 +23,8 @@ class Memory:
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.bytes_read = 0
-        self.sizes: dict[str, int] = {}
+        self.known: dict[str, int] = {}
+        self.asked = 0
 
     def read(self, name: str) -> str | None:
         return self.texts.get(name)
@@ -35,7 +37,13 @@ class Memory:
         return data[-limit:].decode(errors="replace"), len(data) <= limit
 
     def size(self, uri: str) -> int | None:
-        return self.sizes.get(uri)
+        self.asked += 1
+        return self.known.get(uri)
+
+    def sizes(self, uri: str) -> dict[str, int]:
+        self.asked += 1
+        inside = ((file.rpartition("/"), size) for file, size in self.known.items())
+        return {unquote(name): size for (folder, _, name), size in inside if folder == uri}
 
     def batch(self, number: int, *ends: int | None) -> None:
         """Each source's last list in a batch."""
@@ -46,7 +54,7 @@ class Memory:
         """A list: file -> number of the list it came with."""
         lines = [json.dumps({"path": file, "timestamp": 1, "batchId": n}) for file, n in files.items()]
         self.texts[f"{LOAD}/sources/{source}/{name}"] = "\n".join(["v1", *lines])
-        self.sizes |= dict.fromkeys(files, 10)
+        self.known |= dict.fromkeys(files, 10)
 
 
 @pytest.fixture
@@ -87,14 +95,29 @@ def test_of_a_list_of_years_only_the_end_is_read_unless_all_of_that_is_new(memor
 
 def test_one_that_is_gone_is_counted_and_one_that_is_empty_is_an_error(memory: Memory) -> None:
     storage = cast(Storage, memory)
-    memory.sizes["a"] = 0  # which the batch before has read
-    del memory.sizes["c"], memory.sizes["x"]
+    memory.known["a"] = 0  # which the batch before has read
+    del memory.known["c"], memory.known["x"]
     assert check_files(storage, LOAD, 1) == 2
-    memory.sizes["d"] = 0
+    memory.known["d"] = 0
     with pytest.raises(
         PipelineError, match="d is no whole Parquet file: remove it, or bring a whole one back"
     ):
         check_files(storage, LOAD, 1)
+
+
+@pytest.mark.parametrize("files", [99, 100, 5_000])
+def test_folders_of_which_a_batch_has_many_files_are_listed(memory: Memory, files: int) -> None:
+    days = ["file:/d/date=1", "file:/d/date=2"]
+    names = [f"{day}/a%20b-{n}" for day in days for n in range(files)]
+    memory.batch(3, 9, 0)
+    memory.batch(2, 8, 0)
+    memory.files(0, "9", **dict.fromkeys(names, 9))
+    del memory.known[names[0]], memory.known[names[-1]]
+    assert check_files(cast(Storage, memory), LOAD, 3) == 2
+    assert memory.asked == (2 * files if files < 100 else 2)
+    memory.known[names[files]] = 0
+    with pytest.raises(PipelineError, match=f"{names[files]} is no whole Parquet file"):
+        check_files(cast(Storage, memory), LOAD, 3)
 
 
 @pytest.mark.parametrize("name", [f"{LOAD}/offsets/1", f"{LOAD}/offsets/0", f"{LOAD}/sources/0/1"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ import pytest
 from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.backtest import History, parse, simulate
 from kafka_assignors.errors import OptionError
-from kafka_assignors.spark.backtest.grid import Candidate, Grid, candidates, usual_churn, usual_members
+from kafka_assignors.spark.backtest.grid import (
+    NO_FORECASTS,
+    NO_RATE,
+    Candidate,
+    Grid,
+    candidates,
+    usual_churn,
+    usual_members,
+)
 
 
 def history(group: str = "g", *, rate: float | None = 30.0, steps: int = 60) -> History:
@@ -120,11 +129,47 @@ def test_where_nothing_is_said_one_joins_one_leaves_and_one_is_killed() -> None:
     assert (first.scenario.members, first.scenario.churn) == (5, usual_churn(history(), 5))
 
 
-def test_a_service_rate_that_nobody_knows_has_to_be_said() -> None:
+def test_a_group_whose_service_rate_is_not_known_is_left_out() -> None:
+    grid = Grid(candidates(["range"], {}, forecasts=False), members=(2, 3))
+    histories = [history("idle", rate=None), history("busy")]
+    assert grid.left_out(histories) == {"idle": NO_RATE}
+    trials = grid.trials(histories)
+    assert [(one.number, one.group) for one in trials] == [(0, "busy"), (1, "busy")]
+    told = replace(grid, service_rates=(5.0,))
+    assert told.left_out(histories) == {}
+    assert {one.group for one in told.trials(histories)} == {"idle", "busy"}
+
+
+def test_if_no_service_rate_is_known_it_has_to_be_said() -> None:
     grid = Grid(candidates(["range"], {}, forecasts=False), members=(2,))
-    with pytest.raises(OptionError, match="never busy for long") as caught:
+    with pytest.raises(OptionError, match="group 'g' was never busy for long") as caught:
         grid.trials([history(rate=None)])
     assert caught.value.option == "service_rate"
+    with pytest.raises(OptionError, match="none of 2 groups was busy for long"):
+        grid.trials([history("g", rate=None), history("h", rate=None)])
+
+
+def test_who_is_fed_forecasts_is_tried_where_there_are_some() -> None:
+    plain = history("plain")
+    foreseen = replace(
+        history("foreseen"), expected=(6.0 * plain.arrivals).astype(np.float64), horizon_s=60.0
+    )
+    names = ["range", "cooperative-lag-aware"]
+    grid = Grid(candidates(names, {"rebalance_on_skew": [False]}, forecasts=True), members=(2,))
+    tried = [(one.group, str(one.scenario.strategy)) for one in grid.trials([plain, foreseen])]
+    assert tried == [
+        ("plain", "range"),
+        ("plain", "cooperative-lag-aware"),
+        ("foreseen", "range"),
+        ("foreseen", "cooperative-lag-aware"),
+        ("foreseen", "cooperative-lag-aware (load=forecast)"),
+    ]
+    only: dict[str, list[bool | str]] = {"rebalance_on_skew": [False], "load": ["forecast"]}
+    fed = Grid(candidates([names[1]], only, forecasts=True), members=(2,))
+    assert fed.left_out([plain, foreseen]) == {"plain": NO_FORECASTS}
+    assert {one.group for one in fed.trials([plain, foreseen])} == {"foreseen"}
+    with pytest.raises(OptionError, match="the history has no forecasts"):
+        fed.trials([plain])
 
 
 def test_churn_that_leaves_nobody_is_refused() -> None:

@@ -208,13 +208,13 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.tuples(KEYS, VALUES), max_size=8), st.sampled_from([SMALL, LARGE]), st.integers(0, 3))
 def test_any_bytes_are_read_as_the_oracle_reads_them(rows: list[Record], kind: Any, before: int) -> None:
     agree(rows, kind, before)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.binary(min_size=1, max_size=12), min_size=1, max_size=6))
 def test_texts_are_those_that_python_reads(texts: list[bytes]) -> None:
     """As a group's name, and as metadata, beside others that are none."""

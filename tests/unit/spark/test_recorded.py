@@ -16,7 +16,6 @@ from kafka_assignors.spark.recorded import (
     assemble,
     check_size,
     missing_times,
-    service_rate,
 )
 
 Cell = tuple[int, str, int, float | None, float | None, float | None]
@@ -111,33 +110,6 @@ def test_forecasts_of_one_horizon_are_taken_and_others_left_out() -> None:
 def test_what_is_no_history_is_refused(cells: list[Cell], columns: dict[str, Any], says: str) -> None:
     with pytest.raises(HistoryError, match=rf"group 'g': .*{says}"):
         assemble("g", rows(cells, **columns))
-
-
-def test_the_service_rate_is_that_of_the_fastest_partition_with_lag_all_through() -> None:
-    served = np.tile([300.0, 100.0, 900.0], (6, 1))
-    lag = np.ones((6, 3))
-    lag[:, 2] = 0  # reads what comes, which says nothing of what it could
-    assert service_rate(served, lag, 10.0) == pytest.approx(30)
-
-
-def test_commits_in_bursts_do_not_count_as_speed() -> None:
-    served = np.zeros((60, 1))
-    served[::5] = 50  # a commit every 5 s in steps of a second: 10 records/s
-    assert service_rate(served, np.ones((60, 1)), 1.0) == pytest.approx(10)
-
-
-def test_with_the_members_known_it_is_the_groups_rate_shared_evenly() -> None:
-    served = np.tile([300.0, 100.0], (6, 1))
-    lag = np.tile([0.0, 5.0], (6, 1))
-    assert service_rate(served, lag, 10.0, recorded_members=4) == pytest.approx(10)
-
-
-def test_without_half_a_minute_of_work_there_is_no_service_rate() -> None:
-    served, lag = np.full((6, 1), 50.0), np.ones((6, 1))
-    assert service_rate(served[:2], lag[:2], 10.0) is None
-    assert service_rate(served, np.zeros((6, 1)), 10.0) is None
-    served[2::3] = np.nan  # never three known steps in a row
-    assert service_rate(served, lag, 10.0) is None
 
 
 def test_a_history_that_does_not_fit_is_refused_before_it_is_made() -> None:

@@ -20,10 +20,21 @@ STRATEGIES = ("range", "cooperative-sticky", "cooperative-lag-aware")
 STARTED = datetime(2026, 11, 22, 10, 0, tzinfo=timezone.utc)
 
 
-def recorded(group: str = "g", steps: int = 60) -> Recorded:
+def recorded(
+    group: str = "g", steps: int = 60, *, rate: float | None = 60.0, forecasts: bool = False
+) -> Recorded:
     """Six uneven partitions; three members that read 60 records/s each just keep up."""
     arrivals = np.tile(np.array([500, 400, 300, 100, 50, 50]), (steps, 1))
-    history = History(group, 10.0, {"t": 6}, arrivals, np.zeros(6, np.int64), service_rate=60.0)
+    history = History(
+        group,
+        10.0,
+        {"t": 6},
+        arrivals,
+        np.zeros(6, np.int64),
+        service_rate=rate,
+        expected=6.0 * arrivals if forecasts else None,
+        horizon_s=60.0 if forecasts else None,
+    )
     lag = np.arange(steps, dtype=np.float64)
     lag[3:5] = np.nan
     return Recorded(history, lag, unknown=0.025, never_known=1, appeared=2)

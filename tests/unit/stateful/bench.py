@@ -16,6 +16,7 @@ from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.changelog_writer import Written
 from kafka_assignors.stateful.commits import Commits
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from kafka_assignors.stateful.processing import Processing
 from kafka_assignors.stateful.tasks import ActiveTask, Work
@@ -41,8 +42,10 @@ class Cluster:
         self.assigned = {T0, T1}
         self.flows: set[TopicPartition] = set()
         self.committed: dict[TopicPartition, int] = {}
+        self.commit_ms: list[int] = []
         self.heard_s = 0.1
         self.polled_s = 0.1
+        self.has_to_rejoin = False
         self.is_stable = True
         self.is_static = False
         self.is_fenced = False
@@ -67,12 +70,14 @@ class Cluster:
                 last_send=now - self.heard_s, last_receive=now, last_poll=now - self.polled_s
             ),
             is_dynamic_member=lambda: not self.is_static,
+            rejoin_needed=self.has_to_rejoin,
             rejoining=not self.is_stable,
             state=MemberState.STABLE if self.is_stable else MemberState.REBALANCING,
         )
 
     def commit(self, offsets: Mapping[TopicPartition, Any], timeout_ms: int) -> None:
         assert timeout_ms > 0
+        self.commit_ms.append(timeout_ms)
         self.did.append("offsets")
         if self.commit_fails is not None:
             raise self.commit_fails
@@ -154,13 +159,13 @@ class Bench:
         for at in (T0, T1):
             changelog = Changelog(OurPartition("log", at.partition))
             copy = Copy(("s", at.partition), changelog, self.state_dir, stores)
-            active = ActiveTask(("s", at.partition), count, frozenset({at}), copy, ready=True)
+            active = ActiveTask(("s", at.partition), count, "m-1", frozenset({at}), copy, ready=True)
             self.work.actives[active.task] = self.actives[at] = active
         consumer: Any = self.cluster
         writer: Any = self.cluster
         self.lease = Lease(consumer)
-        self.commits = Commits(consumer, writer, self.lease)
-        self.stop = threading.Event()
+        self.stop = Ending(1.0, lambda: self.now)
+        self.commits = Commits(consumer, writer, self.lease, self.stop)
         self.processing = Processing(
             *(consumer, self.work, self.commits),
             max_uncommitted_bytes=most,

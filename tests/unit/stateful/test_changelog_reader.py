@@ -16,6 +16,7 @@ from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores, changelog_reader
 from kafka_assignors.stateful.changelog_reader import ChangelogReader
 from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.on_disk import Resting
 from kafka_assignors.stateful.store import Store
 from kafka_assignors.stateful.topology import Task
@@ -62,7 +63,8 @@ class Bench:
         self.state_dir = StateDir(root, "g")
         self.stores = Stores()
         self.mine: list[Copy] = []
-        self.reader = ChangelogReader({"bootstrap_servers": "b:1"}, fetch_max_bytes=4096)
+        self.ending = Ending()
+        self.reader = ChangelogReader({"bootstrap_servers": "b:1"}, fetch_max_bytes=4096, ending=self.ending)
 
     def copy(self, task: Task) -> Copy:
         copy = Copy(task, Changelog(OurPartition("log", task[1])), self.state_dir, self.stores)
@@ -170,6 +172,32 @@ def test_a_reader_whose_thread_has_ended_gives_nothing_back_but_at_its_end(
     bench.consumer.go_on.set()
     assert bench.reader.give_back([S0]) == []
     assert bench.reader.close() == [copy]
+
+
+def test_a_reader_that_does_not_end_keeps_what_it_has(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody waits for it for ever, nor closes a store under its hands."""
+    copy = bench.copy(S0)
+    bench.reader.keep(copy)
+    bench.stop_in_poll()
+    assert bench.reader.close(0.001) == []
+    assert not bench.reader.has_ended
+    assert not bench.consumer.closed
+    assert "does not end" in caplog.text
+    bench.consumer.go_on.set()
+    assert bench.reader.close() == [copy]
+    assert bench.reader.has_ended
+
+
+def test_who_waits_for_a_look_ends_with_the_member(bench: Bench) -> None:
+    bench.reader.keep(bench.copy(S0))
+    bench.stop_in_poll()
+    looked: list[bool] = []
+    waiting = threading.Thread(target=lambda: looked.append(bench.reader.look(10_000.0)))
+    waiting.start()
+    bench.ending.set()
+    waiting.join()
+    bench.consumer.go_on.set()
+    assert looked == [False]
 
 
 def test_orders_that_were_not_heard_at_the_end_are_not_lost(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,9 @@ from kafka.errors import (
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan import TopicPartition as OurPartition
+from kafka_assignors.stateful import changelog_writer
 from kafka_assignors.stateful.changelog_writer import ChangelogWriter, Written
+from kafka_assignors.stateful.ending import Ending
 
 
 class Producer:
@@ -64,6 +67,7 @@ class Producer:
     def flush(self, timeout: float) -> None:
         if self._stuck and self.pending:
             self.waited_s += timeout
+            time.sleep(timeout)
             raise KafkaTimeoutError("Timeout waiting for future")
         self.pending.clear()
 
@@ -73,7 +77,11 @@ class Producer:
 
 
 def writer(
-    *raises: Exception | None, refuses: dict[bytes, Exception] | None = None, stuck: bool = False
+    *raises: Exception | None,
+    refuses: dict[bytes, Exception] | None = None,
+    stuck: bool = False,
+    patience_s: float = 4.0,
+    ending: Ending | None = None,
 ) -> tuple[ChangelogWriter, list[Producer]]:
     made: list[Producer] = []
     errors = list(raises)
@@ -82,7 +90,7 @@ def writer(
         made.append(Producer(errors, refuses or {}, stuck, config))
         return made[-1]
 
-    return ChangelogWriter({}, patience_s=4.0, connect=connect), made
+    return ChangelogWriter({}, patience_s=patience_s, ending=ending, connect=connect), made
 
 
 CHANGES = {OurPartition("log", 0): {b"a": b"1", b"b": None}}
@@ -145,16 +153,38 @@ def test_nothing_is_left_to_be_sent_when_a_record_is_refused(error: Exception) -
 
 
 @pytest.mark.parametrize("refuses", [{}, {b"b": KafkaTimeoutError("no metadata")}])
-def test_what_cannot_be_flushed_in_time_is_dropped(refuses: dict[bytes, Exception]) -> None:
+def test_what_cannot_be_flushed_in_time_is_dropped(
+    refuses: dict[bytes, Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """kafka-python's own ``close`` gives up where something is pending, and goes on sending."""
-    ours, made = writer(refuses=refuses, stuck=True)
+    monkeypatch.setattr(changelog_writer, "_LOOK_S", 0.05)
+    ours, made = writer(refuses=refuses, stuck=True, patience_s=0.2)
     with pytest.raises(ChangelogUnreachableError):
         ours.write(CHANGES)
     assert (made[0].pending, made[0].closed) == ([], True)
-    assert 0 < made[0].waited_s <= 4.0, "as long as it may be written, and no longer"
+    assert 0 < made[0].waited_s <= 0.2, "as long as it may be written, and no longer"
     with pytest.raises(ChangelogUnreachableError):
         ours.write(CHANGES)
     assert len(made) == 2, "a new one tries again"
+
+
+def test_what_cannot_be_flushed_while_there_is_time_to_end_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the end begins while it is waited for."""
+    monkeypatch.setattr(changelog_writer, "_LOOK_S", 0.01)
+    ending = Ending(0.05)
+    ours, (producer,) = writer(stuck=True, patience_s=10_000.0, ending=ending)
+    really = producer.flush
+
+    def flush(timeout: float) -> None:
+        ending.set()
+        really(timeout)
+
+    monkeypatch.setattr(producer, "flush", flush)
+    with pytest.raises(ChangelogUnreachableError):
+        ours.write(CHANGES)
+    assert (producer.pending, producer.closed) == ([], True)
 
 
 def test_nothing_is_sent_by_a_writer_that_is_closed() -> None:

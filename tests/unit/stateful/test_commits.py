@@ -88,6 +88,16 @@ def test_offsets_that_will_never_be_taken_end_the_member(bench: Bench, error: Ex
         bench.processing.commit()
 
 
+def test_at_the_end_offsets_are_committed_in_the_time_there_is(bench: Bench) -> None:
+    bench.process(T0, b"a")
+    assert bench.processing.commit()
+    bench.process(T1, b"a")
+    bench.stop.set()
+    bench.now += 0.35
+    assert bench.processing.commit()
+    assert bench.cluster.commit_ms == [5_000, 250]
+
+
 def test_offsets_of_what_was_given_back_are_not_committed(bench: Bench) -> None:
     bench.process(T0, b"a")
     bench.process(T1, b"b")
@@ -106,6 +116,23 @@ def test_who_may_be_no_member_any_more_writes_nothing(bench: Bench) -> None:
     assert bench.cluster.did == []
     bench.cluster.is_stable = True
     assert bench.processing.commit()
+
+
+def test_who_is_another_member_than_its_tasks_were_given_to_writes_nothing(bench: Bench) -> None:
+    """The group would take its offsets: it is a member, only not the one that had the tasks."""
+    bench.process(T0, b"a")
+    bench.cluster.member_id = "m-2"
+    with pytest.raises(CommitFailedError, match="s_0, s_1: given to another member"):
+        bench.processing.commit()
+    assert bench.cluster.did == []
+
+
+def test_who_has_just_been_forgotten_is_told_of_it_later(bench: Bench) -> None:
+    """The next poll tells what is lost; that is no error."""
+    bench.process(T0, b"a")
+    bench.cluster.member_id = ""
+    assert not bench.processing.commit()
+    assert bench.cluster.did == []
 
 
 def test_a_full_disk_commits_what_is_safe_in_the_changelog_then_raises(

@@ -11,9 +11,10 @@ import pytest
 from kafka.errors import FencedInstanceIdError
 from kafka.structs import TopicPartition
 
-from kafka_assignors.errors import StateDamagedError
+from kafka_assignors.errors import StateClosedError, StateDamagedError
 from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
-from kafka_assignors.stateful.events import Assigned, Revoked
+from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.events import Assigned, Lost, Revoked
 from kafka_assignors.stateful.parts import Parts
 from tests.unit.stateful.bench import Cluster
 
@@ -76,6 +77,10 @@ class Everything(Cluster):
     def is_alone(self) -> bool:
         return self.alone
 
+    def wait_until_alone(self) -> bool:
+        self.did.append("wait_until_alone")
+        return self.alone
+
     def about(self, *names: str) -> list[str]:
         return [line for line in self.did if line.split()[0] in names]
 
@@ -92,9 +97,9 @@ def member(parts: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         lease=SimpleNamespace(
             is_alone=parts.is_alone,
             patience_s=0.0,
-            wait_until_alone=lambda: parts.did.append("wait_until_alone"),
+            wait_until_alone=parts.wait_until_alone,
         ),
-        end=lambda _: parts.did.append("end"),
+        end=lambda *_: parts.did.append("end"),
     )
     monkeypatch.setattr("kafka_assignors.stateful.consumer.made", lambda *_, **__: each)
     made = StatefulConsumer(TOPOLOGY, print, tmp_path, group_id="g")
@@ -113,7 +118,7 @@ def test_tasks_begin_when_nobody_else_may_be_writing_to_them(
         parts.alone = True
 
     parts.turns = [
-        lambda: member._events.put(Assigned(frozenset({T0, T1}))),
+        lambda: member._events.put(Assigned(frozenset({T0, T1}), "m-1")),
         lambda: member._events.put(Revoked(frozenset({T1}))),
         alone,
         lambda: None,
@@ -126,13 +131,36 @@ def test_tasks_are_given_back_when_nobody_else_may_be_writing_to_them(
     parts: Everything, member: StatefulConsumer
 ) -> None:
     parts.turns = [
-        lambda: member._events.put(Assigned(frozenset({T0}))),
+        lambda: member._events.put(Assigned(frozenset({T0}), "m-1")),
         lambda: member._events.put(Revoked(frozenset({T0}))),
     ]
     member.run()
     assert parts.about("wait_until_alone", "commit", "forget", "end")[:4] == [
         *("wait_until_alone", "commit", "forget", "end s_0"),
     ]
+
+
+def test_what_was_lost_and_comes_back_begins_anew_and_nothing_of_it_is_committed(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    """Others may have had it meanwhile; it is given to the member that the group knows now."""
+    seen: list[Any] = []
+
+    def lose() -> None:
+        seen.extend(member._work.actives.values())
+        member._events.put(Lost(frozenset({T0})))
+        member._events.put(Assigned(frozenset({T0}), "m-2"))
+
+    parts.turns = [
+        lambda: member._events.put(Assigned(frozenset({T0}), "m-1")),
+        lose,
+        lambda: seen.extend(member._work.actives.values()),
+    ]
+    member.run()
+    assert parts.about("begin", "end", "commit", "forget")[:4] == [
+        *("begin s_0", "forget", "end s_0", "begin s_0"),
+    ]
+    assert [active.member_id for active in seen] == ["m-1", "m-2"]
 
 
 def test_damaged_stores_are_restored_if_they_are_still_ours(
@@ -145,7 +173,7 @@ def test_damaged_stores_are_restored_if_they_are_still_ours(
         member._events.put(Revoked(frozenset({T1})))
         parts.found = [(active, StateDamagedError("bytes are flipped")) for active in gone]
 
-    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0, T1}))), damage]
+    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0, T1}), "m-1")), damage]
     member.run()
     assert parts.about("anew") == ["anew s_0"]
     assert len(gone) == 2
@@ -170,16 +198,64 @@ def test_nothing_is_sent_when_the_group_has_been_left() -> None:
     did: list[str] = []
 
     def part(name: str) -> Any:
-        def close() -> None:
+        def close(*_: float) -> None:
             did.append(name)
             raise OSError("broken")
 
         return SimpleNamespace(close=close)
 
     consumer = SimpleNamespace(close=lambda **_: did.append("consumer"))
+    reader: Any = SimpleNamespace(has_ended=True)
     nothing: Any = None
-    Parts(
+    parts = Parts(
         consumer,
-        *(nothing, part("state_dir"), part("writer"), nothing, nothing, nothing, part("copies"), nothing),
-    ).end(threading.RLock())
+        *(nothing, part("state_dir"), part("writer"), reader, nothing, nothing, part("copies"), nothing),
+    )
+    parts.end(threading.RLock(), Ending())
     assert did == ["writer", "consumer", "copies", "state_dir"]
+    reader.has_ended = False
+    parts.end(threading.RLock(), Ending())
+    assert did[4:] == ["writer", "consumer", "copies"], "somebody may be writing there"
+
+
+def test_a_member_that_was_never_run_lets_go_when_it_is_closed(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    """Of its directory, threads and connections; and a signal before ``run`` is no error."""
+    member.close()
+    assert parts.did == ["end"]
+    member.close()
+    member.run()
+    assert parts.did == ["end"]
+
+
+def test_a_member_that_was_never_run_lets_go_at_the_end_of_its_block(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    with member:
+        assert parts.did == []
+    assert parts.did == ["end"]
+    with pytest.raises(StateClosedError, match="make a new one"):
+        member.run()
+
+
+def test_a_member_runs_once(parts: Everything, member: StatefulConsumer) -> None:
+    member.run()
+    member.close()
+    assert parts.about("end") == ["end"]
+    with pytest.raises(StateClosedError, match="has been run"):
+        member.run()
+
+
+def test_tasks_are_not_committed_when_there_is_no_time_to_be_alone(
+    parts: Everything, member: StatefulConsumer
+) -> None:
+    """Whom they go to must not meet who had our id before."""
+
+    def revoke() -> None:
+        parts.alone = False
+        member._events.put(Revoked(frozenset({T0})))
+
+    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
+    member.run()
+    assert parts.about("wait_until_alone", "commit", "forget")[:2] == ["wait_until_alone", "forget"]

@@ -69,7 +69,7 @@ class Reader:
         found, self._failed = self._failed, []
         return found
 
-    def close(self) -> list[Copy]:
+    def close(self, timeout_s: float | None) -> list[Copy]:
         return [copy for copy, _ in self.kept.values()]
 
     def arrives(self, task: Task) -> None:
@@ -116,7 +116,7 @@ class Bench:
             self.aside.pop()()
 
     def begin(self, task: Task) -> ActiveTask:
-        active = self.work.actives[task] = ActiveTask(task, lambda *_: None)
+        active = self.work.actives[task] = ActiveTask(task, lambda *_: None, "m-1")
         self.copies.begin(active)
         return active
 

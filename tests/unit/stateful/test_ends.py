@@ -40,6 +40,14 @@ def test_all_that_have_a_leader_answer(bench: Bench) -> None:
     assert not bench.ends.are_silent(B)
 
 
+def test_no_more_topics_are_asked_by_who_is_to_end(bench: Bench) -> None:
+    """Each of them may take as long as an answer is waited for."""
+    consumer: Any = bench.consumer
+    ends = Ends(consumer, lambda: bench.now, lambda: True)
+    assert ends.last([A, OTHER]) == {A: 1}
+    assert bench.consumer.asked == 1
+
+
 def test_a_topic_that_does_not_answer_is_left_alone_for_a_while(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:

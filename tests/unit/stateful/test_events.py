@@ -21,7 +21,9 @@ class Consumer:
     def __init__(self) -> None:
         self.paused: list[TopicPartition] = []
         self._closed = False
-        self._coordinator = SimpleNamespace(_net=SimpleNamespace(sleep=asyncio.sleep))
+        self._coordinator = SimpleNamespace(
+            _net=SimpleNamespace(sleep=asyncio.sleep), _generation=SimpleNamespace(member_id="m-1")
+        )
 
     def pause(self, *some: TopicPartition) -> None:
         self.paused += some
@@ -49,7 +51,7 @@ def test_what_is_given_is_paused_and_waits_for_the_thread_that_polls() -> None:
     bench = Bench()
     asyncio.run(bench.listener.on_partitions_assigned([T0]))
     assert (bench.consumer.paused, bench.heeded) == ([T0], [])
-    assert bench.events.next() == Assigned(frozenset({T0}))
+    assert bench.events.next() == Assigned(frozenset({T0}), "m-1")
 
 
 @pytest.mark.parametrize("kind", [Revoked, Lost])

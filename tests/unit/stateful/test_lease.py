@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from tests.unit.stateful.bench import Cluster
 
@@ -49,14 +50,29 @@ def test_who_joins_has_no_lease_whatever_was_taken() -> None:
     assert not lease.holds()
 
 
-@pytest.mark.parametrize(("polled_s", "holds"), [(17.9, True), (18.1, False)])
+@pytest.mark.parametrize(("ago_s", "holds"), [(18.9, True), (19.1, False)])
 def test_nothing_is_written_when_the_broker_may_have_waited_long_enough_for_a_join(
-    polled_s: float, holds: bool
+    ago_s: float, holds: bool
 ) -> None:
-    """It expels a member that sends heartbeats, and does not poll.
+    """It expels a member that sends heartbeats, and does not join.
 
-    The rebalance began a heartbeat (1 s) before the poll, or later; for 3 s is written: 22 s less these.
+    The rebalance began after the last heartbeat that heard of none; for 3 s is written: 22 s less these.
+    When kafka-python believes to have been polled says nothing of that: it looked for its coordinator since.
     """
+    cluster = Cluster()
+    cluster.max_poll_interval_ms = 22_000
+    lease = lease_of(cluster)
+    cluster.heard_s = ago_s
+    assert not lease.holds(), "that is no sign of membership"
+    cluster.heard_s, cluster.polled_s, cluster.has_to_rejoin = 0.1, 0.0, True
+    assert lease.holds() is holds
+    cluster.has_to_rejoin = False
+    assert lease.holds(), "it has joined, and a heartbeat since then hears of no other"
+
+
+@pytest.mark.parametrize(("polled_s", "holds"), [(18.9, True), (19.1, False)])
+def test_nothing_is_written_when_kafka_python_may_leave_by_itself(polled_s: float, holds: bool) -> None:
+    """It does when it has not been polled for so long, and then others have the tasks at once."""
     cluster = Cluster()
     cluster.max_poll_interval_ms = 22_000
     lease = lease_of(cluster)
@@ -93,6 +109,17 @@ def test_a_sign_is_waited_for() -> None:
     later.__dict__ = cluster.__dict__
     lease._consumer = later
     assert lease.holds(wait_s=60.0)
+
+
+def test_who_ends_waits_no_longer_than_there_is_time() -> None:
+    """For a sign that does not come, nor for who had its id before."""
+    cluster: Any = static()
+    ending = Ending(0.01)
+    lease = Lease(cluster, ending)
+    cluster.heard_s = 10.0
+    ending.set()
+    assert not lease.holds(wait_s=10_000.0)
+    assert not lease.wait_until_alone(), "that is not so, either"
 
 
 # --- static members ----------------------------------------------------------------------------------------
@@ -146,9 +173,9 @@ def test_who_gives_tasks_back_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("kafka_assignors.stateful.lease.time.monotonic", lambda: now[0])
     monkeypatch.setattr("kafka_assignors.stateful.lease.time.sleep", sleep)
     lease = lease_of(static())
-    lease.wait_until_alone()
+    assert lease.wait_until_alone()
     assert now == [104.0]
-    lease.wait_until_alone()
+    assert lease.wait_until_alone()
     assert now == [104.0]
 
 

@@ -37,6 +37,8 @@ TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
         ({"restore_fetch_bytes": 8192.5}, "restore_fetch_bytes"),
         ({"cleanup_delay_s": float("nan")}, "cleanup_delay_s"),
         ({"cleanup_delay_s": float("inf")}, "cleanup_delay_s"),
+        ({"close_timeout_s": 0}, "close_timeout_s"),
+        ({"close_timeout_s": float("inf")}, "close_timeout_s"),
         ({"changelog_replication_factor": "x"}, "changelog_replication_factor"),
         ({"changelog_replication_factor": 0}, "changelog_replication_factor"),
         ({"changelog_replication_factor": True}, "changelog_replication_factor"),

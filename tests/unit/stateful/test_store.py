@@ -249,7 +249,7 @@ steps = st.one_of(
 
 
 @given(taken=st.lists(steps, max_size=25))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_is_a_dictionary(taken: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory) -> None:
     """Beside one that is kept in memory, step by step."""
     stores = Stores(StoreOptions(block_cache_bytes=MIB, write_buffer_bytes=MIB))

@@ -16,7 +16,9 @@ from kafka_assignors.demo.pipeline.results import (
 )
 from kafka_assignors.demo.settings import Compared
 from kafka_assignors.spark.backtest.results import (
+    VERSION,
     CandidateResult,
+    GroupRanking,
     GroupResult,
     LineResult,
     PlotResult,
@@ -110,7 +112,7 @@ def candidate(name: str, place: int) -> CandidateResult:
 def backtest(*names: str) -> BacktestResults:
     return BacktestResults(
         kind="backtest",
-        version=1,
+        version=VERSION,
         started="2026-01-02T03:04:05+00:00",
         run=RunResult(history="here", cores=2, scenarios=len(names), failed=0, seconds=1.0),
         groups=[
@@ -129,9 +131,18 @@ def backtest(*names: str) -> BacktestResults:
                 forecasts=True,
             )
         ],
+        left_out=[],
         candidates=[candidate(name, place) for place, name in enumerate(names, 1)],
         judged_by=1,
         notes=[],
+        by_group=[
+            GroupRanking(
+                group="backlog",
+                candidates=[candidate(name, place) for place, name in enumerate(names, 1)],
+                judged_by=1,
+                notes=[],
+            )
+        ],
         failures=[],
         plots=[
             PlotResult(
