@@ -167,11 +167,13 @@ def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
     known = storage.read(f"{checkpoint}/about.json")
     started = storage.has(f"{checkpoint}/offsets")
     finished = storage.has(f"{samples}/_spark_metadata")
+    # Spark makes the list's folder before the checkpoint's.  Killed in between, there is nothing to lose yet.
+    listed = finished and bool(storage.files(f"{samples}/_spark_metadata/[0-9]*"))
     if known is not None:
         _compare(_parsed(known, f"{checkpoint}/about.json"), wanted, f"{checkpoint} in {storage.root}")
     elif started:
         raise PipelineError(f"{checkpoint} in {storage.root} is another program's: take another folder")
-    if finished and not started:
+    if listed and not started:
         raise PipelineError(
             f"{samples} in {storage.root} has lost its checkpoint, so going on would drop what comes: bring "
             f"{checkpoint} back, or move {samples} away"

@@ -248,3 +248,12 @@ def test_a_checkpoint_is_for_one_thing_only(spark: SparkSession, root: str, tmp_
     (tmp_path / "aside").rename(checkpoint)
     land(spark, root, tmp_path / "in", samples(spark, [row(1, 2)]))
     assert committed(read_samples(spark, root)) == [1, 2]
+
+
+def test_a_stream_that_was_killed_as_it_began_can_be_started_again(
+    spark: SparkSession, root: str, tmp_path: Path
+) -> None:
+    """Spark makes the folder of the list of files, and only then that of the checkpoint."""
+    Path(root, "samples/sampler/_spark_metadata").mkdir(parents=True)
+    land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
+    assert committed(read_samples(spark, root)) == [1]
