@@ -16,33 +16,29 @@ from kafka_assignors.spark.record_samples import record_samples
 from kafka_assignors.spark.sampler import NAME, group_samples
 from kafka_assignors.spark.session import local_session
 
+LOOK_EVERY_S = 0.2
+
 
 def record(settings: dict[str, Any], root: str, group: str) -> None:
-    """Record until killed; say how many rows have landed."""
-    with local_session("recording", cores=2) as spark:
-        # On a busy machine Spark does not wait long enough for a Python worker, and gives up the stream.
-        recording = Kept(
-            "samples", lambda: record_samples(spark, settings, root, groups=[group], every_s=1.0)
+    """Look at a group until killed, again and again."""
+    with local_session("recording", cores=1, memory="512m") as spark:
+        _keep(
+            lambda: record_samples(spark, settings, root, groups=[group], every_s=LOOK_EVERY_S, timeout_s=30)
         )
-        told = -1
-        while True:
-            recording.keep()
-            if (rows := recording.report().rows) != told:
-                told = rows
-                sys.stdout.write(f"{rows}\n")
-                sys.stdout.flush()
-            time.sleep(0.1)
 
 
 def record_commits(settings: dict[str, Any], root: str, groups: str) -> None:
     """Record the commits of these groups (a list in JSON) until killed, a batch after the other."""
     with local_session("recording commits", cores=2, memory="512m") as spark:
-        recording = Kept(
-            "offsets", lambda: record_offsets(spark, settings, root, groups=json.loads(groups), every_s=0)
-        )
-        while True:
-            recording.keep()
-            time.sleep(0.1)
+        _keep(lambda: record_offsets(spark, settings, root, groups=json.loads(groups), every_s=0))
+
+
+def _keep(start: Callable[[], Any]) -> None:
+    # On a busy machine Spark does not wait long enough for a Python worker, and gives up the stream.
+    recording = Kept("recording", start)
+    while True:
+        recording.keep()
+        time.sleep(0.1)
 
 
 def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> None:

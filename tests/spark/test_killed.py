@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,12 +11,11 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.load_sink import read_load
-from tests.spark.killing import done, kill_at, program, under_way
+from tests.spark.killing import kill_at, program, under_way
+from tests.spark.model_points import MODEL, WRITER, landing, moved
 from tests.spark.model_process import SETTINGS
 from tests.spark.samples import Look, load_rows, write_file
 
-MODEL = "load"  # the name of its stream
-WRITER = "import"
 PARTITIONS = 6
 FILES = 60
 LOOKS_PER_FILE = 6
@@ -50,33 +47,6 @@ def planned(root: Path) -> bool:
 def staged(root: Path) -> bool:
     """Its rows are being written, aside."""
     return any((root / "load").glob("_staged-*/**/*.parquet")) and planned(root)
-
-
-def moved(root: Path) -> bool:
-    """Its rows have landed, and Spark does not know it yet."""
-    return any(
-        any((root / "load").glob(f"date=*/part-{batch:09d}-*.parquet")) for batch in under_way(root, MODEL)
-    )
-
-
-@contextlib.contextmanager
-def landing(root: Path, files: list[list[Look]]) -> Iterator[list[int]]:
-    """Land the next file whenever the model is done with those before it; gives those that have landed."""
-    landed, enough = [0], threading.Event()
-
-    def go_on() -> None:
-        while len(landed) < len(files) and not enough.wait(0.05):
-            if len(landed) <= done(root, MODEL):
-                write_file(root, WRITER, len(landed), files[len(landed)])
-                landed.append(len(landed))
-
-    writer = threading.Thread(target=go_on)
-    writer.start()
-    try:
-        yield landed
-    finally:
-        enough.set()
-        writer.join()
 
 
 def test_killed_at_any_time_it_loses_no_sample_and_counts_none_twice(

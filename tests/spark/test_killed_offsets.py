@@ -23,10 +23,12 @@ from kafka_assignors.spark.record_offsets import TOPIC, WRITER, record_offsets_o
 from tests import offsets_oracle as oracle
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
-from tests.spark.killing import Point, kill_at, numbers, program, under_way
+from tests.spark.killing import Point, kill_at, program
+from tests.spark.writer_points import Writer
 
 GROUPS, PARTITIONS = 3, 2
 EVERY_S = 0.03  # a commit of each group
+OFFSETS = Writer(WRITER)
 
 
 class Commit(NamedTuple):
@@ -36,41 +38,6 @@ class Commit(NamedTuple):
     partition: int
     offset: int
     ms: int
-
-
-def landed_files(root: Path) -> list[Path]:
-    return list((root / "samples" / WRITER).glob("date=*/*.parquet"))
-
-
-def listed(root: Path) -> set[int]:
-    """Batches whose files are in the list that readers go by."""
-    return numbers(root / "samples" / WRITER / "_spark_metadata")
-
-
-def in_no_list(root: Path) -> set[str]:
-    """Names of files that a batch left and that count for nothing."""
-    lists = (root / "samples" / WRITER / "_spark_metadata").glob("[0-9]*")
-    told = "".join(file.read_text() for file in lists)
-    return {file.name for file in landed_files(root) if file.name not in told}
-
-
-def planned(root: Path) -> bool:
-    """A batch has begun: which records it has is written down."""
-    return bool(under_way(root, WRITER))
-
-
-def written(root: Path) -> bool:
-    """Files of it are there, and in no list yet."""
-    for batch in under_way(root, WRITER) - listed(root):
-        with contextlib.suppress(FileNotFoundError):
-            began = (root / "checkpoints" / WRITER / "offsets" / str(batch)).stat().st_mtime_ns
-            return any(file.stat().st_mtime_ns > began for file in landed_files(root))
-    return False
-
-
-def finished(root: Path) -> bool:
-    """Its files count, and Spark does not know yet that it is done."""
-    return bool(under_way(root, WRITER) & listed(root))
 
 
 @contextlib.contextmanager
@@ -122,10 +89,10 @@ def test_killed_at_any_time_it_loses_no_commit_and_lands_none_twice(
     given.write_text(json.dumps(settings), encoding="utf-8")
     process = ["tests.spark.sampling_process", "record_commits", str(given), str(root), json.dumps(groups)]
     with committing(bootstrap, groups, topic) as made:
-        for point in (written, finished, planned):
+        for point in (OFFSETS.written, OFFSETS.finished, OFFSETS.planned):
             kill_at(point, root, WRITER, lambda: program(root, *process))
-            if point is written:
-                assert in_no_list(root), "what was cut short is still lying there"
+            if point == OFFSETS.written:
+                assert OFFSETS.in_no_list(root), "what was cut short is still lying there"
     assert made
     record_offsets_once(spark, settings, str(root), groups=groups)
 
@@ -138,9 +105,9 @@ def test_killed_at_any_time_it_loses_no_commit_and_lands_none_twice(
         (group, p, offset) for group in groups for p in range(PARTITIONS) for offset in made
     }
     assert landed == expected
-    assert in_no_list(root), "and nobody has read it"
+    assert OFFSETS.in_no_list(root), "and nobody has read it"
 
 
-@pytest.mark.parametrize("point", [planned, written, finished])
+@pytest.mark.parametrize("point", [OFFSETS.planned, OFFSETS.written, OFFSETS.finished])
 def test_the_points_are_false_of_a_folder_without_a_batch(point: Point, tmp_path: Path) -> None:
     assert not point(tmp_path)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -284,39 +279,3 @@ def test_nothing_to_see_is_an_error(spark: SparkSession, names: FreshNames, tmp_
     reader = spark.read.format(NAME).option("groups_like", ".*").option("timeout", "1")
     with pytest.raises(Exception, match=r"PipelineError: (no broker answers|the cluster did not answer)"):
         reader.load().collect()
-
-
-def test_killed_again_and_again_no_look_is_counted_twice(
-    spark: SparkSession, names: FreshNames, tmp_path: Path
-) -> None:
-    topic, group = names.topic(4), names.group()
-    tps = [TopicPartition(topic, p) for p in range(4)]
-    commit(names.bootstrap, group, dict.fromkeys(tps, 0))
-    given = tmp_path / "settings.json"
-    given.write_text(json.dumps(settings_of(names.bootstrap)), encoding="utf-8")
-    root = tmp_path / "root"
-    ends: list[datetime] = []
-    for _ in range(3):
-        with subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.sampling_process", "record", str(given), str(root), group],
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # with its JVM and its workers it is a group of its own
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        ) as program:
-            assert program.stdout is not None
-            try:
-                while (told := program.stdout.readline().strip()).isdigit() and int(told) < 8:
-                    write(names.bootstrap, dict.fromkeys(tps, 1))
-                assert told.isdigit(), told
-            finally:
-                os.killpg(program.pid, signal.SIGKILL)
-        ends.append(samples(spark, root)[-1][0])
-    assert ends == sorted(set(ends))  # it went on
-    found = samples(spark, root)
-    at = Counter(when for when, _ in found)
-    assert set(at.values()) == {4}  # looks are whole, and there once
-    assert max(Counter((when, *row[:3]) for when, row in found).values()) == 1
-    for tp in tps:
-        ends_seen = [row[4] for _, row in found if row[2] == tp.partition]
-        assert ends_seen == sorted(ends_seen)
