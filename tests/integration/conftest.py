@@ -20,7 +20,7 @@ from kafka.admin import NewTopic
 from kafka_assignors.broker import development_broker
 from kafka_assignors.broker.docker import PORT, compose_command, compose_file
 from kafka_assignors.broker.ports import free_ports
-from tests.integration.guarded import Guarded, guarded_broker
+from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
 
 WANTED = "KAFKA_ASSIGNORS_TEST_BROKER"
 
@@ -76,6 +76,7 @@ def kafka_bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"{request.getfixturevalue('docker_ip')}:{port}"
     elif wanted in {"auto", "jars"}:
         with development_broker("jars") as broker:
+            make_coordinators(broker.bootstrap)
             yield broker.bootstrap
     else:
         pytest.fail(f"{WANTED}={wanted}: know host:port, docker, jars and auto", pytrace=False)

@@ -117,7 +117,7 @@ class Guarded:
             admin.close()
 
 
-def _make_coordinators(bootstrap: str) -> None:
+def make_coordinators(bootstrap: str) -> None:
     """The first commit has the broker make its topic of offsets, which takes longer than tests' deadlines."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
@@ -155,7 +155,7 @@ def guarded_broker() -> Iterator[Guarded]:
     broker = Supervised(spec, env)
     try:
         broker.wait_ready(plain, START_S, "starting the guarded broker", silent)
-        _make_coordinators(f"{HOST}:{plain}")
+        make_coordinators(f"{HOST}:{plain}")
         with Proxy(proxied, behind) as proxy:
             yield Guarded(f"{HOST}:{plain}", f"{HOST}:{proxied}", proxy, f"{HOST}:{sasl}")
     finally:

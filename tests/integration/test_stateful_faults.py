@@ -245,7 +245,7 @@ def test_a_static_member_whose_id_is_taken_ends_and_the_other_one_goes_on(
 
 def test_a_static_member_that_comes_back_goes_on_with_its_own(fresh: FreshNames, tmp_path: Path) -> None:
     """Without a rebalance: the group did not hear that it was gone."""
-    static: dict[str, Any] = {"group_instance_id": "one", "heartbeat_interval_ms": 500}
+    static: dict[str, Any] = {"group_instance_id": "one", "session_timeout_ms": 60_000}  # it is back by then
     with App(fresh, tmp_path) as app:
         a = app.join("a", **static)
         app.produce(1_000)
