@@ -105,11 +105,11 @@ def recommendation(results: Results, colours: Mapping[str, str]) -> str:
         lines += f"""<tr><th>{place}</th><td class="who">{name(one["candidate"], colours)}</td>
 <td class="meaning">{escape(said)}</td></tr>"""
     groups = for_each_group(results)
-    by_group = f"<h2>For each group</h2>{_list(groups)}" if groups else ""
+    by_group = f'<section><h2>For each group</h2><div class="method">{_list(groups)}</div></section>'
     notes = _list([*results["notes"], *results["failures"]])
     return f"""<section><h2>Recommendation</h2><p>{escape(" ".join(reasons(results)))}</p>
 <table class="figures steps"><thead><tr><th>place</th><th></th><th class="meaning">why</th></tr></thead>
-<tbody>{lines}</tbody></table><div class="method">{notes}{by_group}</div></section>"""
+<tbody>{lines}</tbody></table><div class="method">{notes}</div></section>{by_group if groups else ""}"""
 
 
 def _list(lines: Iterable[str]) -> str:
