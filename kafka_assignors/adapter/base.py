@@ -327,33 +327,17 @@ class Assignor(AbstractPartitionAssignor):
     def _report(
         self, group: Group, claims: Claims, target: Assignment, given: Assignment, seconds: float
     ) -> None:
-        metrics, forecasts = measure(group, claims, target), self.forecasts
-        facts = {
-            "strategy": self.name,
-            "members": metrics.members,
-            "partitions": metrics.partitions,
-            "kept": metrics.kept,
-            "moved": metrics.moved,
-            "spread": metrics.spread,
-            **({} if metrics.near is None else {"near": metrics.near}),
-            **({} if metrics.max_load is None else {"max_load": metrics.max_load}),
-            **(
-                {}
-                if forecasts is None
-                else {"load": "lag+forecast" if forecasts else "lag", "forecasts": forecasts}
-            ),
-            "milliseconds": round(1000 * seconds, 3),
-        }
+        why = partial(
+            explain,
+            *(group, claims, target, given, tuple(self._next.held)),
+            in_order=self.in_order,
+            by_load=self.by_lag,
+            words=self.in_its_words(),
+        )
+        metrics = measure(group, claims, target)
+        report = PlanReport(self.name, target, given, metrics, 1000 * seconds, why, self.forecasts)
+        facts = report.facts()
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
         if self.options.on_plan is not None:
-            why = partial(
-                explain,
-                *(group, claims, target, given, tuple(self._next.held)),
-                in_order=self.in_order,
-                by_load=self.by_lag,
-                words=self.in_its_words(),
-            )
             with self._aside("on_plan"):
-                self.options.on_plan(
-                    PlanReport(self.name, target, given, metrics, 1000 * seconds, why, forecasts)
-                )
+                self.options.on_plan(report)

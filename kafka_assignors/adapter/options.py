@@ -52,6 +52,26 @@ class PlanReport:
     why: Callable[[], list[Why]]
     forecasts: int | None = None
 
+    def facts(self) -> dict[str, Any]:
+        """What is logged of a rebalance; counts are of partitions, what does not apply is left out."""
+        metrics, forecasts = self.metrics, self.forecasts
+        optional = {
+            "near": metrics.near,
+            "max_load": metrics.max_load,
+            "load": None if forecasts is None else "lag+forecast" if forecasts else "lag",
+            "forecasts": forecasts,
+        }
+        return {
+            "strategy": self.strategy,
+            "members": metrics.members,
+            "partitions": metrics.partitions,
+            "kept": metrics.kept,
+            "moved": metrics.moved,
+            "spread": metrics.spread,
+            **{name: value for name, value in optional.items() if value is not None},
+            "milliseconds": round(self.milliseconds, 3),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Options:

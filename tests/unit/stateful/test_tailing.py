@@ -73,6 +73,18 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     bench.close()
 
 
+def fail_once(monkeypatch: pytest.MonkeyPatch, error: Exception, of: Store | None = None) -> None:
+    """The next change that is written to a store, or to any, is an error; then all is well."""
+    really, faults = Store.apply, [error]
+
+    def apply(store: Store, changes: Any, position: int) -> None:
+        if faults and of in (None, store):
+            raise faults.pop()
+        really(store, changes, position)
+
+    monkeypatch.setattr(Store, "apply", apply)
+
+
 def test_a_standby_follows_and_tells_how_far_it_is(bench: Bench) -> None:
     copy = bench.copy(S0)
     bench.tailing.begin(copy, None)
@@ -218,14 +230,7 @@ def test_what_is_restored_once_more_says_so_again(
     bench.consumer.write(0, b"c")
     bench.tailing.aim(S0, GOAL)
     bench.tailing.look_at_ends()
-    really, faults = Store.apply, [StateDamagedError("bytes are flipped")]
-
-    def apply(store: Store, changes: Any, position: int) -> None:
-        if faults:
-            raise faults.pop()
-        really(store, changes, position)
-
-    monkeypatch.setattr(Store, "apply", apply)
+    fail_once(monkeypatch, StateDamagedError("bytes are flipped"))
     bench.tailing.read()
     bench.tailing.look_at_ends()
     bench.turn()
@@ -299,14 +304,7 @@ def test_a_store_that_is_damaged_is_restored_from_the_beginning(
     bench.consumer.write(0, b"a", b"b")
     copy = bench.copy(S0)
     bench.tailing.begin(copy, GOAL)
-    really, faults = Store.apply, [StateDamagedError("bytes are flipped")]
-
-    def apply(store: Store, changes: Any, position: int) -> None:
-        if faults:
-            raise faults.pop()
-        really(store, changes, position)
-
-    monkeypatch.setattr(Store, "apply", apply)
+    fail_once(monkeypatch, StateDamagedError("bytes are flipped"))
     bench.tailing.read()
     assert (bench.restored, bench.consumer.at) == ([], {TopicPartition("log", 0): 0})
     bench.turn()
@@ -562,14 +560,7 @@ def test_what_fails_in_an_unexpected_way_is_read_again_and_the_others_are_not_he
     for partition, copy in enumerate((one, other)):
         bench.consumer.write(partition, b"a", b"b")
         bench.tailing.begin(copy, GOAL)
-    broken, really, faults = one.store, Store.apply, [ValueError("nobody thought of it")]
-
-    def apply(store: Store, changes: Any, position: int) -> None:
-        if store is broken and faults:
-            raise faults.pop()
-        really(store, changes, position)
-
-    monkeypatch.setattr(Store, "apply", apply)
+    fail_once(monkeypatch, ValueError("nobody thought of it"), one.store)
     with pytest.raises(ValueError, match="nobody thought of it"):
         bench.tailing.read()
     bench.tailing.look_at_ends()
