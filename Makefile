@@ -2,13 +2,16 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-all bench clean
 
 demo:   ## the main job: real data, a real broker, real consumers, one strategy beside another; a back-test
 	@$(PYTHON) tools/bootstrap.py demo $(ARGS)
 
-test:   ## all checks: lint, types, layers, unit, property, integration, Spark
+test:   ## the checks of every change: lint, types, layers, unit, laws, real broker, Spark, browser
 	@$(PYTHON) tools/bootstrap.py test $(ARGS)
+
+test-all: ## everything: also every Python, long searches, the whole demo, kill points, calibration
+	@$(PYTHON) tools/bootstrap.py test-all $(ARGS)
 
 bench:  ## how fast plans are, beside kafka-python and (with a JDK) Java, about 50 minutes; ARGS=pipeline: Spark
 	@$(PYTHON) tools/bootstrap.py bench $(ARGS)

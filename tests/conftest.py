@@ -1,7 +1,31 @@
+"""How hard the random tests search, and which tests share a worker of pytest-xdist."""
+
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
-# The machines are shared, and how long something takes is the benchmark's business.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+# No deadline: the machines are shared, and the benchmark measures speed.
+# `make test` has the first, `make test-all` the second; a law takes a multiple of it (``searching.times``).
+settings.register_profile("quick", max_examples=50, deadline=None)
+settings.register_profile("all", max_examples=400, deadline=None)
+settings.load_profile("quick")
+
+# Two halves of the tests on Spark, with a session each: one after the other they are the longest by far.
+_TOGETHER = ("tests/spark/test_[a-k]", "tests/spark/", "tests/integration/test_demo")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep a file's tests on one worker; and the tests that share a Spark session, or a demo's run."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            shared = (places for places in _TOGETHER if re.match(places, nodeid))
+            return next(shared, None) or str(super()._split_scope(nodeid))
+
+    return Together(config, log)

@@ -85,6 +85,7 @@ def check(group: StatefulGroup, options: StatefulOptions, plan: StatefulPlan) ->
     standbys_are_enough_elsewhere_and_next_most_caught_up(facts, plan)
     warm_ups_are_few_and_lead_to_the_target(facts, plan)
     the_target_is_balanced(facts, plan)
+    stateless_tasks_fill_up(facts, plan)
     a_factor_above_one_moves_no_more_than_it_takes(facts, plan)
     probing_is_for_copies_that_are_behind(facts, plan)
 
@@ -140,6 +141,16 @@ def the_target_is_balanced(facts: Facts, plan: StatefulPlan) -> None:
     if factor == 1:
         counts = [len(tasks) for tasks in plan.target_active.values()]
         assert max(counts) - min(counts) <= 1
+
+
+def stateless_tasks_fill_up(facts: Facts, plan: StatefulPlan) -> None:
+    """In each round: no member with a stateless task has two active tasks more than another member."""
+    if facts.options.balance_factor > 1:
+        return
+    for active in (plan.active, plan.target_active):
+        least = min(map(len, active.values()))
+        for tasks in active.values():
+            assert facts.stateful.issuperset(tasks) or len(tasks) <= least + 1
 
 
 def a_factor_above_one_moves_no_more_than_it_takes(facts: Facts, plan: StatefulPlan) -> None:

@@ -1,4 +1,4 @@
-"""The fewest copies to build and actives to move, by HiGHS: without a line of the product's planners.
+"""The best there can be, by HiGHS and by trying everything: without a line of the product's planners.
 
 A target is balanced (KIP-441, "Defining balance", with a balance factor of 1) and, among balanced ones, has
 loads as even as can be: the least sum of squares of members' tasks, active and standby.
@@ -6,7 +6,7 @@ loads as even as can be: the least sum of squares of members' tasks, active and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -90,6 +90,63 @@ def least(group: StatefulGroup, standbys: int) -> Least:
         found.append(_solve(size, rows, goal))
         rows.append((goal, -np.inf, found[-1]))
     return Least(*found)
+
+
+class LeastLoads(NamedTuple):
+    """Of stateless tasks beside what members run already, in lexicographic order.
+
+    Attributes:
+        squares: of members' active tasks.
+        cells: squares of members' tasks of each stateless subtopology, summed up.
+        moves: tasks that go to a member that did not run them.
+    """
+
+    squares: int
+    cells: int
+    moves: int
+
+
+def least_loads(
+    supply: Sequence[int], owned: Sequence[Sequence[int]], base: Sequence[int]
+) -> tuple[int, LeastLoads]:
+    """Try every way to deal the tasks.
+
+    Args:
+        supply: tasks of each subtopology.
+        owned: by subtopology, the tasks each member has.
+        base: what each member runs beside them.
+
+    Returns:
+        The least largest load of a member with at least one of these tasks (0: there are none), over all
+        ways, and the best way.
+    """
+    ways = {(tuple(base), (False,) * len(base)): (0, 0)}
+    for count, mine in zip(supply, owned, strict=True):
+        further: dict[tuple[tuple[int, ...], tuple[bool, ...]], tuple[int, int]] = {}
+        for row in _deals(count, len(base)):
+            squares = sum(n * n for n in row)
+            moves = sum(max(n - had, 0) for n, had in zip(row, mine, strict=True))
+            for (loads, has), (cells, moved) in ways.items():
+                key = (
+                    tuple(a + b for a, b in zip(loads, row, strict=True)),
+                    tuple(a or b > 0 for a, b in zip(has, row, strict=True)),
+                )
+                best = cells + squares, moved + moves
+                further[key] = min(best, further.get(key, best))
+        ways = further
+    largest = min(
+        max((n for n, one in zip(loads, has, strict=True) if one), default=0) for loads, has in ways
+    )
+    return largest, min(LeastLoads(sum(n * n for n in loads), *cost) for (loads, _), cost in ways.items())
+
+
+def _deals(count: int, members: int) -> Iterator[tuple[int, ...]]:
+    if members == 1:
+        yield (count,)
+        return
+    for first in range(count + 1):
+        for rest in _deals(count - first, members - 1):
+            yield (first, *rest)
 
 
 def held(group: StatefulGroup) -> set[tuple[Task, str]]:

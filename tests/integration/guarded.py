@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka import KafkaAdminClient
@@ -22,18 +20,13 @@ from kafka.admin import (
     ResourceType,
 )
 
-from kafka_assignors.broker import jvm
-from kafka_assignors.broker.jars import fetch_jars
-from kafka_assignors.broker.java import find_java
-from kafka_assignors.broker.ports import HOST, free_ports
-from kafka_assignors.broker.progress import silent
-from kafka_assignors.broker.supervised import Supervised
+from kafka_assignors.broker.ports import HOST
 from kafka_assignors.plan import TopicPartition
 from tests.integration.lagging import commit
+from tests.integration.own_broker import START_S, Ports, addresses, own_broker
 from tests.integration.proxy import Proxy
 from tests.waiting import until
 
-START_S = 90.0
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
 _FIRST = "first"
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -129,34 +122,29 @@ def make_coordinators(bootstrap: str) -> None:
         admin.close()
 
 
-@contextmanager
-def guarded_broker() -> Iterator[Guarded]:
-    """Run it for the length of a ``with`` block."""
-    plain, controller, behind, proxied, sasl = free_ports(5)
-    doors = {"PLAINTEXT": plain, "CONTROLLER": controller, "BEHIND": behind, "SASL": sasl}
-    addresses = {name: f"{name}://{HOST}:{port}" for name, port in doors.items()}
-    properties = {
-        "listeners": ",".join(addresses.values()),
-        "advertised.listeners": ",".join(
-            [addresses["PLAINTEXT"], addresses["SASL"], f"BEHIND://{HOST}:{proxied}"]
-        ),
+def _properties(ports: Ports) -> dict[str, str]:
+    proxied = ports["proxied"]
+    doors = addresses({door: port for door, port in ports.items() if door != "proxied"})
+    return {
+        "listeners": ",".join(doors.values()),
+        "advertised.listeners": ",".join([doors["PLAINTEXT"], doors["SASL"], f"BEHIND://{HOST}:{proxied}"]),
         "listener.security.protocol.map": (
             "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,BEHIND:PLAINTEXT,SASL:SASL_PLAINTEXT"
         ),
         "inter.broker.listener.name": "PLAINTEXT",
-        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "controller.quorum.voters": f"1@{HOST}:{ports['CONTROLLER']}",
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl.plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
     }
-    root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
-    spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, properties, scratch=True)
-    broker = Supervised(spec, env)
-    try:
-        broker.wait_ready(plain, START_S, "starting the guarded broker", silent)
+
+
+@contextmanager
+def guarded_broker() -> Iterator[Guarded]:
+    """Run it for the length of a ``with`` block."""
+    with own_broker(("PLAINTEXT", "CONTROLLER", "BEHIND", "SASL", "proxied"), _properties) as ports:
+        plain, behind, proxied = ports["PLAINTEXT"], ports["BEHIND"], ports["proxied"]
         make_coordinators(f"{HOST}:{plain}")
         with Proxy(proxied, behind) as proxy:
-            yield Guarded(f"{HOST}:{plain}", f"{HOST}:{proxied}", proxy, f"{HOST}:{sasl}")
-    finally:
-        broker.stop()
+            yield Guarded(f"{HOST}:{plain}", f"{HOST}:{proxied}", proxy, f"{HOST}:{ports['SASL']}")

@@ -1,4 +1,4 @@
-"""A small demo for real, all scenes and the pipeline, run once for the tests of its numbers and report."""
+"""Small demos for real, each run once for the tests of its numbers and report."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import pytest
 from kafka_assignors.demo.results import Results
 from kafka_assignors.demo.settings import DEFAULT_STRATEGIES
 
-STRATEGIES = ("range", "cooperative-sticky")
-DRAINING = DEFAULT_STRATEGIES["backlog"]
+STRATEGIES = DEFAULT_STRATEGIES
 BACKLOG = 1_500
 FLIGHTS = 4_000
 PARTITIONS = 12
@@ -23,6 +22,7 @@ MEMBERS = ["m1", "m2", "m3", "m4"]
 SMALL_BACKLOG = (
     f"--consumers 3 --partitions {PARTITIONS} --work-ms 3 --warm-up-ms 100 --backlog {BACKLOG}".split()
 )
+ALL_SCENES = ["--scene", "replay", "--scene", "backlog", "--scene", "failover"]
 SMALL_FAILOVER = ["--flights", str(FLIGHTS)]
 #: The kill comes early enough for its rebalance, 6 s later, to fall into the replay.
 SMALL = [*SMALL_BACKLOG, "--speed", "40000", "--duration", "14", "--churn", "join@1,leave@5,kill@7.5"]
@@ -45,20 +45,30 @@ def command(out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "kafka_assignors", "demo", "--no-pipeline", "--out", str(out), *more]
 
 
-_RAN: dict[str, Demo] = {}
+_RAN: dict[tuple[str, ...], Demo] = {}
 
 
 def small_demo(bootstrap: str, folders: pytest.TempPathFactory) -> Demo:
-    """Run it to its end, which must be good; once for all test files, however many ask."""
-    if bootstrap not in _RAN:
+    """Run the replay and the backlog, without the pipeline."""
+    return _once(bootstrap, folders)
+
+
+def whole_demo(bootstrap: str, folders: pytest.TempPathFactory) -> Demo:
+    """Run all scenes and the pipeline; takes minutes, so only long tests use it."""
+    return _once(bootstrap, folders, "--pipeline", *ALL_SCENES, *SMALL_FAILOVER)
+
+
+def _once(bootstrap: str, folders: pytest.TempPathFactory, *more: str) -> Demo:
+    """Run a demo to its end, which must be good, unless it ran already."""
+    if more not in _RAN:
         out = folders.mktemp("demo") / "out"
         ended = subprocess.run(
-            command(out, "--bootstrap", bootstrap, "--output", "json", "--pipeline", *SMALL, *SMALL_FAILOVER),
+            command(out, "--bootstrap", bootstrap, "--output", "json", *SMALL, *more),
             capture_output=True,
             text=True,
             timeout=1800,
             check=False,
         )
         assert ended.returncode == 0, ended.stderr
-        _RAN[bootstrap] = Demo(ended, out)
-    return _RAN[bootstrap]
+        _RAN[more] = Demo(ended, out)
+    return _RAN[more]

@@ -1,6 +1,6 @@
 """The back-test against the real thing: demos are recorded on a real broker and simulated.
 
-- *overrun*: both scenes with the demo's own strategies, shorter.  In the replay more comes than the members
+- *overrun*: both scenes, shorter.  In the replay more comes than the members
   can read, so its drain tells whether everybody has the work it had, at the speed it had.
 - *in time*: a replay that the members keep up with, until one is killed right before its end.  Its drain
   tells whether rebalances take as long as they did.
@@ -19,19 +19,21 @@ import pytest
 from kafka_assignors.demo.calibration import read_results
 from kafka_assignors.demo.results import Results
 from tests import calibrated
-from tests.calibrated import REPLAYED, RUNS, Compared, compared
+from tests.calibrated import DRAINED, REPLAYED, RUNS, Compared, compared
 from tests.integration.small_demo import command
+
+pytestmark = pytest.mark.calibration
 
 MOST_LATE = 1.0
 """Seconds a replay may be late; see `had_time`."""
 TRIES = 3
 MEMBERS = "--no-pipeline --partitions 12 --work-ms 3 --warm-up-ms 100"
-BOTH = "--scene replay --scene backlog"
-OVERRUN = (
-    f"{MEMBERS} {BOTH} --consumers 3 --backlog 3000 --speed 70000 --duration 18 "
-    "--churn join@1,leave@9,kill@11"
+REPLAY = f"{MEMBERS} --scene replay " + " ".join(f"--strategy {name}" for name in REPLAYED)
+OVERRUN = f"{REPLAY} --consumers 3 --speed 70000 --duration 18 --churn join@1,leave@9,kill@11"
+IN_TIME = f"{REPLAY} --consumers 4 --speed 40000 --duration 14 --churn join@1,leave@9,kill@13"
+BACKLOG = f"{MEMBERS} --scene backlog --consumers 3 --backlog 3000 " + " ".join(
+    f"--strategy {name}" for name in DRAINED
 )
-IN_TIME = f"{MEMBERS} --consumers 4 --scene replay --speed 40000 --duration 14 --churn join@1,leave@9,kill@13"
 
 
 def had_time(results: Results) -> bool:
@@ -74,8 +76,18 @@ def in_time(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
+def drained(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(kafka_bootstrap, tmp_path_factory, BACKLOG)
+
+
+@pytest.fixture(scope="module")
 def of_overrun(overrun: Path) -> Compared:
     return compared(overrun)
+
+
+@pytest.fixture(scope="module")
+def of_drained(drained: Path) -> Compared:
+    return compared(drained)
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +97,9 @@ def of_in_time(in_time: Path) -> Compared:
 
 @pytest.mark.parametrize(("scene", "strategy"), RUNS)
 def test_who_has_how_much_to_do_is_simulated_as_it_was(
-    of_overrun: Compared, scene: str, strategy: str
+    of_overrun: Compared, of_drained: Compared, scene: str, strategy: str
 ) -> None:
-    calibrated.agrees(of_overrun[scene, strategy])
+    calibrated.agrees((of_overrun | of_drained)[scene, strategy])
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
@@ -108,5 +120,8 @@ def test_the_same_partitions_move_between_the_same_members(
     calibrated.moves_the_same(overrun, of_overrun, strategy)
 
 
-def test_no_record_is_made_up_or_forgotten(overrun: Path, of_overrun: Compared) -> None:
+def test_no_record_is_made_up_or_forgotten(
+    overrun: Path, of_overrun: Compared, drained: Path, of_drained: Compared
+) -> None:
     calibrated.has_every_record(overrun, of_overrun)
+    calibrated.has_every_record(drained, of_drained)

@@ -16,6 +16,8 @@ from tests.bench.run import JAVA, JUDGED, KAFKA_PYTHON, OURS
 from tests.bench.streamspeer import streams_peer
 from tests.unit.bench.test_plots import ROWS
 
+pytestmark = pytest.mark.long
+
 LONGEST_S = 600
 
 

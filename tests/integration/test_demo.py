@@ -1,4 +1,4 @@
-"""The demo for real, small: processes, churn, both strategies, its files, and its end, orderly or not."""
+"""The demo for real, small: processes, churn, all strategies, its files, and its end, orderly or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ import psutil
 import pytest
 from kafka import KafkaAdminClient
 
-from tests.integration.small_demo import MEMBERS, PARTITIONS, SMALL, STRATEGIES, Demo, command, small_demo
+from tests.integration.small_demo import (
+    MEMBERS,
+    PARTITIONS,
+    SMALL,
+    STRATEGIES,
+    Demo,
+    command,
+    small_demo,
+)
 from tests.waiting import until
 
 
@@ -32,9 +40,9 @@ def test_nothing_is_lost_and_everything_is_owned(demo: Demo) -> None:
 
 
 def test_every_strategy_met_the_same_events_and_churn(demo: Demo) -> None:
-    first, second = demo.results["strategies"]
-    assert first["produced"] == second["produced"]
-    for one in (first, second):
+    runs = demo.results["strategies"]
+    assert len({one["produced"] for one in runs}) == 1
+    for one in runs:
         assert [(step["kind"], step["member"]) for step in one["steps"]] == [
             ("join", "m4"),
             ("leave", "m1"),
@@ -62,7 +70,7 @@ def test_each_step_settled_and_was_measured(demo: Demo) -> None:
 
 
 def test_cooperative_sticky_moves_as_little_as_can_be(demo: Demo) -> None:
-    ranges, sticky = demo.results["strategies"]
+    ranges, sticky, _ = demo.results["strategies"]
     assert sticky["moved"] <= ranges["moved"]
     if all(step["settled"] is not None for step in sticky["steps"]):  # else a step met an unsettled state
         assert sticky["moved"] == sticky["least_moves"]
@@ -83,7 +91,7 @@ def test_stdout_is_the_result_and_stderr_tells_the_progress(demo: Demo) -> None:
     assert printed == demo.results | {"report": printed["report"]}
     lines = demo.ended.stderr.splitlines()
     steps = ["join m4", "leave m1", "kill m2"]
-    assert [line for line in lines if line in steps] == 2 * steps
+    assert [line for line in lines if line in steps] == len(STRATEGIES) * steps
 
 
 def test_every_process_left_its_log(demo: Demo) -> None:
@@ -108,8 +116,8 @@ def test_no_process_outlives_the_demo(kafka_bootstrap: str, tmp_path: Path, how:
         until(lambda: len(members_of(driver)) == 3, patience_s=60)
         found = members_of(driver)
         popen.send_signal(how)
-        popen.communicate(timeout=30)
-    _, alive = psutil.wait_procs(found, timeout=10)
+        popen.communicate(timeout=60)
+    _, alive = psutil.wait_procs(found, timeout=60)
     assert alive == []
     assert popen.returncode == (-how if how == signal.SIGKILL else 130)
 
@@ -122,7 +130,7 @@ def test_ctrl_c_leaves_neither_group_nor_topic_on_a_broker_that_is_not_ours(
         assert popen.stderr is not None
         assert any(line == "join m4\n" for line in popen.stderr)
         popen.send_signal(signal.SIGINT)
-        popen.communicate(timeout=30)
+        popen.communicate(timeout=60)
     names = (f"demo-replay-range-.*-{popen.pid}$", f"demo-replay-cooperative-sticky-.*-{popen.pid}$")
     admin = KafkaAdminClient(bootstrap_servers=kafka_bootstrap)
     try:
@@ -172,11 +180,11 @@ def test_a_broker_that_dies_ends_the_demo_with_its_cause(
     family = psutil.Process(own_broker.pid).children(recursive=True)
     [jvm] = java(family)
     jvm.kill()
-    _, rest = own_broker.communicate(timeout=20)
+    _, rest = own_broker.communicate(timeout=60)
     assert own_broker.returncode == 1
     assert "Traceback" not in rest
     assert rest.splitlines()[-1].startswith("kafka-assignors: the broker ended during the demo: ")
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
     assert not list((tmp_path / "tmp").iterdir())
 

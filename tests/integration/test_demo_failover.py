@@ -12,15 +12,17 @@ from kafka import KafkaAdminClient
 from kafka_assignors.demo.failover.acts import TASKS
 from kafka_assignors.demo.failover.results import EventResult, FailoverResult
 from kafka_assignors.demo.failover.stage import MEMBER
-from tests.integration.small_demo import FLIGHTS, Demo, command, small_demo
+from tests.integration.small_demo import FLIGHTS, Demo, command, whole_demo
 from tests.waiting import until
+
+pytestmark = pytest.mark.long
 
 Events = dict[tuple[str, str], EventResult]
 
 
 @pytest.fixture(scope="module")
 def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return small_demo(kafka_bootstrap, tmp_path_factory)
+    return whole_demo(kafka_bootstrap, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +125,6 @@ def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
     assert popen.returncode == 1
     assert "Traceback" not in said
     assert said.splitlines()[-1].startswith("kafka-assignors: member m")
-    _, alive = psutil.wait_procs(found, timeout=10)
+    _, alive = psutil.wait_procs(found, timeout=60)
     assert alive == []
     assert not (tmp_path / "out" / "failover" / "state").exists()

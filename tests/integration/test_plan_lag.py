@@ -163,7 +163,7 @@ def test_a_cluster_that_falls_silent_before_it_tells_the_lag(guarded: Guarded) -
             silent = run(*words)
         finally:
             guarded.proxy.reset()
-        assert time.monotonic() - started < TIMEOUT_MS / 1000 + 10
+        assert time.monotonic() - started < TIMEOUT_MS / 1000 + 30
         assert silent.returncode == 0
         assert silent.stdout == without.stdout
         assumed, said = silent.stderr.splitlines()

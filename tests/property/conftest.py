@@ -1,16 +1,26 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from hypothesis import settings
 
 from tests import oracle
 
-settings.register_profile("laws", max_examples=200, deadline=None)
-settings.load_profile("laws")
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send a worker's counts to the process that started it (pytest-xdist)."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["scored"] = dict(oracle.scored)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add up the counts of the workers."""
+    oracle.scored.update(getattr(node, "workeroutput", {}).get("scored", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many plans the oracle has judged, and how."""
+    """Print how many plans the oracle judged, by method."""
     if oracle.scored:
         judged = ", ".join(f"{count:,} by {how}" for how, count in sorted(oracle.scored.items()))
         terminalreporter.write_line(f"oracle: {sum(oracle.scored.values()):,} optima: {judged}")

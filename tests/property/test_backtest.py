@@ -27,11 +27,12 @@ from kafka_assignors.plan import (
     with_expected,
 )
 from tests.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
+from tests.searching import times
 
 LENGTH_S = 120.0
 
 #: A simulation takes some milliseconds, and shrinking one takes hundreds of them.
-FEW = settings(max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+FEW = settings(max_examples=times(0.2), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 
 
 @st.composite

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kafka_assignors.plan import Group, Member, plan_failover, resolve, seniority
 from tests import oracle
 from tests.builders import groups, next_generation, settled_groups, shuffled
+from tests.searching import times
 
 priorities = st.sampled_from((None, -(2**31), -1, 0, 5, 5, 2**31 - 1))
 
@@ -72,13 +73,12 @@ def expected(group: Group, *, preempt: bool) -> dict[str, str]:
     return found
 
 
-@settings(max_examples=400)
+@settings(max_examples=times(2))
 @given(group=ranked(), preempt=st.booleans())
 def test_it_is_what_the_definition_says(group: Group, preempt: bool) -> None:
     assert actives(group, preempt=preempt) == expected(group, preempt=preempt)
 
 
-@settings(max_examples=200)
 @given(group=ranked())
 def test_the_highest_priority_of_the_subscribers_wins(group: Group) -> None:
     by_id = {m.member_id: m for m in group.members}
@@ -87,7 +87,6 @@ def test_the_highest_priority_of_the_subscribers_wins(group: Group) -> None:
         assert all(place(by_id[active]) <= place(by_id[other]) for other in who[topic])
 
 
-@settings(max_examples=200)
 @given(group=ranked(), preempt=st.booleans())
 def test_equal_subscribers_have_one_active(group: Group, preempt: bool) -> None:
     who, found = subscribers(group), actives(group, preempt=preempt)
@@ -95,19 +94,16 @@ def test_equal_subscribers_have_one_active(group: Group, preempt: bool) -> None:
         assert all(found[other] == active for other in found if who[other] == who[one])
 
 
-@settings(max_examples=200)
 @given(group=ranked(equal=True), preempt=st.booleans())
 def test_equal_subscriptions_have_one_active(group: Group, preempt: bool) -> None:
     assert len(set(actives(group, preempt=preempt).values())) <= 1
 
 
-@settings(max_examples=200)
 @given(group=ranked(), preempt=st.booleans(), seed=st.integers(0, 2**32))
 def test_deterministic(group: Group, preempt: bool, seed: int) -> None:
     assert actives(shuffled(group, seed), preempt=preempt) == actives(group, preempt=preempt)
 
 
-@settings(max_examples=200)
 @given(group=ranked(), joining=st.lists(priorities, max_size=3), grown=st.integers(0, 3))
 def test_without_preemption_the_living_active_stays(
     group: Group, joining: list[int | None], grown: int
@@ -196,4 +192,4 @@ class ActiveAndPassive(RuleBasedStateMachine):
 
 
 TestActiveAndPassive = ActiveAndPassive.TestCase
-TestActiveAndPassive.settings = settings(max_examples=60)
+TestActiveAndPassive.settings = settings(max_examples=times(0.3))

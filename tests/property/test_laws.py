@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.plan import (
+    NOBODY,
     Assignment,
     Group,
+    keep_owned,
     measure,
     plan_cooperative_lag_aware,
     plan_failover,
@@ -23,9 +26,11 @@ from kafka_assignors.plan import (
     plan_seniors,
     plan_sticky,
     resolve,
+    unlisted_owners,
 )
 from tests import oracle
 from tests.builders import groups, lagging, next_generation, settled_groups, shuffled
+from tests.searching import times
 
 Planner = Callable[[Group], Assignment]
 
@@ -53,7 +58,7 @@ any_group = st.one_of(unlagged, lagging(unlagged))
 
 
 @every_planner
-@settings(max_examples=80)  # for each of the planners
+@settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
 def test_valid(planner: Planner, group: Group) -> None:
     """Every partition somebody subscribes to has exactly one owner, who subscribes to it; nothing else."""
@@ -66,7 +71,7 @@ def test_valid(planner: Planner, group: Group) -> None:
 
 
 @every_planner
-@settings(max_examples=80)  # for each of the planners
+@settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group, seed=st.integers(0, 2**32))
 def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
     """Any order of members, topics, dicts and sets gives the same plan."""
@@ -74,7 +79,7 @@ def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
 
 
 @every_planner
-@settings(max_examples=80)  # for each of the planners
+@settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
 def test_ascending(planner: Planner, group: Group) -> None:
     """A member's partitions of a topic are in order, and no topic is there without partitions."""
@@ -83,7 +88,7 @@ def test_ascending(planner: Planner, group: Group) -> None:
 
 
 @every_planner
-@settings(max_examples=80)  # for each of the planners
+@settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
 def test_calm(planner: Planner, group: Group) -> None:
     """Planning again with nothing changed changes nothing."""
@@ -91,7 +96,7 @@ def test_calm(planner: Planner, group: Group) -> None:
     assert planner(next_generation(group, assignment, 9)) == assignment
 
 
-@settings(max_examples=500)
+@settings(max_examples=times(2.5))
 @given(
     group=st.one_of(
         groups(max_members=3, max_topics=3, max_partitions=2),
@@ -104,7 +109,7 @@ def test_sticky_is_the_best_of_all_plans(group: Group) -> None:
     assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_trying(group)
 
 
-@settings(max_examples=500)
+@settings(max_examples=times(2.5))
 @given(group=any_group)
 def test_sticky_is_the_best_by_flow(group: Group) -> None:
     """The same against an exact network simplex, on larger groups."""
@@ -173,3 +178,32 @@ def test_metrics_say_what_the_oracle_says(group: Group) -> None:
     assert metrics.kept == sum(owner_of.get(tp) == owner for tp, owner in before.items())
     assert metrics.moved == len(before) - metrics.kept
     assert metrics.partitions == len(owner_of)
+
+
+@settings(max_examples=times(1.5))
+@given(group=st.one_of(settled_groups(), groups()), seed=st.integers(0, 2**32), data=st.data())
+def test_metadata_that_lacks_partitions_takes_nothing_from_their_owners(
+    group: Group, seed: int, data: st.DataObject
+) -> None:
+    """Valid, sticky, deterministic: owners keep what they have, listed or not, and nothing is given twice."""
+    listed = {t: data.draw(st.integers(0, count), t) for t, count in group.topics.items()}
+    listed = {topic: count for topic, count in listed.items() if count}
+    lagging_behind = replace(group, topics=listed)
+
+    def plan(seen: Group) -> Assignment:
+        claims = resolve(seen)
+        unlisted = unlisted_owners(seen, claims)
+        return Assignment(seen, keep_owned(seen, claims, unlisted).owners, unlisted)
+
+    first = plan(lagging_behind)
+    owner_of = oracle.by_partition(first)
+    owned, wanted = oracle.owners(group), oracle.wanted(group)
+    holders = resolve(group)
+    for tp, owner in owner_of.items():
+        known = tp.partition < listed.get(tp.topic, 0)
+        assert known or tp not in wanted or owned.get(tp, owner) == owner
+    for tp, owner in owned.items():
+        place = group.first[tp.topic] + tp.partition
+        elsewhere = holders.holder[place] not in (NOBODY, holders.owner[place])
+        assert owner_of.get(tp) == owner or elsewhere, tp
+    assert plan(shuffled(lagging_behind, seed)) == first

@@ -22,6 +22,7 @@ from kafka_assignors.plan import (
 )
 from tests import load_oracle, oracle
 from tests.builders import groups, lagging, member, next_generation, settled_groups
+from tests.searching import times
 
 TOLERANCE = 256  # loads this part above the least count as the least
 
@@ -84,7 +85,7 @@ def test_no_plan_is_below_the_bounds(group: Group, skew: int | None) -> None:
     assert moves_lower_bound(group, resolve(group), load) <= load_oracle.moves(group, owner_of)
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(0.75))
 @given(group=small_group, skew=any_skew)
 def test_of_small_groups_the_load_is_the_least_there_is(group: Group, skew: int | None) -> None:
     """Every plan is tried; bounds are below the best of them."""
@@ -94,7 +95,7 @@ def test_of_small_groups_the_load_is_the_least_there_is(group: Group, skew: int 
     assert lag_lower_bound(group) <= best.load
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(0.75))
 @given(group=small_group, skew=any_skew, gain=st.sampled_from((0.05, 0.1, 0.3)))
 def test_of_small_groups_nothing_moves_unless_it_pays(group: Group, skew: int | None, gain: float) -> None:
     """Either nothing moves beyond what must, and then as evenly as can be, or the load falls by enough."""

@@ -18,6 +18,7 @@ from kafka_assignors.plan import (
 )
 from tests import load_oracle, oracle
 from tests.builders import next_generation
+from tests.searching import batches
 
 GROUPS, BATCH = 120, 20
 
@@ -53,7 +54,7 @@ def ratio(group: Group, plan: Assignment, squares: int | None) -> float | None:
     return load / best if best else 1.0
 
 
-@pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, GROUPS, BATCH)], ids=str)
+@pytest.mark.parametrize("batch", batches(GROUPS, BATCH, quick=2))
 @pytest.mark.parametrize("skew", [1, None])
 def test_loads_are_near_the_least(batch: range, skew: int | None) -> None:
     """Half of them within the tolerance, and none far off."""

@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kafka_assignors.plan import Assignment, Group, Member, TopicPartition, plan_sticky, resolve, this_round
 from tests import oracle
+from tests.searching import times
 
 TOPICS = ("a", "b", "c")
 subscriptions = st.frozensets(st.sampled_from(TOPICS), min_size=1)
@@ -131,4 +132,4 @@ class CooperativeGroup(RuleBasedStateMachine):
 
 
 TestCooperativeGroup = CooperativeGroup.TestCase
-TestCooperativeGroup.settings = settings(max_examples=60)  # each is a life of fifty changes
+TestCooperativeGroup.settings = settings(max_examples=times(0.3))  # each is a life of fifty changes

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_assignors.plan.stateful import StatefulGroup, StatefulOptions, StatefulPlan, plan_stateful
 from tests import oracle, stateful_oracle
+from tests.searching import batches
 from tests.stateful_group import SimulatedGroup, any_topology
 
 GROUPS, BATCH, EVENTS = 50, 10, 4
@@ -73,7 +74,7 @@ def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
     return total
 
 
-@pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, GROUPS, BATCH)], ids=str)
+@pytest.mark.parametrize("batch", batches(GROUPS, BATCH))
 def test_a_process_a_member_builds_the_fewest_copies(batch: range) -> None:
     """Where all tasks have changelogs: the least in nearly all groups, planned and done; moves likewise."""
     found = sums(batch, shared=False, keeps=False)
@@ -81,7 +82,7 @@ def test_a_process_a_member_builds_the_fewest_copies(batch: range) -> None:
     assert found.moves <= 1.1 * found.least_moves
 
 
-@pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, GROUPS, BATCH)], ids=str)
+@pytest.mark.parametrize("batch", batches(GROUPS, BATCH))
 @pytest.mark.parametrize("keeps", [False, True])
 def test_shared_processes_build_hardly_more(batch: range, *, keeps: bool) -> None:
     """Within a tenth of the least, also with tasks without a changelog, or copies left over from before."""

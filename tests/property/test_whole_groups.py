@@ -2,7 +2,8 @@
 
 What kafka-python does around an assignor is played by ``Consumer``: a cooperative one revokes what is missing
 from its assignment and asks for the next round; an eager one revokes everything before it joins and never
-asks; one whose SyncGroup fails keeps what it has and joins again.
+asks; one whose SyncGroup fails keeps what it has and joins again.  Topics grow, and a leader plans with the
+metadata it had; an update comes after the round, and it joins again if that was news.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.adapter import convert
 from tests.joining import cluster, every, joined, own, plan_of, raw
+from tests.searching import times
 
 Partition = tuple[str, int]
 TOPICS = {"t": 9, "u": 4}
-ALL = sorted(every(TOPICS))
+GROWN = {"t": 10, "u": 4, "v": 3}
+ALL = sorted(every(GROWN))
 MOST_ROUNDS = 20
 
 
@@ -29,6 +32,8 @@ class Consumer:
         self.last: set[Partition] = set()
         self.joined_generation: int | None = None
         self.asks = False
+        self.knows: dict[str, int] = {}
+        self.updated_at = 0.0
         self.assignor = CooperativeStickyAssignor()
         self.assignor._side = self  # type: ignore[assignment]  # the same questions, answered from here
 
@@ -50,6 +55,27 @@ class Consumer:
     def generation(self) -> int | None:
         return self.joined_generation
 
+    def lost_while_joining(self) -> bool:
+        return False
+
+    def leader_id(self) -> str | None:
+        return None
+
+    def instance_id(self) -> str | None:
+        return None
+
+    def max_poll_interval_s(self) -> float | None:
+        return None
+
+    def metadata_updated_at(self) -> float | None:
+        return self.updated_at
+
+    def metadata_asked_at(self) -> float:
+        return self.updated_at
+
+    def request_rejoin_with_metadata(self) -> None:
+        self.asks = True
+
     def request_rejoin(self) -> None:
         """Only keeps kafka-python from forgetting a join."""
 
@@ -60,10 +86,10 @@ class Consumer:
         self.asks = False
         if self.eager:
             self.held = set()
-        subscription = self.assignor.metadata(TOPICS)
+        subscription = self.assignor.metadata(GROWN)
         if self.lie is not None:
             # As kafka-python's own members after a lost membership: no generation, and never the wiser.
-            subscription = raw(TOPICS, b"", convert.ownership(self.lie), version=1)
+            subscription = raw(GROWN, b"", convert.ownership(self.lie), version=1)
         self.joined_generation = generation
         return joined(self.name, subscription)
 
@@ -74,11 +100,19 @@ class Consumer:
         self.asks |= bool(revoked) and not self.eager
 
 
-def play_round(group: list[Consumer], leader: Consumer, generation: int, late: set[str]) -> None:
+def play_round(
+    group: list[Consumer], leader: Consumer, generation: int, late: set[str], there: dict[str, int]
+) -> None:
     """One generation: everybody joins, the leader plans, all but the late get their assignment."""
     members = [one.joins(generation) for one in group]
-    plan = plan_of(leader.assignor.assign(cluster(TOPICS), members))
+    plan = plan_of(leader.assignor.assign(cluster(leader.knows), members))
     lies = set().union(*(one.lie or set() for one in group))
+    honest = all(one.lie is None for one in group)
+    if honest and len({one.assignor._generation for one in group if one.last}) == 1:
+        for one in group:
+            unlisted = one.last - every(leader.knows)
+            given_to = {(topic, p) for topic, numbers in plan[one.name].items() for p in numbers}
+            assert unlisted <= given_to, f"{one.name} loses {sorted(unlisted - given_to)}"
     for one in group:
         given_now = {(topic, p) for topic, numbers in plan[one.name].items() for p in numbers}
         for other in group:
@@ -90,20 +124,27 @@ def play_round(group: list[Consumer], leader: Consumer, generation: int, late: s
             one.asks = True
         else:
             one.syncs(plan[one.name], generation)
+    leader.asks |= leader.knows != there
+    leader.knows = dict(there)
+    leader.updated_at += 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(0.75))
 @given(data=st.data())
 def test_everything_ends_with_exactly_one_owner(data: st.DataObject) -> None:
     """Members join, leave, fail to sync, lie, run eager or cooperative, and lead by turns."""
     group: list[Consumer] = []
     generation = 0
+    there = TOPICS
     for born in range(data.draw(st.integers(1, 5), "changes")):
         if len(group) > 1 and data.draw(st.booleans(), "one leaves"):
             group.pop(data.draw(st.integers(0, len(group) - 1), "who"))
         lie = data.draw(st.none() | st.sets(st.sampled_from(ALL)), "lie")
         group.append(Consumer(f"m{born}", eager=data.draw(st.booleans(), "eager") and lie is None, lie=lie))
+        group[-1].knows = dict(data.draw(st.sampled_from(({}, {"t": 2}, TOPICS, there)), "knows"))
         leader = data.draw(st.sampled_from(group), "leader")
+        if data.draw(st.booleans(), "grows"):
+            there = GROWN
         for played in range(MOST_ROUNDS):
             generation += 1
             may_be_late = played < 3  # a group in which somebody is late for ever cannot settle
@@ -112,9 +153,9 @@ def test_everything_ends_with_exactly_one_owner(data: st.DataObject) -> None:
                 if may_be_late
                 else set()
             )
-            play_round(group, leader, generation, late)
+            play_round(group, leader, generation, late, there)
             if not any(one.asks for one in group):
                 break
         else:
             raise AssertionError("the group does not settle")
-        assert sorted(tp for one in group for tp in one.held) == ALL
+        assert sorted(tp for one in group for tp in one.held) == sorted(every(there))

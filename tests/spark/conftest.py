@@ -13,7 +13,7 @@ from kafka_assignors.spark.session import local_session
 
 @pytest.fixture(scope="session")
 def bootstrap() -> Iterator[str]:
-    """``host:port`` of a broker for the whole session."""
+    """``host:port`` of Spark's own broker: these tests read ``__consumer_offsets`` whole."""
     with development_broker() as broker:
         yield broker.bootstrap
 

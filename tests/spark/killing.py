@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -57,6 +59,20 @@ def program(root: Path, module: str, *arguments: str) -> Iterator[subprocess.Pop
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@contextlib.contextmanager
+def meanwhile(work: Callable[[threading.Event, list[int]], None]) -> Iterator[list[int]]:
+    """Do something in a thread until the end of the block, which adds a number to a list each time it did."""
+    made: list[int] = []
+    over = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work, over, made)
+        try:
+            yield made
+        finally:
+            over.set()
+        done.result()  # what failed is not to be taken for what was lost
 
 
 def kill_at(point: Point, root: Path, stream: str, start: Callable[[], Running]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,14 +12,9 @@ from typing import Any
 from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
-from kafka_assignors.broker import jvm
-from kafka_assignors.broker.jars import fetch_jars
-from kafka_assignors.broker.java import find_java
-from kafka_assignors.broker.ports import HOST, free_ports
-from kafka_assignors.broker.progress import silent
-from kafka_assignors.broker.supervised import Supervised
+from kafka_assignors.broker.ports import HOST
+from tests.integration.own_broker import Ports, addresses, own_broker
 
-START_S = 90.0
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
 AWKWARD = "pa55word-\"of\\n the'reader; é=//x"
 """What a login configuration could take for an end, an escape, or a comment."""
@@ -68,46 +62,40 @@ class Secured:
 def secured_broker(certificates: Path) -> Iterator[Secured]:
     """Run it for the length of a ``with`` block; ``certificates`` is a folder to put them in."""
     _certify(certificates)
-    plain, controller, sasl, tls = free_ports(4)
-    doors = {"PLAINTEXT": plain, "CONTROLLER": controller, "SASL": sasl, "TLS": tls}
-    addresses = {name: f"{name}://{HOST}:{port}" for name, port in doors.items()}
-    stores = {
-        "keystore": str(certificates / "server.both.pem"),
-        "truststore": str(certificates / "ca.pem"),
-    }
-    properties = {
-        "listeners": ",".join(addresses.values()),
-        "advertised.listeners": ",".join(addresses[name] for name in ("PLAINTEXT", "SASL", "TLS")),
-        "listener.security.protocol.map": (
-            "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL"
-        ),
-        "inter.broker.listener.name": "PLAINTEXT",
-        "controller.quorum.voters": f"1@{HOST}:{controller}",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
-        "listener.name.sasl.plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
-        "listener.name.sasl.scram-sha-512.sasl.jaas.config": (
-            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-        ),
-        "listener.name.tls.ssl.client.auth": "required",
-    }
-    for store, path in stores.items():
-        properties[f"listener.name.tls.ssl.{store}.type"] = "PEM"
-        properties[f"listener.name.tls.ssl.{store}.location"] = path
-    root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
-    spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, properties, scratch=True)
-    broker = Supervised(spec, env)
-    try:
-        broker.wait_ready(plain, START_S, "starting the secured broker", silent)
-        admin = KafkaAdminClient(bootstrap_servers=f"{HOST}:{plain}")
+    stores = {"keystore": str(certificates / "server.both.pem"), "truststore": str(certificates / "ca.pem")}
+
+    def properties(ports: Ports) -> dict[str, str]:
+        doors = addresses(ports)
+        settings = {
+            "listeners": ",".join(doors.values()),
+            "advertised.listeners": ",".join(doors[name] for name in ("PLAINTEXT", "SASL", "TLS")),
+            "listener.security.protocol.map": (
+                "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL"
+            ),
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.quorum.voters": f"1@{HOST}:{ports['CONTROLLER']}",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+            "listener.name.sasl.plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
+            "listener.name.sasl.scram-sha-512.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            ),
+            "listener.name.tls.ssl.client.auth": "required",
+        }
+        for store, path in stores.items():
+            settings[f"listener.name.tls.ssl.{store}.type"] = "PEM"
+            settings[f"listener.name.tls.ssl.{store}.location"] = path
+        return settings
+
+    with own_broker(("PLAINTEXT", "CONTROLLER", "SASL", "TLS"), properties) as ports:
+        plain, sasl, tls = (f"{HOST}:{ports[door]}" for door in ("PLAINTEXT", "SASL", "TLS"))
+        admin = KafkaAdminClient(bootstrap_servers=plain)
         try:
             admin.alter_user_scram_credentials(
                 [UserScramCredentialUpsertion(USER, ScramMechanism.SCRAM_SHA_512, AWKWARD)]
             )
         finally:
             admin.close()
-        yield Secured(f"{HOST}:{plain}", f"{HOST}:{sasl}", f"{HOST}:{tls}", certificates)
-    finally:
-        broker.stop()
+        yield Secured(plain, sasl, tls, certificates)
 
 
 def _certify(folder: Path) -> None:

@@ -330,6 +330,7 @@ def test_a_command_of_the_page_runs(command: str, tmp_path: Path, monkeypatch: p
     assert f"report: {report.relative_to(tmp_path)}" in done.stdout
 
 
+@pytest.mark.long
 def test_one_core_finds_what_two_find(folder: Path, tmp_path: Path) -> None:
     """In processes of their own, as a user runs it."""
     tables = []

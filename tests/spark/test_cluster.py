@@ -18,6 +18,8 @@ from tests.integration.lagging import commit, write
 from tests.integration.reading import all_records
 from tests.spark.cluster import Cluster, standalone_cluster
 
+pytestmark = pytest.mark.long
+
 LOOKS = 240
 
 

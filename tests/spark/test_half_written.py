@@ -132,6 +132,7 @@ def test_a_file_that_was_removed_is_counted_once_and_the_others_are_read(
     assert run(spark, tmp_path).gone == 0
 
 
+@pytest.mark.long
 def test_it_is_seen_in_any_batch_of_a_long_run(spark: SparkSession, tmp_path: Path) -> None:
     """Also where Spark puts its notes of ten batches together."""
     for number in range(12):

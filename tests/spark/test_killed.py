@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.load_sink import read_load
-from tests.spark.killing import kill_at, program, under_way
+from tests.spark.killing import Point, kill_at, program, under_way
 from tests.spark.model_points import MODEL, WRITER, landing, moved
 from tests.spark.model_process import SETTINGS
 from tests.spark.samples import Look, load_rows, write_file
@@ -49,8 +49,15 @@ def staged(root: Path) -> bool:
     return any((root / "load").glob("_staged-*/**/*.parquet")) and planned(root)
 
 
-def test_killed_at_any_time_it_loses_no_sample_and_counts_none_twice(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize(
+    "points",
+    [
+        pytest.param([moved], id="landed"),
+        pytest.param([planned, staged, moved], id="anywhere", marks=pytest.mark.long),
+    ],
+)
+def test_killed_in_a_batch_it_loses_no_sample_and_counts_none_twice(
+    spark: SparkSession, tmp_path: Path, points: list[Point]
 ) -> None:
     """Killed with -9 as a batch began, while its rows were written, and before Spark knew they had landed."""
     files = files_of_samples()
@@ -63,9 +70,7 @@ def test_killed_at_any_time_it_loses_no_sample_and_counts_none_twice(
 
     write_file(rough, WRITER, 0, files[0])
     with landing(rough, files) as landed:
-        points = [planned, staged, moved]
-        random.Random(4).shuffle(points)
-        for point in points:
+        for point in random.Random(4).sample(points, len(points)):
             kill_at(point, rough, MODEL, lambda: program(rough, "tests.spark.model_process", str(rough)))
     for number in range(len(landed), len(files)):
         write_file(rough, WRITER, number, files[number])

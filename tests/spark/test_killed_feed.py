@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from kafka import KafkaConsumer
 from kafka import TopicPartition as TheirPartition
 from pyspark.sql import SparkSession
@@ -118,6 +119,7 @@ def foreseen(file: Path) -> tuple[Told, ...]:
     )
 
 
+@pytest.mark.long
 def test_killed_at_any_time_the_topic_ends_up_as_if_it_had_not_been(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:

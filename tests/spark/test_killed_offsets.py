@@ -6,8 +6,6 @@ import contextlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +21,7 @@ from kafka_assignors.spark.record_offsets import TOPIC, WRITER, record_offsets_o
 from tests import offsets_oracle as oracle
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
-from tests.spark.killing import Point, kill_at, program
+from tests.spark.killing import Point, kill_at, meanwhile, program
 from tests.spark.writer_points import Writer
 
 GROUPS, PARTITIONS = 3, 2
@@ -40,13 +38,10 @@ class Commit(NamedTuple):
     ms: int
 
 
-@contextlib.contextmanager
-def committing(bootstrap: str, groups: list[str], topic: str) -> Iterator[list[int]]:
+def committing(bootstrap: str, groups: list[str], topic: str) -> contextlib.AbstractContextManager[list[int]]:
     """Each group commits offset 0, 1, 2, ... of all partitions, many a second; gives those made."""
-    made: list[int] = []
-    over = threading.Event()
 
-    def work() -> None:
+    def work(over: threading.Event, made: list[int]) -> None:
         consumers = [
             KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
             for group in groups
@@ -59,13 +54,7 @@ def committing(bootstrap: str, groups: list[str], topic: str) -> Iterator[list[i
         for consumer in consumers:
             consumer.close()
 
-    with ThreadPoolExecutor(1) as pool:
-        committed = pool.submit(work)
-        try:
-            yield made
-        finally:
-            over.set()
-        committed.result()  # a commit that failed is not to be taken for one that was lost
+    return meanwhile(work)
 
 
 def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
@@ -78,6 +67,7 @@ def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
     )
 
 
+@pytest.mark.long
 def test_killed_at_any_time_it_loses_no_commit_and_lands_none_twice(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:

@@ -6,11 +6,10 @@ import contextlib
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlparse
 
+import pytest
 from kafka import KafkaProducer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +19,7 @@ from kafka_assignors.spark.landing import read_samples
 from kafka_assignors.spark.record_samples import record_samples_once
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
-from tests.spark.killing import done, kill_at, program, under_way
+from tests.spark.killing import done, kill_at, meanwhile, program, under_way
 from tests.spark.writer_points import Writer
 
 PARTITIONS = 4
@@ -28,13 +27,10 @@ EVERY_S = 0.02  # a record of each partition
 SAMPLER = Writer("sampler")
 
 
-@contextlib.contextmanager
-def writing(bootstrap: str, topic: str) -> Iterator[list[int]]:
+def writing(bootstrap: str, topic: str) -> contextlib.AbstractContextManager[list[int]]:
     """All partitions get a record, many a second; gives those made."""
-    made: list[int] = []
-    over = threading.Event()
 
-    def work() -> None:
+    def work(over: threading.Event, made: list[int]) -> None:
         producer = KafkaProducer(bootstrap_servers=bootstrap)
         try:
             while not over.wait(EVERY_S):
@@ -44,13 +40,7 @@ def writing(bootstrap: str, topic: str) -> Iterator[list[int]]:
         finally:
             producer.close()
 
-    with ThreadPoolExecutor(1) as pool:
-        written = pool.submit(work)
-        try:
-            yield made
-        finally:
-            over.set()
-        written.result()
+    return meanwhile(work)
 
 
 def looks_of(samples: DataFrame) -> list[dict[int, int]]:
@@ -63,6 +53,7 @@ def looks_of(samples: DataFrame) -> list[dict[int, int]]:
     return [looks[at] for at in sorted(looks)]
 
 
+@pytest.mark.long
 def test_killed_at_any_time_each_look_is_whole_and_lands_once(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:

@@ -252,6 +252,7 @@ def test_what_the_caller_raises_ends_all_of_it(
     assert spark.streams.active == []
 
 
+@pytest.mark.long
 def test_a_broker_that_is_started_again_loses_nothing(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -155,6 +155,7 @@ def test_what_cannot_be_is_a_usage_error(arguments: list[str], says: str) -> Non
     assert says in result.output
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_in_order_and_tells_what_was_done(bootstrap: str, tmp_path: Path) -> None:
     names = FreshNames(bootstrap)
     group, topic = names.group(), names.topic(1)

@@ -35,6 +35,10 @@ KAFKA = "org.apache.kafka.common.errors"
             "the cluster does not let us use topic offsets: its rules have to allow READ to read it",
         ),
         (
+            f"{KAFKA}.ClusterAuthorizationException: Cluster authorization failed.",
+            "the cluster does not let us write: its rules have to allow WRITE on the topic",
+        ),
+        (
             f"ExecutionException: {KAFKA}.UnknownTopicOrPartitionException: This server does not host it.",
             "the topic is not there (any more)",
         ),

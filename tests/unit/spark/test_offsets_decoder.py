@@ -19,6 +19,7 @@ from kafka_assignors.spark.offsets_report import OffsetsTally
 from tests import offsets_oracle as oracle
 from tests.offsets_cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
 from tests.offsets_records import NOW_MS, commit_key, commit_value, text, varint
+from tests.searching import times
 
 SEEN_US = 1_795_000_000_000_000
 SMALL, LARGE = pa.binary(), pa.large_binary()
@@ -208,13 +209,13 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=times(4))
 @given(st.lists(st.tuples(KEYS, VALUES), max_size=8), st.sampled_from([SMALL, LARGE]), st.integers(0, 3))
 def test_any_bytes_are_read_as_the_oracle_reads_them(rows: list[Record], kind: Any, before: int) -> None:
     agree(rows, kind, before)
 
 
-@settings(max_examples=300)
+@settings(max_examples=times(3))
 @given(st.lists(st.binary(min_size=1, max_size=12), min_size=1, max_size=6))
 def test_texts_are_those_that_python_reads(texts: list[bytes]) -> None:
     """As a group's name, and as metadata, beside others that are none."""
