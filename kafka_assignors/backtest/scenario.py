@@ -45,6 +45,8 @@ class Pauses:
             goes on with anything; a partition that comes straight back costs nothing.
         session_timeout_s: ``session_timeout_ms``: after its last heartbeat a member is taken for dead; a kill
             comes half an interval after that.  The default is kafka-python's.
+        continuous: 1 if members are `ContinuousConsumer`s: with a cooperative strategy they read on during a
+            round, and the second round follows the first one at once.
     """
 
     start_s: float = 0.0
@@ -53,6 +55,7 @@ class Pauses:
     refetch_s: float = 0.03
     warm_up_s: float = 0.0
     session_timeout_s: float = 45.0
+    continuous: float = 0.0
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -76,6 +76,7 @@ class _Simulation:
         self._dies_at: dict[int, float] = {}  # the dead that the group does not know of yet
         self._in_round = False  # from its cause to its end
         self._stopped = np.zeros(len(names), np.bool_)  # have heard of the round
+        self._goes_on = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0
         self._starting = 0  # members whose processes start
         self._events: list[tuple[float, int, _Event, int]] = []
@@ -267,6 +268,8 @@ class _Simulation:
 
     def _stop(self, members: Collection[int]) -> None:
         """They get no records until the round has ended."""
+        if self._goes_on:
+            return
         self._stopped[list(members)] = True
         self._reads[list(members)] = False
 
@@ -291,11 +294,13 @@ class _Simulation:
             again = self._pauses.refetch_s if gained or eager else 0.0
             free = max(self._free_at[member], self._now + again) + self._pauses.warm_up_s * gained
             self._free_at[member] = free
+            if free > self._now:
+                self._reads[member] = False
             self._later(free, "reads", member)
         if found.again:
             # Who revokes asks at once.  The others hear of it with their next heartbeat.
             others = set(self._crew.present) - found.revoked
-            self._cause(found.revoked, self._pauses.heartbeat_s if others else 0.0)
+            self._cause(found.revoked, self._pauses.heartbeat_s if others and not self._goes_on else 0.0)
         else:
             self._watch_from_now()
 

@@ -19,6 +19,7 @@ from kafka_assignors.demo.failover.stage import Ground
 from kafka_assignors.demo.logs import writing
 from kafka_assignors.demo.measure import RunLogs, measure
 from kafka_assignors.demo.pipeline.checks import pipeline_faults
+from kafka_assignors.demo.pipeline.forecast import FLIGHTS_S
 from kafka_assignors.demo.pipeline.ran import Ran
 from kafka_assignors.demo.pipeline.results import PipelineResult
 from kafka_assignors.demo.pipeline.run import run_pipeline
@@ -84,13 +85,13 @@ def compare(
     """
     started = datetime.now(timezone.utc)
     view.step("reading the flights")
-    span = settings.speed * settings.duration if "replay" in settings.scenes else 0.0
-    flights = read_flights(find_archive(), span, _at_least(settings))
+    flights = read_flights(find_archive(), _span(settings), _at_least(settings))
     results = Results(
         version=VERSION,
         started=started.isoformat(timespec="seconds"),
         dataset=DATASET,
         settings=_settings(settings),
+        seconds={},
         strategies=[],
         backlog=[],
         failover=None,
@@ -98,16 +99,16 @@ def compare(
     )
     ran: list[Ran] = []
     for scene in settings.scenes:
+        began = time.monotonic()
         if scene == "failover":
             view.step("failover: a stateful count, cold and warm")
             ground = _ground(settings, bootstrap, folder / scene, started, check_broker)
             results["failover"] = run_failover(
                 ground, flights, settings.flights, view, by_spark=settings.pipeline
             )
-            _save_all(folder, results)
+            _save_all(folder, results, scene, began)
             continue
-        strategies = settings.strategies_of(scene)
-        for number, strategy in enumerate(strategies, 1):
+        for number, strategy in enumerate(settings.strategies, 1):
             place = Place(
                 scene=scene,
                 strategy=strategy,
@@ -115,12 +116,12 @@ def compare(
                 folder=folder / scene / strategy,
                 topic=_topic(f"{scene}-{strategy}", started),
                 number=number,
-                of=len(strategies),
+                of=len(settings.strategies),
                 check_broker=check_broker,
             )
             with writing(place.folder):
                 place.folder.mkdir(parents=True)
-            view.step(f"{scene}: {strategy}, {number} of {len(strategies)}")
+            view.step(f"{scene}: {strategy}, {number} of {len(settings.strategies)}")
             logs = run(settings, flights, place, view)
             measured: StrategyResult | DrainResult
             if place.scene == "replay":
@@ -128,14 +129,23 @@ def compare(
             else:
                 results["backlog"].append(measured := measure_drain(strategy, logs, settings.work_ms))
             ran.append(_ran(place, logs, measured))
-            _save_all(folder, results)
+            _save_all(folder, results, scene, began)
     if settings.pipeline and ran:
-        pipeline = run_pipeline(ran, results["settings"], bootstrap, folder / "pipeline", view.work)
+        began = time.monotonic()
+        pipeline = run_pipeline(
+            ran, flights, results["settings"], bootstrap, folder=folder / "pipeline", tell=view.work
+        )
         if pipeline["fault"]:
             _blame_the_broker(pipeline, check_broker)
         results["pipeline"] = pipeline
-        _save_all(folder, results)
+        _save_all(folder, results, "pipeline", began)
     return results
+
+
+def _span(settings: Settings) -> float:
+    """How much of the year there has to be, in seconds."""
+    replayed = settings.speed * settings.duration if "replay" in settings.scenes else 0.0
+    return max(replayed, FLIGHTS_S if settings.pipeline else 0.0)
 
 
 def _at_least(settings: Settings) -> int:
@@ -189,7 +199,9 @@ def _blame_the_broker(pipeline: PipelineResult, check_broker: Callable[[], None]
         pipeline["fault"] = str(error)
 
 
-def _save_all(folder: Path, results: Results) -> None:
+def _save_all(folder: Path, results: Results, part: str, began: float) -> None:
+    """Save what there is by now; ``part`` has gone on since ``began``, by the monotonic clock."""
+    results["seconds"][part] = round(time.monotonic() - began, 1)
     _save(folder / "results.json", json.dumps(results))
     _save(folder / "report.html", render(results))
 
@@ -248,4 +260,5 @@ def _settings(settings: Settings) -> SettingsResult:
         "heartbeat_ms": settings.heartbeat_ms,
         "batch": settings.batch,
         "pipeline": settings.pipeline,
+        "continuous": True,
     }

@@ -20,6 +20,7 @@ from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.adapter import OwnershipListener
 from kafka_assignors.adapter import strategy as find_strategy
+from kafka_assignors.consumer import ContinuousConsumer
 from kafka_assignors.demo.settings import MAX_POLL_MS
 from kafka_assignors.errors import BrokerError
 
@@ -123,7 +124,7 @@ class GroupConsumer:
     ) -> None:
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
         try:
-            self._consumer = kafka.KafkaConsumer(
+            self._consumer = ContinuousConsumer(
                 bootstrap_servers=bootstrap,
                 group_id=group,
                 client_id=client_id,

@@ -139,7 +139,7 @@ class Member:
         while not leave.is_set():
             batch = self._consumer.poll(POLL_MS)
             self._note_generation()
-            self._open_gained()
+            self._open_gained(leave)
             for partition, records in batch.items():
                 self._work_through(partition, records)
             self._commit(bool(batch))
@@ -170,13 +170,15 @@ class Member:
             owned = tuple(sorted(self._consumer.owned()))
             self._log.write(Entry(time.monotonic_ns(), "joined", owned, generation=generation))
 
-    def _open_gained(self) -> None:
-        """Warm up for what was really gained, one partition after the other, before going on.
+    def _open_gained(self, leave: threading.Event) -> None:
+        """Warm up for the partitions really gained, one after the other, before going on.
 
         An eager rebalance revokes everything, but a partition that comes straight back is still open and
-        costs nothing.
+        costs nothing.  A member that is asked to leave stops: the last one of a group would open all of it.
         """
         for partition in self._consumer.take_gained():
+            if leave.is_set():
+                return
             began = time.monotonic_ns()
             time.sleep(self._config.warm_up_ms / 1e3)
             self._log.write(Entry(time.monotonic_ns(), "opened", (partition,), began=began))

@@ -78,6 +78,7 @@ def recording(strategy: str, logs: RunLogs, settings: SettingsResult) -> Recordi
                 heartbeat_s=settings["heartbeat_ms"] / 1e3,
                 warm_up_s=settings["warm_up_ms"] / 1e3,
                 session_timeout_s=settings["session_timeout_ms"] / 1e3,
+                continuous=settings.get("continuous", False),
             ),
             owners=tuple(owners[partition] for partition in range(logs.partitions)),
         ),

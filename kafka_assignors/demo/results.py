@@ -1,4 +1,4 @@
-"""The shape of results.json (version 6): what is measured, and all that the report and the tables need.
+"""The shape of results.json (version 7): what is measured, and all that the report and the tables need.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
 `measure_drain`; a scene that was not asked for is empty.  ``pipeline`` is what the pipeline made of all of
@@ -15,7 +15,7 @@ from typing import TypedDict
 from kafka_assignors.demo.failover.results import FailoverResult
 from kafka_assignors.demo.pipeline.results import PipelineResult
 
-VERSION = 6
+VERSION = 7
 
 
 class HoldResult(TypedDict):
@@ -159,7 +159,14 @@ class DrainResult(TypedDict):
     largest: list[int]
 
 
-class SettingsResult(TypedDict):
+class _Since(TypedDict, total=False):
+    """What recordings of earlier releases lack."""
+
+    continuous: bool
+    """The members were `ContinuousConsumer`s."""
+
+
+class SettingsResult(_Since):
     """What was asked; see `Settings` for the meaning."""
 
     scenes: list[str]
@@ -179,12 +186,16 @@ class SettingsResult(TypedDict):
 
 
 class Results(TypedDict):
-    """A whole demo: one entry in ``strategies``, and in ``backlog``, for each that ran."""
+    """A whole demo: one entry in ``strategies``, and in ``backlog``, for each that ran.
+
+    ``seconds`` is how long each scene and the pipeline took, preparations included.
+    """
 
     version: int
     started: str
     dataset: str
     settings: SettingsResult
+    seconds: dict[str, float]
     strategies: list[StrategyResult]
     backlog: list[DrainResult]
     failover: FailoverResult | None

@@ -21,7 +21,7 @@ from kafka_assignors.errors import KafkaAssignorsError
 
 TICK = 0.1  # s between two looks at the logs
 START_TIMEOUT = 45.0  # s until the first members share all partitions
-CALM = 1.0  # s without a change of ownership and without a warm-up before the work begins
+CALM = 0.5  # s without a change of ownership and without a warm-up before the work begins
 LEAVE_TIMEOUT = 10.0  # s for the members to close when all is done
 
 

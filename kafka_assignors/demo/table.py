@@ -7,6 +7,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from kafka_assignors.demo.answer import answer
 from kafka_assignors.demo.failover.table import failover_tables
 from kafka_assignors.demo.pipeline.results import CalibrationResult, PipelineResult
 from kafka_assignors.demo.pipeline.words import beside, forecasts, plans, recorded_in_all
@@ -118,7 +119,7 @@ TRIED = ("#", "drain", "largest lag", "p99", "moved", "pause")
 
 
 def summary(results: Results) -> Group:
-    """Build the tables of the scenes that ran, and of the pipeline."""
+    """Build the tables of the scenes that ran, and of the pipeline; the answer comes last."""
     tables: list[Table | Text] = []
     if results["strategies"]:
         tables.append(_replay(results))
@@ -128,6 +129,9 @@ def summary(results: Results) -> Group:
         tables += failover_tables(results["failover"])
     if results["pipeline"]:
         tables += _pipeline(results["pipeline"])
+    if results["strategies"] or results["backlog"]:
+        found = answer(results)
+        tables += [Text(found.headline, "bold"), *map(Text, found.sentences)]
     return Group(*tables)
 
 

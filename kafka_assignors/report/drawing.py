@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 INK, SOFT, GRID = "#1F2933", "#616E7C", "#E4E7EB"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Helvetica, Arial, sans-serif"
 
-NARROWEST = 400  # px; a plot's area where the page has two columns
+NARROWEST = 280  # px; a plot's area where the page has three columns
 LETTER = 6  # px; of a label
 ROW = 17  # px; of labels above a plot
 BELOW = 52  # px; from a plot to the legend below it: the numbers and the title of its axis

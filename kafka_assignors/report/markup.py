@@ -20,6 +20,8 @@ h1 {{ margin: 0 0 10px; font-size: 32px; line-height: 1.2; letter-spacing: -0.01
 h2 {{ margin: 0 0 6px; font-size: 20px; line-height: 1.3; }}
 p {{ margin: 0 0 14px; max-width: 900px; color: {SOFT}; }}
 .lead {{ max-width: 900px; font-size: 17px; color: {INK}; }}
+ol.lead {{ margin: 0 0 18px; padding-left: 24px; max-width: none; }}
+.lead li {{ margin-bottom: 6px; }}
 .note {{ font-size: 13px; }}
 section {{ margin-top: 40px; }}
 .grid {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(520px, 1fr)); gap: 20px; }}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors.broker import OnProgress
 from kafka_assignors.demo.failover.flow import Tally
 from kafka_assignors.spark.connector import connector_options
-from kafka_assignors.spark.session import session
+from kafka_assignors.spark.session import SHORT_LIVED, session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +28,7 @@ def count_with_spark(bootstrap: str, topic: str, on_progress: OnProgress) -> Tal
         KafkaAssignorsError: no Spark, no Java, or jars that cannot be fetched.
         Exception: whatever Spark raises.
     """
-    with session("kafka-assignors demo", on_progress=on_progress) as spark:
+    with session("kafka-assignors demo", java_options=SHORT_LIVED, on_progress=on_progress) as spark:
         from pyspark.sql import functions as F
 
         records = (

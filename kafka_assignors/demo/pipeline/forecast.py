@@ -1,7 +1,7 @@
 """The load model on weeks of flights, in the time of the data: how true its forecasts are, what plans gain.
 
 The replay is too fast for it: there a day lasts 1.4 s, and is over before a model knows of days.  So here is
-what a sampler would have seen every five minutes of 2013, through the same model.
+what a sampler would have seen every quarter of an hour of 2013, through the same model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafka_assignors.demo.events import find_archive, read_flights
+from kafka_assignors.demo.events import Flight
 from kafka_assignors.demo.flight_samples import FlightSamples, sample_flights
 from kafka_assignors.demo.foresight import (
     LEAST_S,
@@ -27,16 +27,19 @@ from kafka_assignors.demo.traffic import HOUR_S, TOPIC, WEEK, Numbers, Traffic, 
 from kafka_assignors.forecast import LoadSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.spark.backcast import Backcast
 
-__all__ = ["forecast_flights", "hours_of", "plans_of"]
+__all__ = ["FLIGHTS_S", "forecast_flights", "hours_of", "plans_of"]
 
-WEEKS, LEARN = 6, 4  # of the year; and of these, before the first plan
-STEP_S, HORIZON_S = 300, 3600
+WEEKS, LEARN = 3, 2  # of the year; and of these, before the first plan
+FLIGHTS_S = (WEEKS + 1) * WEEK * HOUR_S
+"""How much of the year has to be read, in seconds: a week more, so that the last one is whole."""
+
+STEP_S, HORIZON_S = 900, 3600
 BUSY = 0.95
 """How busy members are in the busiest hours: with less there is hardly any lag, with more it only grows."""
 
@@ -45,12 +48,17 @@ MICRO = 1_000_000
 
 
 def forecast_flights(
-    spark: SparkSession, partitions: int, members: int, say: Callable[[str], None]
+    spark: SparkSession,
+    flights: Sequence[Flight],
+    partitions: int,
+    members: int,
+    say: Callable[[str], None],
 ) -> ForecastResult:
     """Forecast, and plan.
 
     Args:
         spark: the session.
+        flights: of ``FLIGHTS_S``, or more.
         partitions: of the topic; `MOST_PARTITIONS` at most are taken.
         members: of the group; no more than partitions are taken.
         say: told what goes on.
@@ -61,7 +69,6 @@ def forecast_flights(
     partitions = min(partitions, MOST_PARTITIONS)
     members = min(members, partitions)
     say(f"{WEEKS} weeks of flights")
-    flights = read_flights(find_archive(), span=(WEEKS + 1) * WEEK * HOUR_S)
     samples = sample_flights(flights, partitions, every_s=STEP_S, days=7 * WEEKS)
     traffic = traffic_of(flights, partitions, WEEKS)
     settings = LoadSettings(step_s=STEP_S, horizon_s=HORIZON_S)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors.broker import Progress
+from kafka_assignors.demo.events import Flight
 from kafka_assignors.demo.pipeline.forecast import forecast_flights
 from kafka_assignors.demo.pipeline.ran import Ran
 from kafka_assignors.demo.pipeline.record import counts, record_commits, record_ends, unreadable
@@ -29,7 +30,7 @@ from kafka_assignors.spark.backtest.summary import summed_up
 from kafka_assignors.spark.history import read_history
 from kafka_assignors.spark.load_job import run_load_model
 from kafka_assignors.spark.recorded import Recorded
-from kafka_assignors.spark.session import session
+from kafka_assignors.spark.session import SHORT_LIVED, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,8 +49,10 @@ _NOT_BUSY = "no member was busy for long, so how fast one is cannot be had"
 
 def run_pipeline(
     runs: Sequence[Ran],
+    flights: Sequence[Flight],
     settings: SettingsResult,
     bootstrap: str,
+    *,
     folder: Path,
     tell: Callable[[Work], None],
 ) -> PipelineResult:
@@ -59,6 +62,7 @@ def run_pipeline(
 
     Args:
         runs: of the demo, finished, on the broker that still has what they committed.
+        flights: for the forecasts; ``FLIGHTS_S`` of them.
         settings: what the demo was asked for.
         bootstrap: ``host:port`` of that broker.
         folder: to be made.
@@ -77,7 +81,7 @@ def run_pipeline(
     )
     job = _Job(result, tell)
     try:
-        _do(job, runs, settings, bootstrap, folder)
+        _do(job, runs, flights, settings, bootstrap, folder=folder)
     except KafkaAssignorsError as error:
         result["fault"] = f"{STEPS[job.now]}: {error}"
     except Exception as error:  # of Spark or ours: the runs' own results must not go with it
@@ -111,12 +115,20 @@ class _Job:
         self.say(progress.step, progress.done, progress.total)
 
 
-def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str, folder: Path) -> None:
+def _do(
+    job: _Job,
+    runs: Sequence[Ran],
+    flights: Sequence[Flight],
+    settings: SettingsResult,
+    bootstrap: str,
+    *,
+    folder: Path,
+) -> None:
     started = datetime.now(timezone.utc)
     result, root = job.result, str(folder.absolute())
     began = time.monotonic()
     job.say()
-    with session("kafka-assignors demo", on_progress=job.heard) as spark:
+    with session("kafka-assignors demo", java_options=SHORT_LIVED, on_progress=job.heard) as spark:
         result["seconds"][STEPS[0]] = round(time.monotonic() - began, 3)
         with job.step("record"):
             job.say("where the logs ended")
@@ -159,7 +171,7 @@ def _do(job: _Job, runs: Sequence[Ran], settings: SettingsResult, bootstrap: str
                 result["notes"].append(f"no back-test: {_NOT_BUSY}")
         with job.step("forecast"):
             result["forecast"] = forecast_flights(
-                spark, settings["partitions"], settings["consumers"], job.say
+                spark, flights, settings["partitions"], settings["consumers"], job.say
             )
 
 

@@ -108,6 +108,7 @@ def _costs(recordings: Sequence[Recording], settings: SettingsResult) -> Pauses:
         heartbeat_s=settings["heartbeat_ms"] / 1e3,
         warm_up_s=settings["warm_up_ms"] / 1e3,
         session_timeout_s=settings["session_timeout_ms"] / 1e3,
+        continuous=settings.get("continuous", False),
     )
 
 

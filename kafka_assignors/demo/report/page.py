@@ -1,8 +1,8 @@
-"""Pure: the scenes' parts, and the page they make."""
+"""Pure: the answer, the scenes' parts, and the page they make."""
 
 from __future__ import annotations
 
-from kafka_assignors.demo.report import backlog_part, failover_part, pipeline_part, replay_part
+from kafka_assignors.demo.report import answer_part, backlog_part, failover_part, pipeline_part, replay_part
 from kafka_assignors.demo.results import Results
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.page import html_page
@@ -27,7 +27,8 @@ def render(results: Results) -> str:
     """
     colours = _colours(results)
     drawn: dict[str, Figure] = {}
-    parts = [
+    parts = [("Which strategy", answer_part.part(results, colours, drawn))] if colours else []
+    parts += [
         (scene.title(results), scene.part(results, colours, drawn))
         for scene, ran in ((replay_part, results["strategies"]), (backlog_part, results["backlog"]))
         if ran

@@ -97,12 +97,13 @@ def _grid(results: Results, colours: Mapping[str, str], drawn: dict[str, Figure]
         caption = name(one["strategy"], colours)
         owned += card(f"ownership-{place}", caption)
         lagging += card(f"lag-{place}", caption)
+    columns = "grid three" if len(results["strategies"]) > 2 else "grid"
     return f"""<section><h2>Who owned what</h2>
 <p>One band a partition, coloured by its owner. Grey: no owner. Hatched: the new owner is warming up.
 The thin dark line: records were waiting because of a rebalance, and nobody processed any.</p>
-<div class="grid">{owned}</div></section>
+<div class="{columns}">{owned}</div></section>
 <section><h2>Lag</h2><p>Records sent and not yet processed, stacked by the member that owned them.
-{_rhythm(results)}</p><div class="grid">{lagging}</div></section>"""
+{_rhythm(results)}</p><div class="{columns}">{lagging}</div></section>"""
 
 
 def _rhythm(results: Results) -> str:

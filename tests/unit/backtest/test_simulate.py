@@ -367,3 +367,26 @@ def test_figures_are_all_but_the_long_ones_and_an_outcome_can_be_sent() -> None:
     done = simulate(history([1]), Scenario("h", BY_RANGE, 1))
     assert {"moves", "series"}.isdisjoint(done.figures())
     assert pickle.loads(pickle.dumps(done)).figures() == done.figures()  # noqa: S301  # our own bytes
+
+
+def test_continuous_members_stop_for_nothing_but_what_they_gain() -> None:
+    """The partition that moves waits for the newcomer alone; the one that stays is read all the time."""
+    pauses = replace(SETTLED, continuous=True)
+    done = simulate(
+        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 1, churn=(Step("join", 10),), pauses=pauses)
+    )
+    assert (done.rebalances, done.moved) == (2, 1)
+    [move] = done.moves
+    assert move.at == near(11.5 + 0.5)  # the second round follows at once
+    # From when it is given back until its new owner has the first records of it.
+    assert done.unserved_s == near(0.5 + 0.25)
+
+
+def test_continuous_members_read_on_while_the_group_waits_for_a_dead_one() -> None:
+    pauses = replace(SETTLED, continuous=True)
+    churn = (Step("kill", 10), Step("join", 11))
+    stopped, going_on = (
+        simulate(history(*[[1, 1, 1]] * 30), Scenario("h", COOPERATIVE, 3, churn=churn, pauses=each))
+        for each in (SETTLED, pauses)
+    )
+    assert going_on.unserved_s < stopped.unserved_s - 5

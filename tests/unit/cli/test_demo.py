@@ -67,7 +67,8 @@ def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
             ("--scene", "replay", "--scene", "backlog", "--flights", "900"),
             "not with replay and backlog alone",
         ),
-        (("--flights", "99"), "--flights"),
+        (("--flights", "900"), "--flights goes with the failover, not with replay and backlog alone"),
+        (("--scene", "failover", "--flights", "99"), "--flights"),
         (("--work-ms", "nan"), "work_ms"),
         (("--warm-up-ms", "9000"), "do not fit between two polls"),
     ],
@@ -81,10 +82,10 @@ def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -
 def test_help_shows_the_defaults() -> None:
     result = call("--help")
     assert result.exit_code == 0
-    assert "join@12,leave@26,kill@40" in result.output
+    assert "join@2,leave@7,kill@11" in result.output
     flat = " ".join(result.output.split())
-    assert "[default of the replay: range, cooperative-sticky]" in flat
-    assert "[default of the backlog: range, roundrobin, cooperative-sticky, lag-aware," in flat
+    assert "[default: replay, backlog]" in flat
+    assert "[default: range, cooperative-sticky, cooperative-lag-aware]" in flat
 
 
 @pytest.fixture
@@ -104,7 +105,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         ),
         0,
     )
-    times = {"pause_total": 0.0, "pause_p50": None, "pause_max": None, "drain": 0.0, "fault": ""}
+    times: dict[str, Any] = {
+        "pause_total": 0.0,
+        "pause_p50": None,
+        "pause_max": None,
+        "drain": 0.0,
+        "fault": "",
+        "steps": [],
+    }
 
     def compare(
         settings: Settings, bootstrap: str, folder: Path, view: object, check_broker: object
@@ -113,7 +121,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         one = {"strategy": "range", "produced": 10, "processed": 10, "lost": seen["lost"], "owned_at_end": 18}
         strategies = [one | counts | times]
         none = {"failover": None, "pipeline": None}
-        return {"settings": {"partitions": 18}, "strategies": strategies, "backlog": [], **none}
+        return {
+            "settings": {"partitions": 18, "work_ms": 4.0},
+            "strategies": strategies,
+            "backlog": [],
+            **none,
+        }
 
     monkeypatch.setattr(cli_demo, "compare", compare)
     return seen
@@ -163,8 +176,7 @@ def test_without_the_failover_no_stores_need_be_installed(
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "rocksdict" else find(name))
-    alone = ("--scene", "backlog")
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path), *alone).exit_code == 0
+    assert call("--bootstrap", "h:1", "--out", str(tmp_path)).exit_code == 0
 
 
 def test_a_strategy_that_is_named_runs_in_every_scene_that_compares(
@@ -172,11 +184,12 @@ def test_a_strategy_that_is_named_runs_in_every_scene_that_compares(
 ) -> None:
     assert call("--bootstrap", "h:1", "--out", str(tmp_path), "--strategy", "sticky").exit_code == 0
     settings = asked["settings"]
-    assert settings.scenes == ("replay", "backlog", "failover")
-    assert settings.strategies_of("replay") == settings.strategies_of("backlog") == ("sticky",)
+    assert (settings.scenes, settings.strategies) == (("replay", "backlog"), ("sticky",))
 
 
-def test_without_a_name_each_scene_has_its_own_strategies(asked: dict[str, Any], tmp_path: Path) -> None:
+def test_a_scene_that_is_named_runs_alone_with_the_default_strategies(
+    asked: dict[str, Any], tmp_path: Path
+) -> None:
     assert (
         call("--bootstrap", "h:1", "--out", str(tmp_path), "--scene", "backlog", "--backlog", "7").exit_code
         == 0
@@ -184,7 +197,6 @@ def test_without_a_name_each_scene_has_its_own_strategies(asked: dict[str, Any],
     settings = asked["settings"]
     assert (settings.scenes, settings.backlog) == (("backlog",), 7)
     assert settings.strategies == Settings().strategies
-    assert settings.backlog_strategies == Settings().backlog_strategies
 
 
 def test_scenes_run_in_their_order_whatever_order_they_are_given_in(
@@ -250,7 +262,8 @@ def test_what_is_missing_is_found_before_the_broker_starts(
 
     monkeypatch.setattr(importlib.util, "find_spec", found)
     monkeypatch.setattr(cli_demo, "development_broker", None)  # calling it would be another error
-    said = refused("--out", str(tmp_path / "out"), pipeline=True)
+    scenes = ("--scene", "replay", "--scene", "failover")
+    said = refused("--out", str(tmp_path / "out"), *scenes, pipeline=True)
     assert missing in said
     assert "pip install 'kafka-assignors[demo]'" in said
     assert not (tmp_path / "out").exists()

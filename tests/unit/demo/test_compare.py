@@ -26,7 +26,14 @@ from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline, recorded
 from tests.unit.demo.story import at, eager_join, uneven_backlog
 
-SETTINGS = Settings(scenes=("replay",), partitions=2, consumers=1, churn=(), pipeline=False)
+SETTINGS = Settings(
+    scenes=("replay",),
+    strategies=("range", "cooperative-sticky"),
+    partitions=2,
+    consumers=1,
+    churn=(),
+    pipeline=False,
+)
 
 
 def unfinished() -> RunLogs:
@@ -108,13 +115,12 @@ def test_both_scenes_are_measured_and_their_faults_told_apart(
         consumers=2,
         churn=(),
         strategies=("range",),
-        backlog_strategies=("range",),
         pipeline=False,
     )
     results = call(tmp_path, settings)
     assert [one["strategy"] for one in results["strategies"]] == ["range"]
     assert [one["strategy"] for one in results["backlog"]] == ["range"]
-    assert results["settings"]["scenes"] == ["replay", "backlog"]
+    assert results["settings"]["scenes"] == list(results["seconds"]) == ["replay", "backlog"]
     assert faults(results)[:2] == [
         "range, backlog: not drained within 4 s",
         "range, backlog: 20 of 50 records not processed",
@@ -125,9 +131,7 @@ def test_both_scenes_are_measured_and_their_faults_told_apart(
 
 def test_only_the_scene_that_was_asked_for_runs(runs: dict[str, RunLogs], tmp_path: Path) -> None:
     runs["range, backlog"] = uneven_backlog()
-    settings = Settings(
-        scenes=("backlog",), partitions=3, consumers=2, backlog_strategies=("range",), pipeline=False
-    )
+    settings = Settings(scenes=("backlog",), partitions=3, consumers=2, strategies=("range",), pipeline=False)
     results = call(tmp_path, settings)
     assert (len(results["strategies"]), len(results["backlog"])) == (0, 1)
     assert faults(results) == []
@@ -220,7 +224,7 @@ class Piped:
         self.result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
 
     def __call__(
-        self, runs: Sequence[Ran], settings: object, bootstrap: str, folder: Path, tell: object
+        self, runs: Sequence[Ran], *_: object, folder: Path, tell: Callable[..., None]
     ) -> PipelineResult:
         self.runs, self.folder = list(runs), folder
         return self.result

@@ -34,9 +34,9 @@ def runs() -> list[DrainResult]:
     ("times", "rows"),
     [
         ([], []),
-        ([12, 26, 40], [0, 0, 0]),
+        ([12, 30, 48], [0, 0, 0]),
         ([12, 14, 16], [0, 1, 2]),
-        ([12, 14, 26, 28], [0, 1, 0, 1]),
+        ([12, 14, 32, 34], [0, 1, 0, 1]),
     ],
 )
 def test_labels_that_would_overlap_get_rows_of_their_own(times: list[float], rows: list[int]) -> None:

@@ -64,11 +64,11 @@ def test_members_end_when_the_other_end_of_their_stdin_is_closed(tmp_path: Path)
     assert popen.stdin is not None
     popen.stdin.write(config(tmp_path).encode())
     popen.stdin.flush()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (tmp_path / "m1.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     popen.stdin.close()
-    assert popen.wait(10) != 0
+    assert popen.wait(60) != 0
 
 
 def test_leaving_the_fleet_ends_everybody(tmp_path: Path) -> None:

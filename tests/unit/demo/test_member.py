@@ -171,3 +171,18 @@ def test_a_member_that_is_held_lets_records_come_on_the_word(
     go.set()
     waiting.join()
     assert consumer[0].said == ["released"]
+
+
+def test_member_that_is_asked_to_leave_warms_up_for_nothing_more(
+    consumer: list[FakeConsumer], tmp_path: Path
+) -> None:
+    one = Member(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    fake = consumer[0]
+
+    def gain_and_leave() -> dict[int, list[Record]]:
+        fake.leave.set()
+        return fake.join()
+
+    fake.polls = [gain_and_leave]
+    one.run(fake.leave)
+    assert [entry.event for entry in read_log(tmp_path / "m1.jsonl")] == ["assigned", "joined", "left"]

@@ -10,14 +10,19 @@ from kafka_assignors.demo.settings import Settings
 from kafka_assignors.errors import OptionError
 
 
-def test_the_defaults_are_all_scenes_with_their_strategies_and_three_steps() -> None:
+def test_defaults_are_replay_and_backlog_with_the_same_strategies_and_three_steps() -> None:
     settings = Settings()
-    assert settings.scenes == ("replay", "backlog", "failover")
-    assert settings.strategies_of("replay") == ("range", "cooperative-sticky")
-    assert settings.strategies_of("backlog")[-1] == "cooperative-lag-aware"
-    assert set(settings.strategies_of("backlog")) <= set(STRATEGIES)
+    assert settings.scenes == ("replay", "backlog")
+    assert settings.strategies == ("range", "cooperative-sticky", "cooperative-lag-aware")
+    assert set(settings.strategies) <= set(STRATEGIES)
     assert [str(act) for act in settings.acts()] == ["join m5", "leave m1", "kill m2"]
     assert settings.partitions >= 12
+
+
+def test_default_replay_lasts_until_the_killed_member_is_replaced() -> None:
+    settings = Settings()
+    kill = settings.acts()[-1]
+    assert settings.duration > kill.at + settings.session_timeout_ms / 1e3 + 2
 
 
 @pytest.mark.parametrize(
@@ -36,9 +41,8 @@ def test_the_defaults_are_all_scenes_with_their_strategies_and_three_steps() -> 
         ({"backlog": 0}, "0 is less than 1"),
         ({"flights": 99}, "99 is less than 100"),
         ({"strategies": ()}, "none given"),
-        ({"backlog_strategies": ("range", "range")}, "given twice"),
         ({"strategies": ("range", "range")}, "given twice"),
-        ({"duration": 30}, "kill@40 is not within the replay of 30 s"),
+        ({"duration": 10}, "kill@11 is not within the replay of 10 s"),
         ({"consumers": 1, "churn": parse("kill@1")}, "without a member"),
     ],
 )
