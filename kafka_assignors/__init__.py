@@ -20,6 +20,7 @@ from kafka_assignors.adapter import (
     StickyAssignor,
     strategy,
 )
+from kafka_assignors.consumer import ContinuousConsumer, make_continuous
 from kafka_assignors.errors import KafkaAssignorsError, OptionError
 from kafka_assignors.lag import RebalanceOnSkew
 
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Assignor",
     "ConfigurationError",
+    "ContinuousConsumer",
     "CooperativeLagAwareAssignor",
     "CooperativeStickyAssignor",
     "FailoverAssignor",
@@ -44,5 +46,6 @@ __all__ = [
     "RebalanceOnSkew",
     "RoundRobinAssignor",
     "StickyAssignor",
+    "make_continuous",
     "strategy",
 ]

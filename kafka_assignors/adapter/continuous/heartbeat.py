@@ -1,0 +1,31 @@
+"""When a continuous member sends heartbeats."""
+
+from __future__ import annotations
+
+import time
+
+from kafka.coordinator.heartbeat import Heartbeat
+
+__all__ = ["SoonHeartbeat"]
+
+_SOON_S = (0.05, 0.15, 0.35, 0.75, 1.55)  # after a join, before the regular ones
+_ROUNDING_S = 0.001
+
+
+class SoonHeartbeat(Heartbeat):
+    """More heartbeats right after a join: the second round of a rebalance mostly follows at once.
+
+    All are due at fixed times after the answer of SyncGroup, which comes to all members together.  So members
+    hear of the next rebalance together, too, and JoinGroup is answered after one heartbeat interval at the
+    most.
+    """
+
+    def time_to_next_heartbeat(self) -> float:
+        """Seconds until the next heartbeat is due."""
+        if self.heartbeat_failed:
+            return float(super().time_to_next_heartbeat())
+        interval: float = self.config["heartbeat_interval_ms"] / 1000
+        last: float = max(self.last_send, self.last_reset) - self.last_reset + _ROUNDING_S
+        soon = [after for after in _SOON_S if last < after < interval]
+        due = min(soon, default=interval * (last // interval + 1))
+        return float(max(0.0, self.last_reset + due - time.monotonic()))

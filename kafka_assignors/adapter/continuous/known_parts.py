@@ -1,0 +1,88 @@
+"""Whether kafka-python is the one whose private parts ``coordinator`` and ``offsets`` rely on.
+
+A coordinator is replaced only if every method that ours overrides, repeats or calls has the source we know.
+Another kafka-python keeps its own behaviour: a rebalance must not depend on luck.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from functools import cache
+
+from kafka import KafkaConsumer
+from kafka.cluster import ClusterMetadata
+from kafka.consumer.subscription_state import SubscriptionState, TopicPartitionState
+from kafka.coordinator.base import BaseCoordinator, Generation
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.heartbeat import Heartbeat
+from kafka.net.manager import KafkaConnectionManager
+
+__all__ = ["KNOWN", "part_digest", "unknown_parts"]
+
+# Class -> methods, and the digest of their sources in kafka-python 3.0.12.
+_METHODS: dict[type, str] = {
+    BaseCoordinator: (
+        "__init__ coordinator coordinator_unknown stable ensure_coordinator_ready "
+        "ensure_coordinator_ready_async need_rejoin poll_heartbeat ensure_active_group "
+        "ensure_active_group_async join_group_async _failed_request _process_join_group_response "
+        "_process_sync_group_response _do_join_and_sync_async coordinator_dead generation_if_stable "
+        "reset_generation request_rejoin _maybe_start_heartbeat_loop _enable_heartbeat _disable_heartbeat "
+        "_heartbeat_loop _do_heartbeat _send_heartbeat_request _handle_heartbeat_response close "
+        "maybe_leave_group maybe_leave_group_async _handle_find_coordinator_response"
+    ),
+    ConsumerCoordinator: (
+        "__init__ poll time_to_next_poll need_rejoin refresh_committed_offsets_if_needed "
+        "refresh_committed_offsets_if_needed_async fetch_committed_offsets_async group_protocols "
+        "_perform_assignment _on_join_prepare_async _on_join_complete_async _on_close_prepare_async close "
+        "_commit_offsets_sync_async commit_offsets_async _do_commit_offsets_async "
+        "_send_offset_commit_request _handle_offset_commit_response _send_offset_fetch_request "
+        "_invoke_completed_offset_commit_callbacks _maybe_auto_commit_offsets_async "
+        "maybe_auto_commit_offsets_now _commit_offsets_async_on_complete"
+    ),
+    KafkaConsumer: "poll _poll_once _refresh_committed_offsets commit unsubscribe close",
+    Heartbeat: (
+        "__init__ poll sent_heartbeat fail_heartbeat received_heartbeat time_to_next_heartbeat "
+        "should_heartbeat session_timeout_expired reset_timeouts poll_timeout_expired"
+    ),
+    Generation: "__init__ has_member_id is_lost",
+    SubscriptionState: (
+        "assign_from_subscribed _apply_assignment all_consumed_offsets reset_group_subscription"
+    ),
+    TopicPartitionState: "mark_pending_revocation is_fetchable",
+    ClusterMetadata: "add_coordinator broker_metadata request_update",
+    KafkaConnectionManager: "send wait_for call_soon",
+}
+
+KNOWN: dict[str, str] = {
+    "BaseCoordinator": "764cbdb7124276b5",
+    "ConsumerCoordinator": "085570d1f431abc1",
+    "KafkaConsumer": "7a1d324e3ca12abd",
+    "Heartbeat": "9aee96f45e22bf98",
+    "Generation": "a17f1f9b699915f6",
+    "SubscriptionState": "2087789a703d8ae9",
+    "TopicPartitionState": "839254b1732fa7dc",
+    "ClusterMetadata": "b6e021a61c194159",
+    "KafkaConnectionManager": "197aac9874020692",
+}
+
+
+def part_digest(owner: type, methods: str) -> str:
+    """Digest of the sources of a class's methods; empty if one is missing or has no source."""
+    digest = hashlib.sha256()
+    try:
+        for name in methods.split():
+            digest.update(inspect.getsource(inspect.unwrap(vars(owner)[name])).encode())
+    except (KeyError, OSError, TypeError):
+        return ""
+    return digest.hexdigest()[:16]
+
+
+@cache
+def unknown_parts() -> tuple[str, ...]:
+    """Classes of kafka-python that are not as we know them.  Takes some 30 ms, once in a process."""
+    return tuple(
+        owner.__name__
+        for owner, methods in _METHODS.items()
+        if part_digest(owner, methods) != KNOWN[owner.__name__]
+    )

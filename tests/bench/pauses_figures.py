@@ -1,0 +1,121 @@
+"""How long partitions stand still in a rebalance: arithmetic on what members report.  Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Delivery", "Figures", "Ownership", "missing", "owned_twice", "pauses"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Records of one partition that one poll returned.
+
+    Attributes:
+        at: when, seconds.
+        member: who polled.
+        first: first offset.
+        last: last offset.
+    """
+
+    at: float
+    member: str
+    partition: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """A member's listener was called.
+
+    Attributes:
+        at: when, seconds.
+        gained: whether partitions were assigned; else revoked, lost, or the member died.
+        is_lost: whether they were lost.
+    """
+
+    at: float
+    member: str
+    partitions: frozenset[int]
+    gained: bool
+    is_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What an event did to partitions.
+
+    Attributes:
+        kept: longest pause of each partition that stayed where it was, seconds.
+        moved: the same of partitions that have another owner afterwards.
+        duplicates: records that were delivered once more.
+    """
+
+    kept: tuple[float, ...] = ()
+    moved: tuple[float, ...] = ()
+    duplicates: int = 0
+
+
+def pauses(
+    deliveries: Sequence[Delivery], begin: float, end: float, slow: frozenset[str] = frozenset()
+) -> Figures:
+    """Longest pause of each partition between ``begin`` and ``end``.
+
+    Partitions that a slow member has before or after are left out: they stand still for its batches.
+    """
+    by_partition: defaultdict[int, list[Delivery]] = defaultdict(list)
+    for delivery in sorted(deliveries, key=lambda each: each.at):
+        by_partition[delivery.partition].append(delivery)
+    kept: list[float] = []
+    moved: list[float] = []
+    duplicates = 0
+    for several in by_partition.values():
+        seen = -1
+        before: Delivery | None = None
+        pause, owners = 0.0, []
+        for delivery in several:
+            if begin <= delivery.at <= end:
+                duplicates += max(0, min(seen, delivery.last) - delivery.first + 1)
+            if delivery.last <= seen:
+                continue
+            seen = delivery.last
+            if before is not None and delivery.at >= begin and before.at <= end:
+                pause = max(pause, delivery.at - before.at)
+                owners += [before.member, delivery.member]
+            before = delivery
+        if not slow & set(owners):
+            (kept if len(set(owners)) == 1 else moved).append(pause)
+    return Figures(tuple(kept), tuple(moved), duplicates)
+
+
+def owned_twice(changes: Iterable[Ownership]) -> list[int]:
+    """Partitions that were assigned while another member still owned them."""
+    owner: dict[int, str] = {}
+    twice = []
+    for change in sorted(changes, key=lambda each: (each.at, each.gained)):
+        for partition in change.partitions:
+            if not change.gained:
+                if owner.get(partition) == change.member:
+                    del owner[partition]
+            elif owner.setdefault(partition, change.member) != change.member:
+                twice.append(partition)
+                owner[partition] = change.member
+    return twice
+
+
+def missing(deliveries: Iterable[Delivery], ends: Mapping[int, int]) -> int:
+    """Records up to the end offsets of the partitions that no member delivered."""
+    spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for delivery in deliveries:
+        spans[delivery.partition].append((delivery.first, delivery.last))
+    count = 0
+    for partition, end in ends.items():
+        next_offset = 0
+        for first, last in sorted(spans[partition]):
+            count += max(0, min(first, end) - next_offset)
+            next_offset = max(next_offset, last + 1)
+        count += max(0, end - next_offset)
+    return count
