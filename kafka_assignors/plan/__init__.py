@@ -34,6 +34,7 @@ from kafka_assignors.plan.stateful import (
     plan_stateful,
 )
 from kafka_assignors.plan.sticky import plan_fair, plan_fairest_sticky, plan_sticky
+from kafka_assignors.plan.unlisted import keep_owned, unlisted_owners
 from kafka_assignors.plan.why import Reason, Why, explain
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "Why",
     "enough_expected",
     "explain",
+    "keep_owned",
     "lag_lower_bound",
     "load_lower_bound",
     "measure",
@@ -77,5 +79,6 @@ __all__ = [
     "seniority",
     "shown",
     "this_round",
+    "unlisted_owners",
     "with_expected",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +26,15 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
     Attributes:
         group: who it is for.
         owners: by partition, the index of the member that gets it, or ``NOBODY``.
+        unlisted: what members get beside that, of partitions that the group's metadata does not list.
     """
 
-    def __init__(self, group: Group, owners: Owners) -> None:
+    def __init__(
+        self, group: Group, owners: Owners, unlisted: Mapping[str, Ownership] = MappingProxyType({})
+    ) -> None:
         self.group = group
         self.owners = owners
+        self.unlisted = unlisted
 
     @classmethod
     def of(cls, group: Group, plan: Mapping[str, Ownership]) -> Assignment:
@@ -52,10 +57,15 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         topics, numbers, cuts = self.parts(member)
         plain, bounds = numbers.tolist(), cuts.tolist()
         names = self.group.names
-        return {
+        listed = {
             names[topic]: plain[start:end]
             for topic, start, end in zip(topics.tolist(), bounds, bounds[1:], strict=False)
         }
+        if not self.unlisted:
+            return listed
+        for topic, more in self.unlisted.get(self.group.members[member].member_id, {}).items():
+            listed[topic] = [*listed.get(topic, ()), *more]
+        return listed
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.group.index)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +16,9 @@ __all__ = ["plan_failover", "plan_seniors"]
 Vector = npt.NDArray[np.int64]
 
 
-def plan_failover(group: Group, claims: Claims, *, preempt: bool = True) -> Assignment:
+def plan_failover(
+    group: Group, claims: Claims, *, preempt: bool = True, elsewhere: Collection[str] = ()
+) -> Assignment:
     """Each topic whole to one of its subscribers, the active one; topics with equal subscribers to the same.
 
     First in line is the highest priority, then the most senior; members without a priority come last.  With
@@ -31,6 +35,7 @@ def plan_failover(group: Group, claims: Claims, *, preempt: bool = True) -> Assi
                with the most of their partitions: so the fewest move.  Then the first in line of those.
             2. to a subscriber that is active for other topics by that rule, the first in line of those;
             3. to the first in line.
+        elsewhere: members that are active for topics that the group does not list; see 2.
 
     Returns:
         A plan that, planned again with nothing changed, stays the same.  Cost: linear in topics x members,
@@ -44,8 +49,9 @@ def plan_failover(group: Group, claims: Claims, *, preempt: bool = True) -> Assi
         active = _first(line, subscribed)
     else:
         owning = _owning(group, claims, kind_of[group.topic_of], line, len(subscribed))
-        elsewhere = np.isin(np.arange(len(line)), owning)
-        active = _or_else(owning, _first(line, subscribed & elsewhere), _first(line, subscribed))
+        others = [group.index[member_id] for member_id in elsewhere]
+        is_active = np.isin(np.arange(len(line)), [*owning, *others])
+        active = _or_else(owning, _first(line, subscribed & is_active), _first(line, subscribed))
     return Assignment(group, active[kind_of[group.topic_of]].astype(np.int32))
 
 

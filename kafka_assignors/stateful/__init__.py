@@ -12,7 +12,7 @@ file                  purpose                                               key 
 ``events``            what a rebalance does, from the I/O thread            ``TaskListener``, ``Events``
 ``tasks``             active tasks, and the order of their commits          ``ActiveTask``, ``Work``
 ``processing``        records to the callback, within bounds of memory      ``Processing``
-``commits``           changelogs, stores, offsets; by members only          ``Commits``
+``commits``           output, changelogs, stores, offsets; members only     ``Commits``
 ``copies``            which copy is in whose hands                          ``Copies``
 ``on_disk``           copies in nobody's hands                              ``OnDisk``
 ``aside``             a question whose answer takes long                    ``Aside``

@@ -39,6 +39,7 @@ from kafka_assignors.stateful.described import about_processes, as_planned
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Task
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
+from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.owners_section import NO_OWNERS, affordable, pack_owners
 from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, common_version
 
@@ -59,6 +60,7 @@ class StatefulAssignor(Assignor):
     options_type = StatefulOptions
     options: StatefulOptions
     by_rack = False
+    is_classic_only = True
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -139,7 +141,7 @@ class StatefulAssignor(Assignor):
         """Understand what the leader told; where that cannot be, copies stay what they were."""
         told: stateful_assignment.Assignment | Newer | None = None
         try:
-            told = stateful_assignment.decode(data) if data else None
+            told = stateful_assignment.decode(data) if data not in (b"", CLASSIC_ONLY) else None
         except CodecError as error:
             log.warning("%s: what to keep copies of cannot be read (%s)", self.name, error)
         if isinstance(told, Newer):
@@ -204,6 +206,12 @@ class StatefulAssignor(Assignor):
                         owners[group.first[topic] + partition] = group.index[member_id]
         self._plan = plan
         return Assignment(group, owners)
+
+    def plan_provisionally(
+        self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
+    ) -> Assignment:
+        """Only what is owned stays: a free partition may belong to a task of which others are not listed."""
+        return Assignment(group, claims.owner)
 
     def _warn(self, of: str, says: str) -> None:
         """Once, until it is about something else: a group may plan every few seconds."""

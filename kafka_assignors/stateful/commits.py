@@ -1,10 +1,10 @@
-"""Making safe what was processed, in the one order that loses nothing: changelogs, stores, offsets."""
+"""Commits in the one order that loses nothing: the application's own output, changelogs, stores, offsets."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,11 @@ from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
 from kafka_assignors.stateful.tasks import ActiveTask, Stored, commit_tasks
 
-__all__ = ["Commits", "Committed"]
+__all__ = ["BeforeCommit", "Commits", "Committed"]
 
 log = logging.getLogger("kafka_assignors")
+
+BeforeCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], float], object]
 
 _COMMIT_S = 5.0
 _GONE_ON = (CommitFailedError, RebalanceInProgressError)
@@ -48,6 +50,7 @@ class Commits:
         writer: with the patience of the lease.
         lease: what is written under.
         ending: when the member ends, offsets are committed in what is left of it.
+        before_commit: see ``RuntimeOptions``.
     """
 
     def __init__(
@@ -56,7 +59,9 @@ class Commits:
         writer: ChangelogWriter,
         lease: Lease,
         ending: Ending | None = None,
+        before_commit: BeforeCommit | None = None,
     ) -> None:
+        self._before_commit = before_commit
         self._ending = ending or Ending()
         self._consumer: Any = consumer
         self._writer = writer
@@ -73,6 +78,7 @@ class Commits:
             wait_s: how long to wait for a sign that we are still a member.
 
         Raises:
+            Exception: whatever ``before_commit`` raised, but for retriable errors of Kafka.
             StateError: a store cannot be written; what is safe in the changelogs is committed.
             ChangelogError: a changelog refuses what is written to it.
             KafkaError: the group refuses offsets, and will go on to.  `CommitFailedError`: it has forgotten
@@ -81,7 +87,7 @@ class Commits:
         actives = list(actives)
         if not self._offsets and not any(one.done for one in actives):
             return Committed(True)
-        if not self._lease.holds(wait_s) or not self._is_who_began(actives):
+        if not self._may_write(actives, wait_s) or not self._is_output_safe(actives, wait_s):
             return Committed(False)
         try:
             stored = commit_tasks(actives, self._writer, self._lease.holds)
@@ -94,6 +100,23 @@ class Commits:
         for active in actives:
             stored.note(active, active.prove())
         return self._outcome(stored, done=True)
+
+    def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
+        return self._lease.holds(wait_s) and self._is_who_began(actives)
+
+    def _is_output_safe(self, actives: list[ActiveTask], wait_s: float) -> bool:
+        """Have the application flush its own output; whether the commit may go on."""
+        if self._before_commit is None:
+            return True
+        offsets = self._offsets | {at: end for active in actives for at, end in active.done.items()}
+        try:
+            self._before_commit(offsets, self._ending.to_commit_s(self._lease.patience_s))
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            log.warning("nothing is committed, as before_commit raised %s; trying again", error)
+            return False
+        return self._may_write(actives, wait_s)  # the call may have outlasted the membership
 
     def _is_who_began(self, actives: Iterable[ActiveTask]) -> bool:
         """Whether we are the member now that these were given to; False: we are none.

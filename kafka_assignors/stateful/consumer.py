@@ -1,9 +1,9 @@
 """``StatefulConsumer``: a member that processes tasks with local state (KIP-441).
 
 One thread, that of `StatefulConsumer.run`, polls, processes and commits; a second one reads changelogs.  What
-is processed is made safe in this order: changes to the changelog, acknowledged by all replicas in sync; the
-store; the offsets.  So a member that is killed anywhere has lost nothing: at the worst the next one does the
-records since the last commit again (at least once).
+is processed is made safe in this order: the application's own output (``before_commit``); changes to the
+changelog, acknowledged by all replicas in sync; the store; the offsets.  So a member that is killed anywhere
+has lost nothing: at the worst the next one does the records since the last commit again (at least once).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.adapter.consumer_side import (
-    confirmed_s_ago,
     generation_of,
     is_fenced,
+    is_settled,
     request_rejoin,
 )
 from kafka_assignors.errors import OptionError, StateClosedError
@@ -104,7 +104,8 @@ class StatefulConsumer:
 
         Raises:
             Exception: whatever ``process`` raised.  Nothing of that record is kept; what was done before it
-                is committed, or, if that cannot be now, done again by the next owner.
+                is committed, or, if that cannot be now, done again by the next owner.  Whatever
+                ``before_commit`` raised: what was done since the last commit is done again.
             StateError: state on disk cannot be used.
             ChangelogError: a changelog refuses what is written to it.
             KafkaError: the cluster refuses us.  `FencedInstanceIdError`: another one has our
@@ -247,9 +248,7 @@ class StatefulConsumer:
 
     def _is_settled(self) -> bool:
         """Whether no rebalance is under way: what was told for it may be counted on."""
-        return confirmed_s_ago(self._consumer) is not None and (
-            self._work.duties.generation == generation_of(self._consumer)
-        )
+        return is_settled(self._consumer) and (self._work.duties.generation == generation_of(self._consumer))
 
     def _begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
         for at in partitions:

@@ -5,7 +5,7 @@ gives a member's partitions to others
 
 - when it has had no heartbeat of it for a session timeout;
 - when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  It joins in ``poll``,
-  and may be kept from that by what it processes; but heartbeats go on, and their answers tell of a rebalance;
+  or before that on its I/O thread if nothing there needs ``poll``; answers to heartbeats report a rebalance;
 - at once, when it leaves by itself, as kafka-python does ``max_poll_interval_ms`` after the last poll;
 - at once, when another one joins with its ``group_instance_id``.  The one that joins waits, then, for as
   long as the other may write.

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kafka import KafkaConsumer
-
+from kafka_assignors.consumer import ContinuousConsumer
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.stateful.assignor import StatefulAssignor
 from kafka_assignors.stateful.changelog_reader import ChangelogReader
@@ -120,7 +119,7 @@ def made(
             replication_factor=options.changelog_replication_factor,
         )
         changelogs = find_changelogs()  # what is wrong with them is said before anything is begun
-        consumer = KafkaConsumer(**config, partition_assignment_strategy=[assignor])
+        consumer = ContinuousConsumer(**config, partition_assignment_strategy=[assignor])
         undo.callback(consumer.close, autocommit=False)
         lease = Lease(consumer, stop)
         writer = ChangelogWriter(
@@ -144,7 +143,7 @@ def made(
             changelogs=changelogs,
             find_changelogs=find_changelogs,
         )
-        commits = Commits(consumer, writer, lease, stop)
+        commits = Commits(consumer, writer, lease, stop, options.before_commit)
         processing = Processing(
             *(consumer, work, commits),
             max_uncommitted_bytes=options.max_uncommitted_bytes,

@@ -11,6 +11,7 @@ from kafka.codec import has_gzip, has_lz4, has_snappy, has_zstd
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.stateful.assignor_options import StatefulOptions
+from kafka_assignors.stateful.commits import BeforeCommit
 from kafka_assignors.stateful.stores import StoreOptions
 
 __all__ = ["RuntimeOptions", "checked_config"]
@@ -52,13 +53,17 @@ class RuntimeOptions:
         rack: standbys go to others.
         endpoint: ``host:port`` where others can ask this member for its state.
         commit_interval_ms: how often what was processed is made safe: changelog, store, offsets.
+        before_commit: ``before_commit(offsets, timeout_s)``, called before each commit, with the offsets it
+            is for, by partition, and the seconds it may take.  Flush here what ``process`` sent with a
+            producer of its own (docs/stateful.md, "Output of your own").  If it raises, nothing is committed:
+            a retriable `KafkaError` is logged, and the commit tried again; anything else ends the member.
         max_uncommitted_bytes: sooner than that if so much has changed; bounds the memory changes take.
         standby_bytes_per_s: how fast standbys and warm-ups are brought up to date; None: as fast as it comes.
         restore_fetch_bytes: of one fetch from changelogs, of each broker that leads some; a record that is
             larger comes all the same.
         cleanup_delay_s: how long state of tasks that went elsewhere is kept on disk.
         close_timeout_s: how long the end may take once `close` was called, beside what ``process`` is doing
-            at that moment.
+            at that moment.  ``before_commit`` is given its part of it, and has to keep to that.
         changelog_replication_factor: of changelogs that are made; -1: the cluster's default.
         changelog_max_request_size: bytes; how large a change may be.  What the changelog's topic takes is its
             ``max.message.bytes``.
@@ -77,6 +82,7 @@ class RuntimeOptions:
     rack: str | None = None
     endpoint: str = ""
     commit_interval_ms: int = 1_000
+    before_commit: BeforeCommit | None = None
     max_uncommitted_bytes: int = 32 * 1024 * 1024
     standby_bytes_per_s: int | None = None
     restore_fetch_bytes: int = 8 * 1024 * 1024
@@ -108,6 +114,9 @@ class RuntimeOptions:
         store: Any = self.store
         if not isinstance(store, StoreOptions):
             raise OptionError("store", f"expected StoreOptions, got {store!r}")
+        hook: Any = self.before_commit
+        if hook is not None and not callable(hook):
+            raise OptionError("before_commit", f"expected a function, got {hook!r}")
         self._check_compression()
 
     def _check_compression(self) -> None:

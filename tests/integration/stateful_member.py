@@ -4,7 +4,10 @@
 stdout, orders come by stdin: ``close``, ``limit BYTES`` (no file may grow beyond that), ``fast`` (process
 without delay from now on), ``freeze`` (stand still at the next record, with it in memory, until a SIGCONT),
 ``freeze joining`` (the same in the next rebalance, when it has joined and not heard what it is given).
-When stdin ends, it ends.
+When stdin ends, it ends.  With ``output`` it sends the place of each record to that topic, by a producer that
+keeps all in memory until it is flushed; with ``flushes`` that is before each commit.  With ``ledger`` it
+writes what it reads and commits to that file (``tests.integration.chaos.ledger``).  With ``persistent`` it
+begins again while the cluster cannot be reached.
 """
 
 from __future__ import annotations
@@ -17,9 +20,16 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from kafka import KafkaProducer
+from kafka.errors import RetriableError
+
+from kafka_assignors.errors import ChangelogError
 from kafka_assignors.stateful import RuntimeOptions, StatefulConsumer, StoreOptions, Subtopology, Topology
+from tests.integration.chaos.ledger import Kind, Writer
 
 POISON = b"poison"
 
@@ -57,9 +67,9 @@ class FreezesJoining(logging.Handler):
 
 
 def freeze() -> None:
-    """Stand still until a SIGCONT."""
+    """Stand still until a SIGCONT: here, not some milliseconds later, as with a signal to the whole process."""
     tell("frozen")
-    os.kill(os.getpid(), signal.SIGSTOP)
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 class Counting:
@@ -68,8 +78,9 @@ class Counting:
     The second is there whatever is done twice, so that a test can tell what is lost from what is double.
     """
 
-    def __init__(self, delay_s: float, filler: int) -> None:
+    def __init__(self, delay_s: float, filler: int, send: Callable[[Any], object] | None = None) -> None:
         self.delay_s = delay_s
+        self._send = send
         self.freeze = False
         self.records = 0
         self._filler = b"." * filler
@@ -83,6 +94,8 @@ class Counting:
         store.put(b"r:%d" % record.offset, self._filler or b"1")
         if record.value == POISON:
             raise ValueError(f"record {record.offset} is poison")
+        if self._send is not None:
+            self._send(record)
         if self.freeze:
             self.freeze = False
             freeze()
@@ -129,6 +142,32 @@ def hear(consumer: StatefulConsumer, counting: Counting) -> None:
     os._exit(1)  # the test is gone
 
 
+def send_place(producer: KafkaProducer, output: str, record: Any) -> None:
+    """Send the place of a record."""
+    producer.send(output, b"%d:%d" % (record.partition, record.offset))
+
+
+def record_read(ledger: Writer, record: Any) -> None:
+    """Write that a record was processed."""
+    ledger.write(Kind.READ, [(record.topic, record.partition, record.offset)])
+
+
+def record_commit(ledger: Writer, offsets: Mapping[Any, Any], _timeout_s: float) -> None:
+    """Write which offsets are about to be committed."""
+    ledger.write(Kind.COMMIT, [(at.topic, at.partition, to.offset) for at, to in offsets.items()])
+
+
+def attempt(make: Callable[..., StatefulConsumer], settings: Mapping[str, Any]) -> StatefulConsumer | None:
+    """Make the consumer; None: the cluster cannot be reached now."""
+    try:
+        return make(**settings)
+    except ChangelogError as error:
+        if not isinstance(error.__cause__, RetriableError):
+            raise
+        tell("log", level="WARNING", message=f"cannot begin yet: {error}")
+        return None
+
+
 def main() -> None:
     """Be a member until told to close."""
     settings = json.loads(sys.argv[1])
@@ -136,15 +175,36 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[LogEvents()])
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     logging.getLogger("kafka_assignors").setLevel(logging.INFO)
-    counting = Counting(settings.pop("delay_s", 0.0), settings.pop("filler", 0))
     options = dict(settings.pop("options"))
+    send = None
+    if output := settings.pop("output", None):
+        producer = KafkaProducer(
+            bootstrap_servers=settings["bootstrap_servers"],
+            linger_ms=600_000,
+            delivery_timeout_ms=700_000,
+            batch_size=2**20,
+        )
+        send = partial(send_place, producer, output)
+        if settings.pop("flushes"):
+            options["before_commit"] = lambda _, timeout_s: producer.flush(timeout=timeout_s)
+    if ledger := settings.pop("ledger", None):
+        writer = Writer(ledger)
+        send = partial(record_read, writer)
+        options["before_commit"] = partial(record_commit, writer)
+    counting = Counting(settings.pop("delay_s", 0.0), settings.pop("filler", 0), send)
     if store := options.pop("store", None):
         options["store"] = StoreOptions(**store)
     topology = Topology((Subtopology("count", tuple(settings.pop("topics"))),))
     try:
-        consumer = StatefulConsumer(
-            topology, counting, settings.pop("store_dir"), options=RuntimeOptions(**options), **settings
+        make = partial(
+            StatefulConsumer,
+            *(topology, counting, settings.pop("store_dir")),
+            options=RuntimeOptions(**options),
         )
+        persistent, consumer = settings.pop("persistent", False), None
+        while persistent and consumer is None:  # begins again, as a supervisor would have it
+            consumer = attempt(make, settings)
+        consumer = consumer or make(**settings)
         signal.signal(signal.SIGTERM, lambda *_: consumer.close())
         threading.Thread(target=watch, args=(consumer, counting), daemon=True).start()
         threading.Thread(target=hear, args=(consumer, counting), daemon=True).start()

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.model import NOBODY
-from kafka_assignors.plan.stateful.even import even_shares
+from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.stateful.naming import name
-from kafka_assignors.plan.stateful.within import is_within, only_what_it_takes
+from kafka_assignors.plan.stateful.within import is_beyond, is_within, only_what_it_takes
 
 __all__ = ["balanced_owners", "standing_owners"]
 
@@ -63,6 +63,9 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     subtopology; as few tasks as can be leave ``standing``; of those that do, as few as can be go where no
     copy of their state is.  The first two are exact.  With a balance factor above 1 nothing moves while what
     stands is within it; else some of the moves are made that lead to a factor of 1, no more than that takes.
+
+    Where ``base`` itself is beyond the factor, balance in all comes before that in each subtopology: the
+    tasks fill up what the members have.
     """
     target = np.full(len(history.tasks), NOBODY, np.int64)
     if not kinds:
@@ -74,8 +77,10 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     factor = history.options.balance_factor
     if bool((target[mine] != NOBODY).all()) and is_within(owned, base, factor):
         return target
-    liking = _liking(history, target, list(kinds), owned, base)
-    shares = even_shares(supply, owned, base, liking)
+    if is_beyond(base, factor):
+        shares = even_loads(supply, owned, base)
+    else:
+        shares = even_shares(supply, owned, base, _liking(history, target, list(kinds), owned, base))
     name(history, target, list(kinds), shares - owned)
     exchange(history, target, standing, list(kinds), base)
     if factor > 1:

@@ -1,34 +1,35 @@
-"""How many tasks of each subtopology each member gets: balanced both ways, and as few moves as that takes.
+"""How many tasks of each subtopology each member gets: balanced, and as few moves as that takes.
 
-KIP-441, "Defining balance": members differ by no more than the balance factor in all their tasks, and in
-those of each subtopology.  With a factor of 1 a cell is ``floor(tasks / members)`` or one more.  Who gets
-that one more is a flow with costs of 0 and 1: the cheapest choice of each row by itself is made first, and
-then columns that have too much send it, on cheapest paths, to those that have too little (successive shortest
-paths from an optimal pseudo-flow; exact).
+``even_shares`` puts each subtopology before the total, ``even_loads`` the total before each subtopology.
+Both are flows with convex costs: the cheapest choice of each row by itself is made first, and then columns
+with too much send units, on cheapest paths, to those with too little (successive shortest paths from an
+optimal pseudo-flow; exact).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["even_shares"]
+__all__ = ["even_loads", "even_shares"]
 
 Matrix = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_NO_WAY = 2**40
+_NO_WAY = 2**60
 _MOVE = 2**20
-"""What a move costs, in likings: more than the cells on a way come to."""
+"""Costs come in two ranks: this is more than all costs of the lower rank on a path come to."""
 
 
 def even_shares(supply: Vector, owned: Matrix, base: Vector, liking: Matrix | None = None) -> Matrix:
     """The balanced matrix that gives the fewest units beyond ``owned``, shape (subtopologies, members).
 
-    Each row differs by one at most; among such matrices the sums of the columns, with ``base``, differ by as
-    little as can be (by one at most, where ``base`` does); among those it is one that moves least; among
-    those the one that is liked best.
+    A cell is ``supply // members`` or one more (KIP-441, "Defining balance"); among such matrices the sums of
+    the columns, with ``base``, differ by as little as can be (by one at most, where ``base`` does); among
+    those it is one that moves least; among those the one that is liked best.
 
     Args:
         supply: tasks of each subtopology.
@@ -52,51 +53,99 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, liking: Matrix | No
         load[order] += 1
     low = int(load.sum()) // members
     high = low + (1 if int(load.sum()) % members else 0)
-    flow = _Flow(extra, gain, load)
-    while flow.send(load > high, load < high):
+
+    def send(sources: Mask, sinks: Mask) -> bool:
+        """Send one unit on the cheapest path; False: there is none."""
+        path = _cheapest(sources, sinks, np.where(extra, gain, _NO_WAY), np.where(extra, _NO_WAY, -gain))
+        for row, giver, taker in path.steps:
+            extra[row, giver], extra[row, taker] = False, True
+            load[giver] -= 1
+            load[taker] += 1
+        return bool(path.steps)
+
+    while send(load > high, load < high):
         pass
-    while flow.send(load > low, load < low):
+    while send(load > low, load < low):
         pass
     shares: Matrix = floor[:, None] + extra
     return shares
 
 
-class _Flow:
-    """Sends the one more of a cell from member to member, through rows; changes its arguments in place."""
+def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
+    """The matrix that fills up ``base`` most evenly, shape (subtopologies, members).
 
-    def __init__(self, extra: Mask, gain: Matrix, load: Vector) -> None:
-        self._extra, self._gain, self._load = extra, gain, load
+    Goals in order: the least sum of squares of the columns with ``base``, which is also the least largest
+    one; the least sum of squares of the cells; the fewest units beyond ``owned``.  All three are exact, so a
+    result given back as ``owned`` comes out unchanged.
 
-    def send(self, sources: Mask, sinks: Mask) -> bool:
-        """Send one unit from the source to the sink between which it costs least; False: there is no way."""
-        if not sources.any() or not sinks.any():
+    Args and cost: as for ``even_shares``.
+    """
+    if not int(supply.sum()):
+        return np.zeros_like(owned)
+    shares = even_shares(supply, owned, base)
+    load: Vector = base + shares.sum(axis=0)
+
+    def send(sources: Mask, sinks: Mask, at_most: int) -> bool:
+        """Send one unit on the cheapest path if that costs no more."""
+        get = (2 * shares + 1) * _MOVE + (shares >= owned)
+        give = np.where(shares > 0, (1 - 2 * shares) * _MOVE - (shares > owned), _NO_WAY)
+        path = _cheapest(sources, sinks, give, get)
+        if not path.steps or path.cost > at_most:
             return False
-        extra, gain = self._extra, self._gain
-        members = np.where(sources, 0, _NO_WAY)
-        through = np.full(len(members), -1)  # the row by which a member is reached
-        giver = np.full(len(extra), -1)  # the member by which a row is reached
-        rows = np.full(len(extra), _NO_WAY)
-        while True:
-            give = np.where(extra, members + gain, _NO_WAY)
-            best = give.argmin(axis=1)
-            reached = give[np.arange(len(extra)), best]
-            lower = reached < rows
-            rows[lower], giver[lower] = reached[lower], best[lower]
-            get = np.where(extra, _NO_WAY, rows[:, None] - gain)
-            best = get.argmin(axis=0)
-            reached = get[best, np.arange(len(members))]
-            lower = reached < np.minimum(members, _NO_WAY // 2)
-            if not lower.any():
-                break
-            members[lower], through[lower] = reached[lower], best[lower]
-        ends = np.where(sinks, members, _NO_WAY)
-        at = int(ends.argmin())
-        if ends[at] >= _NO_WAY // 2:
-            return False
-        self._load[at] += 1
-        while (row := int(through[at])) != -1:
-            self._extra[row, at] = True
-            at = int(giver[row])
-            self._extra[row, at] = False
-        self._load[at] -= 1
+        for row, giver, taker in path.steps:
+            shares[row, giver] -= 1
+            shares[row, taker] += 1
+            load[giver] -= 1
+            load[taker] += 1
         return True
+
+    while True:
+        low, most = int(load.min()), int(load[shares.any(axis=0)].max())
+        sources = (load == most) & shares.any(axis=0)
+        # A difference of one may stay, or change places, whichever costs less.
+        if most == low or not send(sources, load == low, _NO_WAY if most > low + 1 else -1):
+            return shares
+
+
+class _Path(NamedTuple):
+    """The way of one unit, from the last step to the first.
+
+    Attributes:
+        cost: of all of it.
+        steps: a row, and the members that give and get a unit of it; empty: there is no way.
+    """
+
+    cost: int
+    steps: list[tuple[int, int, int]]
+
+
+def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
+    """The cheapest way from a source to a sink, at these costs for a member to give a unit and to get one."""
+    if not sources.any() or not sinks.any():
+        return _Path(_NO_WAY, [])
+    count, people = give.shape
+    members = np.where(sources, 0, _NO_WAY)
+    through = np.full(people, -1)  # the row by which a member is reached
+    giver = np.full(count, -1)  # the member by which a row is reached
+    rows = np.full(count, _NO_WAY)
+    while True:
+        ways = members + give
+        best = ways.argmin(axis=1)
+        reached = ways[np.arange(count), best]
+        lower = reached < rows
+        rows[lower], giver[lower] = reached[lower], best[lower]
+        ways = rows[:, None] + get
+        best = ways.argmin(axis=0)
+        reached = ways[best, np.arange(people)]
+        lower = reached < np.minimum(members, _NO_WAY // 2)
+        if not lower.any():
+            break
+        members[lower], through[lower] = reached[lower], best[lower]
+    ends = np.where(sinks, members, _NO_WAY)
+    at = int(ends.argmin())
+    path = _Path(int(ends[at]), [])
+    if path.cost < _NO_WAY // 2:
+        while (row := int(through[at])) != -1:
+            path.steps.append((row, int(giver[row]), at))
+            at = int(giver[row])
+    return path

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.actives import balanced_owners, standing_owners
@@ -16,6 +17,8 @@ from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, 
 from kafka_assignors.plan.stateful.now import this_round
 
 __all__ = ["plan_stateful"]
+
+Vector = npt.NDArray[np.int64]
 
 
 def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) -> StatefulPlan:
@@ -33,8 +36,10 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     Now ("Assignment Algorithm"): a task goes where it shall be if nobody is more caught up than that member;
     else it stays with, or goes to, the most caught-up one.  Standbys are with the next most caught-up ones,
     those of the target first.  Members of the target that have neither role yet are warmed up, at most
-    ``max_warmup_replicas`` in the group; those begun come first.  Members without a claim to be trusted have
-    no history (``History``); the plan never fails for what a member says.
+    ``max_warmup_replicas`` in the group; those begun come first.  Stateless tasks fill up the stateful ones
+    of this round, goals in order: the least sum of squares of the members' active tasks, in all and then in
+    each stateless subtopology; the fewest moves.  Members without a claim to be trusted have no history
+    (``History``); the plan never fails for what a member says.
 
     In balance with everything caught up, the plan is what the members have.  Ties: members by process and
     id, tasks by subtopology and number; equal groups have equal plans, in whatever order they are told.
@@ -54,23 +59,29 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     standing = standing_owners(history)
     active = balanced_owners(history, standing, history.stateful, np.zeros(members, np.int64))
     stateful = active != NOBODY
-    loads = np.bincount(active[stateful], minlength=members)
 
     standbys = Standbys(history, standing, active)
     low, high = limits(history, int(history.copies_of[stateful].sum()))
     standbys.place(high)
     level(history, standbys, low, high)
 
-    stateless = [s for s, kind in enumerate(group.subtopologies) if not kind.stateful]
-    active = np.where(stateful, active, balanced_owners(history, standing, stateless, loads))
     now = this_round(history, standing.tolist(), active.tolist(), standbys.of)
+    stateless = [s for s, kind in enumerate(group.subtopologies) if not kind.stateful]
+
+    def filled_up(owners: Vector) -> Vector:
+        """With the stateless tasks."""
+        loads = np.bincount(owners[stateful], minlength=members)
+        return np.where(stateful, owners, balanced_owners(history, standing, stateless, loads))
+
+    active_now = filled_up(np.array(now.active, np.int64))
+    target = active_now if now.active == active.tolist() else filled_up(active)
     warmups = now.warmups[: history.options.max_warmup_replicas]
     return StatefulPlan(
-        active=_named(history, enumerate(now.active)),
+        active=_named(history, enumerate(active_now.tolist())),
         standby=_named(history, ((task, m) for task, of in enumerate(now.standbys) for m in of)),
         warmup=_named(history, ((wanted.task, wanted.member) for wanted in warmups)),
         probing=not now.settled,
-        target_active=_named(history, enumerate(active.tolist())),
+        target_active=_named(history, enumerate(target.tolist())),
         target_standby=_named(history, ((task, m) for task, of in enumerate(standbys.of) for m in of)),
     )
 

@@ -10,16 +10,27 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 
-__all__ = ["is_within", "only_what_it_takes"]
+__all__ = ["is_beyond", "is_within", "only_what_it_takes"]
 
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 
 
+def is_beyond(base: Vector, factor: int) -> bool:
+    """Whether members already differ by more than that."""
+    return int(np.ptp(base)) > factor
+
+
 def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
-    """Whether members differ by no more than that, in all and in each row."""
-    loads = base + cells.sum(axis=0)
-    return int(np.ptp(loads)) <= factor and int(np.ptp(cells, axis=1).max(initial=0)) <= factor
+    """Whether members differ by no more than that, in all and in each row.
+
+    Where ``base`` is beyond it, rows cannot be held to a factor: one above 1 is for the total alone, and a
+    factor of 1 asks for the best there is (``even_loads``).
+    """
+    within = int(np.ptp(base + cells.sum(axis=0))) <= factor
+    if is_beyond(base, factor):
+        return within and factor > 1
+    return within and int(np.ptp(cells, axis=1).max(initial=0)) <= factor
 
 
 def only_what_it_takes(
@@ -47,7 +58,8 @@ def only_what_it_takes(
             target[task] = here
         cells[row_of[sub[task]], target[task]] += 1
     loads = base + cells.sum(axis=0)
-    uneven = np.ptp(cells, axis=1) > factor
+    fills_up = is_beyond(base, factor)
+    uneven = (np.ptp(cells, axis=1) > factor) & (not fills_up)
 
     def go(task: int, there: int) -> bool:
         """Move it; say whether members are within the factor now."""
@@ -56,7 +68,7 @@ def only_what_it_takes(
         cells[row, there] += 1
         loads[here] -= 1
         loads[there] += 1
-        uneven[row] = np.ptp(cells[row]) > factor
+        uneven[row] = not fills_up and np.ptp(cells[row]) > factor
         target[task] = there
         return int(np.ptp(loads)) <= factor and not uneven.any()
 

@@ -14,7 +14,7 @@ from kafka.structs import MemberState, TopicPartition
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.changelog_writer import Written
-from kafka_assignors.stateful.commits import Commits
+from kafka_assignors.stateful.commits import BeforeCommit, Commits
 from kafka_assignors.stateful.copy import Changelog, Copy
 from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.lease import Lease
@@ -149,7 +149,13 @@ def count(record: Any, store: Any) -> None:
 class Bench:
     """A member with two tasks, without a cluster."""
 
-    def __init__(self, root: Path, most: int = 10**6, interval_s: float = float("inf")) -> None:
+    def __init__(
+        self,
+        root: Path,
+        most: int = 10**6,
+        interval_s: float = float("inf"),
+        before_commit: BeforeCommit | None = None,
+    ) -> None:
         self.now = 0.0  # seconds, for what has an interval
         self.cluster = Cluster()
         self.state_dir = StateDir(root, "g")
@@ -165,7 +171,7 @@ class Bench:
         writer: Any = self.cluster
         self.lease = Lease(consumer)
         self.stop = Ending(1.0, lambda: self.now)
-        self.commits = Commits(consumer, writer, self.lease, self.stop)
+        self.commits = Commits(consumer, writer, self.lease, self.stop, before_commit)
         self.processing = Processing(
             *(consumer, self.work, self.commits),
             max_uncommitted_bytes=most,

@@ -23,6 +23,7 @@ from kafka_assignors.stateful import (
     Topology,
 )
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
+from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.task_section import Task
 from tests.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
 
@@ -227,6 +228,20 @@ def test_a_new_member_warms_up_first_then_gets_its_share_and_one_asks_for_probes
     assert not after["b"].warmups
 
 
+def test_newcomer_gets_stateless_tasks_in_two_rounds_while_it_warms_up() -> None:
+    """The member that has them gives them back first, so no task has two owners; then nothing moves."""
+    a, b = Member("a"), Member("b")
+    round_of(a)
+    a.holdings = Holdings(dict.fromkeys(sorted(tasks(0, 1, 2, 3)), 0))
+    free = {("free", 0), ("free", 1)}
+    for generation, has_b in ((2, set()), (3, free), (4, free)):
+        duties = round_of(a, b, generation=generation)
+        assert set(duties["a"].actives) == tasks(0, 1, 2, 3)
+        assert set(duties["b"].actives) == has_b
+        assert set(duties["b"].warmups) == tasks(0, 1)
+        b.holdings = Holdings(dict.fromkeys(duties["b"].warmups, 90_000), duties["b"].warmups)
+
+
 def test_the_leader_alone_is_told_when_to_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=5_000), Member("b")
     settled(a)
@@ -237,7 +252,20 @@ def test_the_leader_alone_is_told_when_to_probe(monkeypatch: pytest.MonkeyPatch)
     assert [d.probe_at for d in round_of(a, b, generation=40).values()] == [None, None]
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense"])
+def test_static_leader_that_restarts_still_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker hands its new process the old assignment, and with it the time; its next join is news."""
+    a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=5_000), Member("b")
+    settled(a)
+    monkeypatch.setattr(a.assignor._side, "member_id", lambda: "a")
+    given = a.assignor.assign(cluster(TOPICS), [member.joins() for member in (a, b)])
+    again = Member("a")
+    restart = again.assignor.metadata(TOPICS).encode()
+    assert again.hears(given, 20).probe_at == NOW + 5
+    again.assignor.say_anew()
+    assert again.assignor.metadata(TOPICS).encode() != restart
+
+
+@pytest.mark.parametrize("data", [b"", CLASSIC_ONLY, b"nonsense"])
 def test_who_probes_goes_on_to_when_it_was_told_nothing_that_can_be_read(
     data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -476,3 +504,26 @@ def test_plans_do_not_depend_on_the_order_of_joining() -> None:
         for order in (members, members[::-1], [members[1], members[2], members[0]])
     ]
     assert plans[0] == plans[1] == plans[2]
+
+
+# --- a leader whose metadata has not come ------------------------------------------------------------------
+
+
+def test_leader_with_old_metadata_keeps_tasks_whole_and_copies_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its metadata lists two of four partitions: no task moves, and none is split between members."""
+    a, b = Member("a"), Member("b")
+    before = settled(a, b)
+    leader = Member("new")
+    monkeypatch.setattr(leader.assignor._side, "generation", lambda: 20)
+    monkeypatch.setattr(leader.assignor._side, "metadata_updated_at", lambda: 1.0)
+    known = cluster({"t": 2, "u": 3, "v": 2})
+    given = leader.assignor.assign(known, [member.joins() for member in (a, b, leader)])
+    after = {member.name: member.hears(given, 20) for member in (a, b, leader)}
+    assert after["new"].actives == ()
+    for name, duties in before.items():
+        assert after[name].actives == duties.actives
+        assert (after[name].standbys, after[name].warmups) == (duties.standbys, duties.warmups)
+    assert {bytes(part.user_data) for part in given.values()} == {CLASSIC_ONLY}
+    assert "cannot be read" not in caplog.text

@@ -259,3 +259,21 @@ def test_tasks_are_not_committed_when_there_is_no_time_to_be_alone(
     parts.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
     member.run()
     assert parts.about("wait_until_alone", "commit", "forget")[:2] == ["wait_until_alone", "forget"]
+
+
+def test_tasks_are_given_back_though_their_commit_raises(
+    parts: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rebalance goes on, and the next owner does their records again; run() raises the error."""
+
+    def refuse(*_: Any) -> None:
+        raise ValueError("not delivered")
+
+    def revoke() -> None:
+        monkeypatch.setattr(parts, "commit", refuse)
+        member._events.put(Revoked(frozenset({T0})))
+
+    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
+    with pytest.raises(ValueError, match="not delivered"):
+        member.run()
+    assert parts.about("forget", "end") == ["forget", "end s_0", "end"]

@@ -56,6 +56,7 @@ TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
         ({"endpoint": 7}, "endpoint"),
         ({"store": {"max_open_files": 100}}, "store"),
         ({"changelog_compression": 1}, "changelog_compression"),
+        ({"before_commit": "flush"}, "before_commit"),
     ],
 )
 def test_wrong_values_are_named(options: dict[str, Any], named: str) -> None:

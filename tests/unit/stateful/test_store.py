@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.errors import OptionError, StateClosedError, StateDamagedError, StateLockedError
 from kafka_assignors.stateful import Store, StoreOptions, Stores
+from tests.searching import times
 
 MIB = 1024 * 1024
 
@@ -249,7 +250,7 @@ steps = st.one_of(
 
 
 @given(taken=st.lists(steps, max_size=25))
-@settings(max_examples=60)
+@settings(max_examples=times(0.6))
 def test_it_is_a_dictionary(taken: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory) -> None:
     """Beside one that is kept in memory, step by step."""
     stores = Stores(StoreOptions(block_cache_bytes=MIB, write_buffer_bytes=MIB))

@@ -1,4 +1,4 @@
-"""The numbers behind a target, beside HiGHS: balanced both ways with the fewest moves."""
+"""The numbers behind a plan, beside HiGHS and beside all there are: balanced with the fewest moves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from kafka_assignors.plan.stateful.even import even_shares
+from kafka_assignors.plan.stateful.even import even_loads, even_shares
+from tests.stateful_oracle import LeastLoads, least_loads
 
 
 def fewest_moves(supply: list[int], owned: npt.NDArray[np.int64]) -> int:
@@ -71,3 +72,26 @@ def test_where_balance_cannot_be_had_it_comes_to_an_end() -> None:
     """A row without a rest has nothing to send."""
     shares = even_shares(np.array([5]), np.array([[1, 1, 2, 0, 1]]), np.array([3, 2, 1, 1, 2]))
     assert shares.tolist() == [[1, 1, 1, 1, 1]]
+
+
+@pytest.mark.parametrize("batch", [range(i, i + 50) for i in range(0, 300, 50)], ids=str)
+def test_loads_fill_up_what_members_have_with_the_fewest_moves(batch: range) -> None:
+    """Total first, then each subtopology, then moves; a result given back comes out unchanged."""
+    for seed in batch:
+        rng = Random(seed)
+        rows, members = rng.randint(0, 3), rng.randint(1, 4)
+        supply = [rng.randint(0, 5) for _ in range(rows)]
+        owned = np.zeros((rows, members), np.int64)
+        for row, units in enumerate(supply):
+            for _ in range(rng.randint(0, units)):
+                owned[row, rng.randrange(members)] += 1
+        base = np.array([rng.randint(0, 7) for _ in range(members)])
+        shares = even_loads(np.array(supply, np.int64), owned, base)
+        assert shares.sum(axis=1).tolist() == supply
+        assert shares.min(initial=0) >= 0
+        loads = base + shares.sum(axis=0)
+        largest, least = least_loads(supply, owned.tolist(), base.tolist())
+        moves = int(np.maximum(shares - owned, 0).sum())
+        assert LeastLoads(int((loads**2).sum()), int((shares**2).sum()), moves) == least, seed
+        assert loads[shares.any(axis=0)].max(initial=0) == largest, seed
+        assert np.array_equal(even_loads(np.array(supply, np.int64), shares, base), shares), seed
