@@ -26,8 +26,18 @@ def cluster(
         racks: of the brokers, which are numbered in that order.
         replicas: topic -> for each partition the brokers that have one.
     """
-    topic = MetadataResponse.MetadataResponseTopic
     metadata = ClusterMetadata()
+    metadata.update_metadata(answer(topics, racks, replicas))
+    return metadata
+
+
+def answer(
+    topics: Mapping[str, int],
+    racks: Sequence[str | None] = (None,),
+    replicas: Mapping[str, Sequence[Sequence[int]]] | None = None,
+) -> MetadataResponse:
+    """The broker's answer to a metadata request; see ``cluster``."""
+    topic = MetadataResponse.MetadataResponseTopic
     response = MetadataResponse(
         version=1,
         brokers=[
@@ -50,8 +60,7 @@ def cluster(
             for name, count in topics.items()
         ],
     )
-    metadata.update_metadata(MetadataResponse.decode(response.encode(), version=1))
-    return metadata
+    return MetadataResponse.decode(response.encode(), version=1)
 
 
 def joined(

@@ -25,8 +25,11 @@ from kafka_assignors.adapter.complaints import Complaints
 from kafka_assignors.adapter.consumer_side import ConsumerSide
 from kafka_assignors.adapter.joined import Told, member_of, told_by
 from kafka_assignors.adapter.last_resort import RANGES, LastResort, what_is_free
-from kafka_assignors.adapter.next_round import PATIENCE_S, NextRound
+from kafka_assignors.adapter.metadata_wait import MetadataWait
+from kafka_assignors.adapter.new_protocol import ConversionNotice
+from kafka_assignors.adapter.next_round import NextRound
 from kafka_assignors.adapter.options import ConfigurationError, Options, PlanReport, parse
+from kafka_assignors.adapter.static_watch import StaticWatch
 from kafka_assignors.adapter.upgrade import first_bounce
 from kafka_assignors.plan import (
     NO_GENERATION,
@@ -38,10 +41,12 @@ from kafka_assignors.plan import (
     Ownership,
     Reason,
     explain,
+    keep_owned,
     measure,
     resolve,
     this_round,
 )
+from kafka_assignors.wire.assignment import CLASSIC_ONLY
 
 __all__ = ["Assignor"]
 
@@ -85,6 +90,8 @@ class Assignor(AbstractPartitionAssignor):
     """It plans by what is expected to come, too, where that is known."""
     by_priority: ClassVar[bool] = False
     """It plans by the members' priorities."""
+    is_classic_only: ClassVar[bool] = False
+    """It keeps what the broker's own assignors do not (KIP-848), so the broker must not convert the group."""
     last_resort: ClassVar[LastResort] = RANGES
     """What it plans by when everything else failed."""
     _preset: ClassVar[dict[str, Any]] = {}
@@ -95,6 +102,9 @@ class Assignor(AbstractPartitionAssignor):
         self._owned: Ownership = {}
         self._generation = NO_GENERATION
         self._next = NextRound()
+        self._metadata = MetadataWait()
+        self._conversion = ConversionNotice()
+        self._watch = StaticWatch()
 
     @classmethod
     def configured(cls: type[AssignorT], **options: Any) -> type[AssignorT]:
@@ -125,6 +135,18 @@ class Assignor(AbstractPartitionAssignor):
     @abstractmethod
     def plan(self, group: Group, claims: Claims) -> Assignment:
         """Where every partition shall be.  Pure; called on the leader only."""
+
+    def plan_provisionally(
+        self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
+    ) -> Assignment:
+        """Plan one round while the leader's metadata lacks partitions that members own.  Pure.
+
+        Args:
+            group: as the metadata has it.
+            claims: what its members own.
+            unlisted: owned partitions that the group does not list; their owners keep them.
+        """
+        return keep_owned(group, claims, unlisted)
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         """What this member tells the leader beside its subscription.
@@ -162,6 +184,11 @@ class Assignor(AbstractPartitionAssignor):
         """The reasons this strategy has where others move for balance or a rack, or leave a partition be."""
         return {}
 
+    @property
+    def needs_leader(self) -> bool:
+        """Whether the leader has more to watch between rebalances than the topics' partitions."""
+        return False
+
     # --- what kafka-python calls -------------------------------------------------------------------------
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
@@ -195,6 +222,7 @@ class Assignor(AbstractPartitionAssignor):
         # kafka-python 3.0 forgets a join that new metadata caused if a poll times out during it.
         self._side.request_rejoin()
         self._next.begins()
+        self._metadata.begins()
         owned, generation = self._last()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._side.cooperative() is False
@@ -207,26 +235,35 @@ class Assignor(AbstractPartitionAssignor):
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group: the leader's part.  Never raises; see the module."""
+        classic_only = self.is_classic_only or self.options.is_classic_only
         try:
-            return convert.encode_assignment(self._assign(cluster, members))
+            plan = self._assign(cluster, members)
+            by_rack = self.by_rack and plan.group.in_racks is not None
+            return convert.encode_assignment(plan, CLASSIC_ONLY if classic_only or by_rack else b"")
         except Exception:
             # Whatever it is, it must not stop the user's group.
             self._next.begins()
             log.exception("%s: failed, falling back to %s", self.name, self.last_resort.name)
-            return what_is_free(self.last_resort, cluster, members)
+            user_data = CLASSIC_ONLY if classic_only else b""
+            return what_is_free(self.last_resort, cluster, members, user_data)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what this member was given."""
         self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
         self._generation = generation
-        self._next.ends()
-        if self._next.waits:
-            self._side.request_rejoin_after(PATIENCE_S)
+        self._next.ends(generation, self._side.max_poll_interval_s())
+        with self._aside("looking after the group"):
+            self._conversion.look(self._side, self.name)
+            self._watch.assigned(self._side, needs_leader=self.needs_leader)
+        if (after_s := self._next.asks_after_s) is not None:
+            self._side.request_rejoin_after(after_s)
+        if self._metadata.waits:
+            self._side.request_rejoin_with_metadata()
 
     @property
     def waits(self) -> bool:
         """On the leader: whether it will ask for another round if nobody else does."""
-        return self._next.waits
+        return self._next.asks_after_s is not None or self._metadata.waits
 
     # --- the three steps ---------------------------------------------------------------------------------
 
@@ -274,12 +311,18 @@ class Assignor(AbstractPartitionAssignor):
 
     def _planned(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)
+        unlisted: dict[str, dict[str, list[int]]] = {}
+        with self._aside("looking for owned partitions that the metadata lacks"):
+            unlisted = self._metadata.unlisted(self._side, group, claims, self.name)
         with self._aside("saying what is wrong with the members"):
-            complaints.about_topics(group)
-            complaints.about_claims(claims)
+            if not unlisted:
+                complaints.about_topics(group)
+                complaints.about_claims(claims)
             complaints.log(log, self.name)
-        target = self._safe_plan(group, claims)
+        target = self._safe_plan(group, claims, unlisted)
         given, self._next.held = self._this_round(group, claims, target)
+        given = Assignment(group, given.owners, unlisted)
+        self._next.dates = {member.member_id: member.generation for member in group.members}
         seconds = self._now() - started
         with self._aside("reporting the plan"):
             self._report(group, claims, target, given, seconds)
@@ -316,10 +359,10 @@ class Assignor(AbstractPartitionAssignor):
             log.warning("%s: too many different sets of racks for a plan, they are left out", self.name)
         return group
 
-    def _safe_plan(self, group: Group, claims: Claims) -> Assignment:
+    def _safe_plan(self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) -> Assignment:
         """The plan; where there is a bug in it, the last resort, which then goes through the rounds, too."""
         try:
-            return self.plan(group, claims)
+            return self.plan_provisionally(group, claims, unlisted) if unlisted else self.plan(group, claims)
         except Exception:
             log.exception("%s: planning failed, falling back to %s", self.name, self.last_resort.name)
             return self.last_resort.plan(group)

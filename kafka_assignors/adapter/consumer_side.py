@@ -1,4 +1,4 @@
-"""The one module that touches kafka-python's private parts.
+"""Touches kafka-python's private parts.  Only this module and the folder ``continuous`` do.
 
 kafka-python tells an assignor neither whether its consumer runs eager or cooperative, nor that its
 membership was lost, and has no public way to ask for a rebalance.  The consumer's coordinator knows all
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
@@ -22,7 +22,9 @@ from kafka.cluster import ClusterMetadata
 from kafka.consumer.subscription_state import OffsetResetStrategy
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import CoordinatorNotAvailableError, for_code
 from kafka.future import Future
+from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "generation_of",
     "is_closing",
     "is_fenced",
+    "is_settled",
     "kept_up_until",
     "member_id_of",
     "polled_s_ago",
@@ -46,10 +49,12 @@ __all__ = [
 ]
 
 _PRIVATE = (
-    *("_assignors", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
+    *("_assignors", "_cluster", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
     "request_rejoin",
 )
 _RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "earliest"}
+_LEADER = "_kafka_assignors_leader"
+"""Our attribute of a coordinator: the leader's member id."""
 _NEAR = 8  # frames; the coordinator calls its assignors directly, or through somebody's wrapper
 
 
@@ -102,7 +107,9 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
 
 
 def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
-    """Seconds since a heartbeat was sent that the broker answered; None: it joins, is fenced, or in no group.
+    """Seconds since a heartbeat was sent that the broker answered; None: it is fenced, or in no group.
+
+    Also None while a ``KafkaConsumer`` joins; a `ContinuousConsumer` sends heartbeats during joins, too.
 
     A process that was stopped for a while finds out here that it was: what the coordinator believes is from
     before, and so may be an answer that it reads now.  While an answer is waited for: infinitely long.
@@ -150,6 +157,11 @@ def is_fenced(consumer: KafkaConsumer) -> bool:
             and not coordinator._heartbeat_enabled
             and not coordinator.rejoining  # a join stops them, too
         )
+
+
+def is_settled(consumer: KafkaConsumer) -> bool:
+    """Whether the consumer is in a group, no join is under way, and none waits to be applied."""
+    return bool(consumer._coordinator.state is MemberState.STABLE)
 
 
 def static_member_id(consumer: KafkaConsumer) -> str | None:
@@ -205,6 +217,7 @@ class ConsumerSide:
         before = self._seen()
         if caller is not None and before is None:
             self._coordinator = weakref.ref(caller)
+            _remember_leaders(caller)
         return caller is None or before is None or caller is before
 
     def is_strange(self) -> bool:
@@ -233,18 +246,101 @@ class ConsumerSide:
 
     def session_timeout_s(self) -> float | None:
         """How long the broker waits for a heartbeat; none is sent while an assignor plans."""
-        timeout = getattr(self._seen(), "config", {}).get("session_timeout_ms")
-        return timeout / 1000 if isinstance(timeout, (int, float)) else None
+        return self._configured_s("session_timeout_ms")
+
+    def max_poll_interval_s(self) -> float | None:
+        """How long the application may be busy between two polls."""
+        return self._configured_s("max_poll_interval_ms")
+
+    def _configured_s(self, name: str) -> float | None:
+        value = getattr(self._seen(), "config", {}).get(name)
+        return value / 1000 if isinstance(value, (int, float)) else None
 
     def member_id(self) -> str | None:
         """The broker's id of the consumer, since it joined."""
         now = getattr(getattr(self._seen(), "_generation", None), "member_id", None)
         return now if isinstance(now, str) and now else None
 
+    def leader_id(self) -> str | None:
+        """The leader's member id, as the last JoinGroup response named it; None: not known.
+
+        Empty in a group that was converted to the new protocol (KIP-848): there the broker plans.
+        """
+        return getattr(self._seen(), _LEADER, None)
+
     def generation(self) -> int | None:
         """The generation the consumer joined last, whether or not its assignment ever took effect."""
         now = getattr(getattr(self._seen(), "_generation", None), "generation_id", None)
         return now if isinstance(now, int) and now >= 0 else None
+
+    def instance_id(self) -> str | None:
+        """The ``group_instance_id`` of a static member; None of a dynamic one."""
+        coordinator = self._seen()
+        if coordinator is None or self.is_strange() or coordinator.is_dynamic_member():
+            return None
+        return str(coordinator.group_instance_id)
+
+    def settled_generation(self) -> int | None:
+        """The generation the consumer is in; None while it joins, or will at its next poll."""
+        coordinator = self._seen()
+        if coordinator is None or coordinator.state is not MemberState.STABLE or coordinator.need_rejoin():
+            return None
+        return self.generation()
+
+    def listed(self) -> dict[str, int]:
+        """Partitions of each topic that the consumer subscribes to, as far as its metadata lists them."""
+        if (coordinator := self._seen()) is None:
+            return {}
+        topics = coordinator._subscription.subscription or ()
+        partitions = {topic: coordinator._cluster.partitions_for_topic(topic) for topic in topics}
+        return {topic: max(numbers) + 1 for topic, numbers in partitions.items() if numbers}
+
+    def at_metadata(self, do: Callable[[], None]) -> None:
+        """Have something done after each update of the metadata, on the I/O thread."""
+        if (coordinator := self._seen()) is not None:
+            coordinator._cluster.add_listener(lambda _cluster: do())
+
+    def run(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a coroutine on the I/O thread; it ends with the consumer at the latest."""
+        if (coordinator := self._seen()) is not None:
+            coordinator._manager.call_soon(job)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the I/O thread, without holding it up."""
+        if (coordinator := self._seen()) is not None:
+            await coordinator._net.sleep(seconds)
+
+    async def describe_group(self) -> Any:
+        """The group as its coordinator describes it now (one group of a DescribeGroups response).
+
+        Raises:
+            KafkaError: it cannot be had.
+        """
+        coordinator = self._seen()
+        if coordinator is None or coordinator.coordinator_unknown():
+            raise CoordinatorNotAvailableError
+        request = DescribeGroupsRequest(groups=[coordinator.group_id])
+        response = await coordinator._manager.send(request, node_id=coordinator.coordinator_id)
+        (described,) = response.groups
+        if described.error_code:
+            raise for_code(described.error_code)(coordinator.group_id)
+        return described
+
+    def metadata_updated_at(self) -> float | None:
+        """When the metadata was last updated (``time.monotonic``); None without a known consumer."""
+        coordinator = self._seen()
+        if coordinator is None or self.is_strange():
+            return None
+        return float(coordinator._cluster._last_successful_refresh_ms) / 1000
+
+    def metadata_asked_at(self) -> float:
+        """Earliest time of an update that answers a request made now (``time.monotonic``).
+
+        ``inf`` while an update is under way: it was requested earlier, maybe for other topics.
+        """
+        coordinator = self._seen()
+        is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress
+        return float("inf") if is_under_way else time.monotonic()
 
     def lost_while_joining(self) -> bool:
         """Whether the broker forgot the consumer during a join, so that the join has to begin anew.
@@ -319,20 +415,44 @@ class ConsumerSide:
 
     def request_rejoin_after(self, seconds: float) -> None:
         """Ask for a rebalance unless one begins by itself before that.  On the I/O thread only."""
-        coordinator = self._seen()
-        if coordinator is None:
-            return
-        then, later = self.generation(), weakref.ref(coordinator)
+        if (coordinator := self._seen()) is not None:
+            coordinator._net.call_later(seconds, self._rejoin_unless_begun())
+
+    def request_rejoin_with_metadata(self) -> None:
+        """The same, as soon as the metadata is updated, or that has failed."""
+        if (coordinator := self._seen()) is not None:
+            ask = self._rejoin_unless_begun()
+            coordinator._cluster.request_update().add_both(lambda _outcome: ask())
+
+    def _rejoin_unless_begun(self) -> Callable[[], None]:
+        then, later = self.generation(), weakref.ref(self._seen())
 
         def ask() -> None:
             now = later()
             if now is not None and now._generation.generation_id == then:
                 now.request_rejoin()
 
-        coordinator._net.call_later(seconds, ask)
+        return ask
 
     def _seen(self) -> ConsumerCoordinator | None:
         return self._coordinator() if self._coordinator is not None else None
+
+
+def _remember_leaders(coordinator: ConsumerCoordinator) -> None:
+    """Have a coordinator remember the leader that a JoinGroup response names, which it forgets."""
+    if not hasattr(coordinator, "_process_join_group_response") or hasattr(coordinator, _LEADER):
+        return
+    itself = weakref.ref(coordinator)
+
+    def remembering(response: Any, *more: Any) -> Any:
+        now: Any = itself()
+        # Looked up at each call: ContinuousConsumer replaces the coordinator's class later.
+        joined = type(now)._process_join_group_response(now, response, *more)
+        setattr(now, _LEADER, response.leader)
+        return joined
+
+    setattr(coordinator, _LEADER, None)
+    coordinator._process_join_group_response = remembering
 
 
 def _caller() -> ConsumerCoordinator | None:

@@ -105,10 +105,12 @@ def encode_subscription(
     )
 
 
-def encode_assignment(plan: Assignment) -> dict[str, ConsumerProtocolAssignment]:
-    """What the leader sends to each member."""
+def encode_assignment(plan: Assignment, user_data: bytes = b"") -> dict[str, ConsumerProtocolAssignment]:
+    """What the leader sends to each member; the user data is the same for all."""
     headers = [assignment.topic_header(topic) for topic in plan.group.names]
-    return {member_id: PlannedAssignment(plan, headers, i) for member_id, i in plan.group.index.items()}
+    return {
+        member_id: PlannedAssignment(plan, headers, i, user_data) for member_id, i in plan.group.index.items()
+    }
 
 
 # The stubs do not know the metaclass; without init=False it takes this for a message with its own schema.
@@ -118,10 +120,16 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
     (For a million partitions those are three million objects, which kafka-python then turns into bytes.)
     """
 
-    def __init__(self, plan: Assignment, headers: Sequence[bytes], member: int) -> None:
-        super().__init__(assignment.VERSION, user_data=b"")  # which also sets all fields to their defaults
+    def __init__(
+        self, plan: Assignment, headers: Sequence[bytes], member: int, user_data: bytes = b""
+    ) -> None:
+        super().__init__(
+            assignment.VERSION, user_data=user_data
+        )  # which also sets all fields to their defaults
         self._plan, self._headers, self._member = plan, headers, member
         self._entries: list[tuple[str, list[int]]] | None = None
+        if plan.group.members[member].member_id in plan.unlisted:
+            self._entries = list(plan.of_member(member).items())
 
     @property
     def assigned_partitions(self) -> list[tuple[str, list[int]]]:

@@ -6,6 +6,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.adapter.base import Assignor
 from kafka_assignors.adapter.joined import Told
+from kafka_assignors.adapter.options import StickyOptions
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import cooperative_user_data
 
@@ -22,6 +23,7 @@ class CooperativeStickyAssignor(Assignor):
 
     name = "cooperative-sticky"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+    options_type = StickyOptions
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_sticky(group, claims)

@@ -75,11 +75,18 @@ class FailoverAssignor(Assignor):
     options_type = FailoverOptions
     options: FailoverOptions
     by_rack = False
+    is_classic_only = True
     by_priority = True
     last_resort = SENIORS  # ranges would make several members active
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_failover(group, claims, preempt=self.options.preempt)
+
+    def plan_provisionally(
+        self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
+    ) -> Assignment:
+        """The active member stays, also where it would have to give way."""
+        return plan_failover(group, claims, preempt=False, elsewhere=unlisted)
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         return failover_user_data.encode(self.options.sent, revoked, generation)

@@ -26,6 +26,7 @@ class FairestStickyAssignor(Assignor):
 
     name = "fairest-sticky"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+    is_classic_only = True
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_fairest_sticky(group, claims)

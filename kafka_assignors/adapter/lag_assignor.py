@@ -41,6 +41,7 @@ class LagAssignor(Assignor):
 
     options_type = LagOptions
     by_rack = False
+    is_classic_only = True
     by_lag = True
     over_topics: ClassVar[bool] = False
     """It adds up what a member has of several topics."""
@@ -69,6 +70,10 @@ class LagAssignor(Assignor):
     def pays_from(self) -> float:
         """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
         return 0.1
+
+    @property
+    def needs_leader(self) -> bool:
+        return self.options.skew is not None
 
     def with_expected_now(self, group: Group) -> Group:
         """Put what is expected to come into a group's lags, in the background; the same group if nothing."""

@@ -36,6 +36,7 @@ def what_is_free(
     last_resort: LastResort,
     cluster: ClusterMetadata,
     members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+    user_data: bytes = b"",
 ) -> dict[str, ConsumerProtocolAssignment]:
     """The last resort's plan, without what another member says it still has in its hands (KIP-429).
 
@@ -57,7 +58,7 @@ def what_is_free(
                 (topic, [p for p in mine if hands.get((topic, p), {name}) == {name}])
                 for topic, mine in own.items()
             ],
-            b"",
+            user_data,
         )
         for name, own in plan.items()
     }

@@ -12,7 +12,7 @@ from kafka.errors import KafkaConfigurationError
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Metrics, Why
 
-__all__ = ["PLANS", "ConfigurationError", "Options", "PlanReport", "parse"]
+__all__ = ["PLANS", "ConfigurationError", "Options", "PlanReport", "StickyOptions", "parse"]
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -23,6 +23,8 @@ class ConfigurationError(OptionError, KafkaConfigurationError):
 
 PLANS = {"plans": True}
 """``field(metadata=PLANS)``: the option decides what a plan looks like, and is not about one consumer."""
+
+_POLICIES = ("upgrade", "disabled")
 
 _LONGEST = 2**15 - 1
 """Bytes of a string in Kafka's protocol."""
@@ -88,6 +90,11 @@ class Options:
     on_plan: Callable[[PlanReport], object] | None = None
     clock: Callable[[], float] = time.perf_counter
 
+    @property
+    def is_classic_only(self) -> bool:
+        """Whether these options ask for what the broker's own assignors do not keep (KIP-848)."""
+        return False
+
     def check(self) -> None:
         """Refuse values that make no sense.
 
@@ -105,6 +112,36 @@ class Options:
             raise ConfigurationError("on_plan", f"expected a callable, got a {type(self.on_plan).__name__}")
         if not callable(self.clock):
             raise ConfigurationError("clock", f"expected a callable, got a {type(self.clock).__name__}")
+
+
+@dataclass(frozen=True, slots=True)
+class StickyOptions(Options):
+    """Options of ``sticky`` and ``cooperative-sticky``.
+
+    Attributes:
+        migration_policy: whether the broker may convert the group when a member of the new protocol joins
+            (KIP-848): ``upgrade`` or ``disabled``, as in the broker's ``group.consumer.migration.policy``.
+            The leader's value applies.  Set the same value on all members.
+    """
+
+    migration_policy: str = "upgrade"
+
+    @property
+    def is_classic_only(self) -> bool:
+        """Whether the broker must not convert the group."""
+        return self.migration_policy == "disabled"
+
+    def check(self) -> None:
+        """Refuse values that make no sense.
+
+        Raises:
+            ConfigurationError: naming the option.
+        """
+        Options.check(self)  # slots make a new class, which super() without arguments does not know
+        if self.migration_policy not in _POLICIES:
+            raise ConfigurationError(
+                "migration_policy", f"expected {' or '.join(_POLICIES)}, got {self.migration_policy!r}"
+            )
 
 
 def _can_be_sent(value: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_assignors.adapter.base import Assignor
 from kafka_assignors.adapter.joined import Told
+from kafka_assignors.adapter.options import StickyOptions
 from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import sticky_user_data
 
@@ -18,6 +19,7 @@ class StickyAssignor(Assignor):
     """
 
     name = "sticky"
+    options_type = StickyOptions
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_sticky(group, claims)

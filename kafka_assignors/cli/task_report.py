@@ -14,6 +14,7 @@ from typing import Any
 from kafka_assignors.errors import CodecError, GroupError
 from kafka_assignors.lag.fetch_group import GroupMember, GroupState
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
+from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.task_section import MOST_LAG, Task
 
 __all__ = ["Copy", "TaskReport", "TaskRow", "task_report"]
@@ -154,7 +155,7 @@ def _words_of(
     """What it said and what it was told; what cannot be read is noted."""
     try:
         about = stateful_subscription.decode(member.said) if member.said else None
-        told = stateful_assignment.decode(member.told) if member.told else None
+        told = None if member.told in (b"", CLASSIC_ONLY) else stateful_assignment.decode(member.told)
     except CodecError as error:
         unread[member.member_id] = str(error)
         return None, None

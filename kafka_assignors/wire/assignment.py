@@ -11,9 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["encode", "topic_header"]
+__all__ = ["CLASSIC_ONLY", "encode", "topic_header"]
 
 VERSION = 0  # the fields of later versions are the same
+CLASSIC_ONLY = b"\x00"
+"""User data without a meaning; a broker converts only groups without any to the new protocol (KIP-848)."""
+
 _HEAD = struct.Struct(">hi")
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")

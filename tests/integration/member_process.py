@@ -93,7 +93,7 @@ class LogEvents(logging.Handler):
 
 def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
     """Be a member: wait for ``go``, then consume until ``close``.  When the pipe ends, end."""
-    _die_with_the_test()
+    die_with_the_test()
     emit.pipe = pipe
     logging.basicConfig(level=logging.WARNING, handlers=[LogEvents()])
     logging.getLogger("kafka_assignors").setLevel(logging.INFO)
@@ -152,7 +152,7 @@ def consume(
     consumer.close()
 
 
-def _die_with_the_test() -> None:
+def die_with_the_test() -> None:
     """A stopped process reads no pipe; it must be killed by the death of its parent, the fork server.
 
     That ends when nobody holds its pipe's other end any more: the test, and every member until it lets go.

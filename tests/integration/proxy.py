@@ -1,4 +1,4 @@
-"""A TCP proxy that delays, stalls or cuts what goes through it."""
+"""A TCP proxy that delays, stalls or cuts connections, or refuses them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import select
 import socket
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Literal
 
 from kafka_assignors.broker.ports import HOST
 
-_LOOK_S = 0.02
-Mode = Literal["pass", "stall", "cut"]
+_LOOK_S = 0.05
+Mode = Literal["pass", "stall", "cut", "shut"]
 
 
 class Proxy:
@@ -24,7 +25,7 @@ class Proxy:
 
     Attributes:
         mode: ``pass``; ``stall``: connections are accepted and nothing goes through; ``cut``: they are
-            closed.
+            closed; ``shut``: and no more are accepted.
         delay_s: how long each piece from the target is held back.
         stall_after: the mode becomes ``stall`` once so many pieces came from the target; None: never.
         pieces: how many came from the target.
@@ -36,11 +37,10 @@ class Proxy:
         self.stall_after: int | None = None
         self.pieces = 0
         self._target = target
-        self._ended = False
+        self._port = port
+        self._end = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._listener = socket.create_server((HOST, port))
-        self._listener.settimeout(_LOOK_S)
-        self._start(self._accept)
+        self._start(self._listen, socket.create_server((HOST, port)))
 
     def __enter__(self) -> Proxy:
         return self
@@ -48,10 +48,9 @@ class Proxy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended = True
+        self._end.set()
         for thread in self._threads:
             thread.join()
-        self._listener.close()
 
     def reset(self) -> None:
         """Let everything pass."""
@@ -62,18 +61,26 @@ class Proxy:
         self._threads.append(thread)
         thread.start()
 
-    def _accept(self) -> None:
-        while not self._ended:
-            try:
-                client, _ = self._listener.accept()
-            except TimeoutError:
-                continue
+    def _listen(self, listener: socket.socket) -> None:
+        while not self._end.is_set():
+            with listener:
+                listener.settimeout(_LOOK_S)
+                while not self._end.is_set() and self.mode != "shut":
+                    self._accept(listener)
+            while not self._end.is_set() and self.mode == "shut":
+                time.sleep(_LOOK_S)
+            listener = socket.create_server((HOST, self._port))
+        listener.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(TimeoutError):
+            client, _ = listener.accept()
             self._start(self._carry, client)
 
     def _carry(self, client: socket.socket) -> None:
-        with client, socket.create_connection((HOST, self._target)) as server:
+        with client, suppress(ConnectionError), socket.create_connection((HOST, self._target)) as server:
             other = {client: server, server: client}
-            while not self._ended and self.mode != "cut":
+            while not self._broken():
                 ready, _, _ = select.select([client, server], [], [], _LOOK_S)
                 if self.mode == "stall":
                     time.sleep(_LOOK_S)
@@ -82,14 +89,20 @@ class Proxy:
                 if not all(going_on):
                     return
 
+    def _broken(self) -> bool:
+        return self._end.is_set() or self.mode in {"cut", "shut"}
+
     def _pass_on(self, source: socket.socket, sink: socket.socket, answer: bool) -> bool:
         """Whether there may be more to come."""
         try:
             piece = source.recv(1 << 16)
             if answer:
                 self._count()
-            if self.mode == "pass":
-                sink.sendall(piece)
+            while self.mode == "stall" and not self._end.is_set():  # what came is late then, not lost
+                time.sleep(_LOOK_S)
+            if self._broken():
+                return False
+            sink.sendall(piece)
         except OSError:
             return False
         return bool(piece)

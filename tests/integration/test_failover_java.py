@@ -6,8 +6,6 @@ it, and the reason is in the summary.
 
 from __future__ import annotations
 
-import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,63 +14,21 @@ import pytest
 from tests.bench.javapeer import JavaBrokenError, NoJavaError, compiled
 from tests.golden import java_sources
 from tests.integration.conftest import FreshNames
-from tests.integration.members import Group, Member, wait_until
+from tests.integration.foreign import ForeignMember, java_command
+from tests.integration.members import Group, Member
 from tests.integration.test_failover import assert_only_the_active_works, join
 from tests.integration.test_listener import Producing, each_once, processed
 
 PARTITIONS = 4
-Start = Callable[[Group, int], "JavaMember"]
-
-
-class JavaMember:
-    """A Java consumer in a process of its own."""
-
-    def __init__(self, command: list[str]) -> None:
-        self.lines: list[str] = []
-        self.news = threading.Condition()
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def wait_for(self, line: str, since: int = 0) -> None:
-        """Wait for it to say that, or a line that begins so."""
-        wait_until(self.news, lambda: any(said.startswith(line) for said in self.lines[since:]), line)
-
-    def records(self) -> set[tuple[int, int]]:
-        """Partition and offset of all it processed."""
-        words = [line.split() for line in self.lines if line.startswith("record ")]
-        return {(int(partition), int(offset)) for _, partition, offset in words}
-
-    def kill(self) -> None:
-        """``kill -9``."""
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            with self.news:
-                self.lines.append(line.rstrip())
-                self.news.notify_all()
+Start = Callable[[Group, int], ForeignMember]
 
 
 @pytest.fixture(scope="module")
 def class_path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The launcher and the class path with the Java member."""
-    sources = java_sources("FailoverAssignor", "FailoverMember")
+    folder = tmp_path_factory.mktemp("java")
     try:
-        return compiled(tmp_path_factory.mktemp("java"), *sources)
+        return compiled(folder, *java_sources("FailoverAssignor", "GroupMember"))
     except JavaBrokenError:
         raise
     except NoJavaError as reason:
@@ -82,12 +38,15 @@ def class_path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @pytest.fixture
 def java_member(class_path: tuple[Path, str]) -> Iterator[Start]:
     """Starts Java members, and leaves none behind."""
-    started: list[JavaMember] = []
+    started: list[ForeignMember] = []
     java, classes = class_path
 
-    def start(group: Group, priority: int) -> JavaMember:
-        words = [group.bootstrap, group.group_id, group.topics[0], str(priority)]
-        started.append(JavaMember([str(java), "-Xmx128m", "-cp", classes, "FailoverMember", *words]))
+    def start(group: Group, priority: int) -> ForeignMember:
+        properties = [
+            "partition.assignment.strategy=FailoverAssignor",
+            f"assignment.consumer.priority={priority}",
+        ]
+        started.append(ForeignMember("java", java_command(java, classes, group, *properties)))
         return started[-1]
 
     yield start
@@ -105,6 +64,12 @@ def there(group: Group) -> int:
     """How many members it has, once it is stable."""
     described = group.describe()
     return len(described["members"]) if described["group_state"] == "Stable" else 0
+
+
+def records(java: ForeignMember) -> set[tuple[int, int]]:
+    """Partition and offset of all that Java processed."""
+    words = [line.split() for line in java.lines if line.startswith("record ")]
+    return {(int(partition), int(offset)) for _, partition, offset in words}
 
 
 @pytest.mark.parametrize("java_leads", [True, False], ids=["Java leads", "we lead"])
@@ -145,7 +110,7 @@ def test_a_group_of_both(fresh: FreshNames, java_member: Start, java_leads: bool
 
         def done() -> bool:
             ours_too = {(at.partition, offset) for at, offset in processed(*group.members)}
-            return java.records() | ours_too >= everything
+            return records(java) | ours_too >= everything
 
         group.wait_until(done, "all records")
         assert_only_the_active_works(group.members)

@@ -15,6 +15,8 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
 from kafka.errors import FencedInstanceIdError, KafkaTimeoutError, NoError, RebalanceInProgressError
+from kafka.future import Future
+from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.metadata import FindCoordinatorResponse
 from kafka.structs import MemberState, TopicPartition
 
@@ -25,7 +27,7 @@ from kafka_assignors import (
     FairestStickyAssignor,
     RangeAssignor,
 )
-from kafka_assignors.adapter import convert
+from kafka_assignors.adapter import STRATEGIES, convert
 from kafka_assignors.adapter.consumer_side import (
     confirmed_s_ago,
     drop_unsent,
@@ -40,7 +42,7 @@ from kafka_assignors.adapter.consumer_side import (
     static_member_id,
     timeouts,
 )
-from tests.joining import cluster, own
+from tests.joining import answer, cluster, own
 from tests.unit.adapter.conftest import MakeConsumer
 
 
@@ -245,6 +247,7 @@ def test_the_configuration_of_the_connection_is_there(consumer: MakeConsumer) ->
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
     side = made._coordinator._assignors["cooperative-sticky"]._side
     assert side.session_timeout_s() == made.config["session_timeout_ms"] / 1000
+    assert side.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
 
 
 def test_a_rejoin_is_asked_for_from_another_thread(consumer: MakeConsumer) -> None:
@@ -402,3 +405,94 @@ def test_the_end_of_a_thread_is_waited_for_without_holding_up_the_loop(consumer:
     made._net.run(ended, made, thread)
     assert turned.is_set()
     assert not thread.is_alive()
+
+
+# --- what a leader, and a static member, look at ------------------------------------------------------------
+
+
+def test_leader_is_remembered_from_the_join(consumer: MakeConsumer) -> None:
+    """kafka-python forgets it.  A group of the new protocol has none (KIP-848)."""
+    made = consumer(CooperativeStickyAssignor)
+    coordinator = made._coordinator
+    (assignor,) = coordinator._assignors.values()
+    assert assignor._side.leader_id() is None
+    for leader in ("m0", ""):
+        coordinator.state = MemberState.REBALANCING
+        response = JoinGroupResponse(
+            version=5, error_code=0, generation_id=3, protocol_name="x", leader=leader, member_id="m1"
+        )
+        assert coordinator._process_join_group_response(response, time.monotonic()) is response
+        assert assignor._side.leader_id() == leader
+    assert coordinator._generation.member_id == "m1"
+    coordinator.state = MemberState.UNJOINED
+
+
+def test_metadata_that_was_asked_for_before_is_no_answer(consumer: MakeConsumer) -> None:
+    """An update that is under way may have been requested for other topics."""
+    made = consumer(CooperativeStickyAssignor)
+    (assignor,) = made._coordinator._assignors.values()
+    side, metadata = assignor._side, made._coordinator._cluster
+    before = time.monotonic()
+    metadata.update_metadata(answer({"t": 3}))
+    assert side.metadata_updated_at() >= before
+    assert before <= side.metadata_asked_at() <= time.monotonic()
+    metadata._refresh_future = Future()
+    assert side.metadata_asked_at() == float("inf")
+    metadata._refresh_future = None
+
+
+def test_metadata_updates_are_heard_of_with_the_partitions_they_list(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t", "gone"])
+    (assignor,) = made._coordinator._assignors.values()
+    listed: list[dict[str, int]] = []
+    assignor._side.at_metadata(lambda: listed.append(assignor._side.listed()))
+    for count in (3, 5):
+        made._coordinator._cluster.update_metadata(answer({"t": count, "u": 1}))
+    assert listed == [{"t": 3}, {"t": 5}]
+
+
+@pytest.mark.parametrize(
+    ("generation", "asks"), [(5, True), (6, False)], ids=["nothing happened", "a round began"]
+)
+def test_it_asks_when_the_metadata_has_come(generation: int, asks: bool, consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    coordinator = made._coordinator
+    (assignor,) = coordinator._assignors.values()
+    coordinator._generation = Generation(5, "m", "cooperative-sticky")
+    coordinator.rejoin_needed = False
+    assignor._side.request_rejoin_with_metadata()
+    assert not coordinator.rejoin_needed
+    coordinator._generation = Generation(generation, "m", "cooperative-sticky")
+    coordinator._cluster.update_metadata(answer({"t": 3}))
+    assert coordinator.rejoin_needed is asks
+
+
+def test_settled_is_who_neither_joins_nor_will(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor, group_instance_id="i")
+    made.subscribe(["t"])
+    coordinator = made._coordinator
+    (assignor,) = coordinator._assignors.values()
+    coordinator._generation = Generation(5, "m", "cooperative-sticky")
+    sent(made)
+    coordinator.state = MemberState.STABLE
+    assert assignor._side.settled_generation() is None
+    coordinator.rejoin_needed = False
+    assert assignor._side.settled_generation() == 5
+    coordinator.state = MemberState.UNJOINED
+    assert assignor._side.settled_generation() is None
+    assert assignor._side.instance_id() == "i"
+
+
+@pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
+def test_a_request_has_other_bytes_than_the_join_before(kind: type[Assignor], consumer: MakeConsumer) -> None:
+    """A broker begins no rebalance for a member that is not its leader and joins with the same bytes."""
+    made = consumer(kind, group_instance_id="i")
+    made.subscribe(["t"])
+    joins = [sent(made, kind.name).encode()]
+    for generation in (5, 6):
+        hold(made, 1, generation=generation)
+        made._coordinator._generation = Generation(generation, "m", kind.name)
+        joins.append(sent(made, kind.name).encode())
+        assert sent(made, kind.name).encode() == joins[-1]
+    assert len(set(joins)) == 3

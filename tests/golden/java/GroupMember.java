@@ -5,11 +5,12 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * A member of a failover group until its standard input ends: {@code FailoverMember BOOTSTRAP GROUP TOPIC PRIORITY}.
+ * A member of a group until its standard input ends: {@code GroupMember BOOTSTRAP GROUP TOPIC NAME=VALUE...}, with
+ * properties of the consumer.
  *
  * <p>It says what it is assigned ({@code assigned N}) and what it processes ({@code record PARTITION OFFSET}).
  */
-public class FailoverMember {
+public class GroupMember {
     private static volatile boolean closing;
 
     public static void main(String[] args) throws Exception {
@@ -23,9 +24,11 @@ public class FailoverMember {
         props.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         props.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class.getName());
         props.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class.getName());
-        props.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, FailoverAssignor.class.getName());
-        props.put("assignment.consumer.priority", args[3]);
-        Thread ear = new Thread(FailoverMember::untilInputEnds);
+        for (int i = 3; i < args.length; i++) {
+            String[] property = args[i].split("=", 2);
+            props.put(property[0], property[1]);
+        }
+        Thread ear = new Thread(GroupMember::untilInputEnds);
         ear.setDaemon(true);
         ear.start();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(props)) {

@@ -1,0 +1,125 @@
+"""A broker that can be killed and started again, with doors that can be disturbed."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from types import TracebackType
+
+import psutil
+
+from kafka_assignors.broker import jvm
+from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.java import find_java
+from kafka_assignors.broker.ports import HOST
+from kafka_assignors.broker.progress import silent
+from kafka_assignors.broker.supervised import Supervised
+from tests.integration.guarded import make_coordinators
+from tests.integration.own_broker import START_S
+from tests.integration.proxy import Proxy
+from tests.waiting import running_below, until
+
+_PORTS = range(15_000, 30_000)
+
+
+class FragileBroker:
+    """A broker with its data in ``root``; its ports stay the same over restarts.
+
+    Args:
+        root: for its data, which are kept when it is killed.
+        doors: listeners, each behind a proxy of its own: clients that come that way stay there.
+        min_session_ms: the shortest session time-out it accepts.
+
+    Attributes:
+        bootstrap: an address without a proxy.
+        doors: the proxies.
+        addresses: of the proxies, by number.
+    """
+
+    def __init__(self, root: Path, doors: int, min_session_ms: int = 1000) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self._root = root
+        self._plain, controller, *rest = quiet_ports(2 + 2 * doors)
+        self._behind, self._before = rest[:doors], rest[doors:]
+        names = [f"DOOR{n}" for n in range(doors)]
+        listeners = {"PLAINTEXT": self._plain, "CONTROLLER": controller} | dict(
+            zip(names, self._behind, strict=True)
+        )
+        advertised = {"PLAINTEXT": self._plain} | dict(zip(names, self._before, strict=True))
+        self._properties = {
+            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in listeners.items()),
+            "advertised.listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in advertised.items()),
+            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in listeners),
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.quorum.voters": f"1@{HOST}:{controller}",
+            "group.min.session.timeout.ms": str(min_session_ms),
+        }
+        self.bootstrap = f"{HOST}:{self._plain}"
+        self.addresses = [f"{HOST}:{port}" for port in self._before]
+        self.doors: list[Proxy] = []
+        self._running: Supervised | None = None
+        self._open = ExitStack()
+
+    def __enter__(self) -> FragileBroker:
+        self.start()
+        self._open.callback(self._stop)
+        with self._open:
+            self.wait_ready()
+            make_coordinators(self.bootstrap)
+            self.doors = [
+                self._open.enter_context(Proxy(before, behind))
+                for before, behind in zip(self._before, self._behind, strict=True)
+            ]
+            self._open = self._open.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def start(self) -> None:
+        """Start the broker on the data there are; it is not waited for."""
+        jars = fetch_jars("broker")
+        spec, env = jvm.launch(find_java(), jars, self._root, self._properties, scratch=False)
+        self._running = Supervised(spec, env)
+
+    def wait_ready(self) -> None:
+        """Return when it serves."""
+        assert self._running is not None
+        self._running.wait_ready(self._plain, START_S, "starting the broker", silent)
+
+    def kill(self) -> None:
+        """``kill -9``, also of one that is still starting."""
+        assert self._running is not None
+        supervisor = psutil.Process(self._running.pid)
+        until(lambda: running_below(supervisor, "kafka.Kafka"), "the broker's process")
+        for process in running_below(supervisor, "kafka.Kafka"):
+            process.kill()
+        self._running.stop()
+
+    def _stop(self) -> None:
+        assert self._running is not None
+        self._running.stop()
+
+
+def quiet_ports(count: int) -> list[int]:
+    """Return free ports below those that the system gives to outgoing connections.
+
+    A client that connects again and again to a port nobody listens on would sooner or later be given that
+    very port for its own end, and keep the broker from coming back.
+    """
+    found: list[int] = []
+    with ExitStack() as stack:  # all open at once, so that no two are the same
+        for port in Random().sample(_PORTS, len(_PORTS)):
+            if len(found) == count:
+                break
+            each = stack.enter_context(socket.socket())
+            try:
+                each.bind((HOST, port))
+            except OSError:
+                continue
+            found.append(port)
+    return found

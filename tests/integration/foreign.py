@@ -1,0 +1,80 @@
+"""Members of other clients, in processes of their own: Java's and librdkafka's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.integration.members import Group, wait_until
+
+_LEAVE_S = 30.0
+_ROOT = Path(__file__).parent.parent.parent
+
+
+class ForeignMember:
+    """A member that says what it does line by line, until its standard input ends.
+
+    Attributes:
+        name: its ``client.id``.
+        lines: what it said.
+    """
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self.lines: list[str] = []
+        self._news = threading.Condition()
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=_ROOT,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def wait_for(self, line: str, since: int = 0) -> None:
+        """Wait for it to say that, or a line that begins so."""
+        wait_until(self._news, lambda: any(said.startswith(line) for said in self.lines[since:]), line)
+
+    def close(self) -> None:
+        """Leave the group in order."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(_LEAVE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._news:
+                self.lines.append(line.rstrip())
+                self._news.notify_all()
+
+
+def java_command(java: Path, class_path: str, group: Group, *properties: str) -> list[str]:
+    """The command of a Java member with these properties (``name=value``)."""
+    jvm = [str(java), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path]
+    return [*jvm, "GroupMember", group.bootstrap, group.group_id, group.topics[0], *properties]
+
+
+def librdkafka_command(group: Group, properties: Mapping[str, object]) -> list[str]:
+    """The command of a member that runs librdkafka with these properties."""
+    settings = {"bootstrap.servers": group.bootstrap, "group.id": group.group_id, **properties}
+    program = "tests.integration.librdkafka_member"
+    return [sys.executable, "-m", program, group.topics[0], json.dumps(settings)]

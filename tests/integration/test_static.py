@@ -1,0 +1,151 @@
+"""Static members live: a leader that restarts leads nobody, so every member watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka_assignors import (
+    CooperativeLagAwareAssignor,
+    CooperativeStickyAssignor,
+    FailoverAssignor,
+    RangeAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.members import Group, Member, Owned, assert_never_two_owners
+
+MAX_AGE_MS = 1000
+BOUND_S = MAX_AGE_MS / 1000 + 5
+STRATEGIES = [
+    StickyAssignor,
+    CooperativeStickyAssignor,
+    RangeAssignor,
+    FailoverAssignor,
+    CooperativeLagAwareAssignor,
+]
+every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
+
+
+class Instances:
+    """The static members of a group, by their instance ids.
+
+    Args:
+        group: the group.
+        strategy: of all of them.
+    """
+
+    def __init__(self, group: Group, strategy: type) -> None:
+        self.group = group
+        self._strategy = strategy
+        self._members: dict[str, Member] = {}
+
+    def start(self, instance_id: str, **settings: Any) -> Member:
+        """Start it, or start it again in a new process; the broker gives that one the same assignment."""
+        if instance_id in self._members:
+            self.stop(instance_id)
+        # kafka-python joins twice when a join ends between two polls, and the second one is a rebalance.
+        settings = {"metadata_max_age_ms": MAX_AGE_MS, "poll_ms": 1000, **settings}
+        member = self.group.join(self._strategy, group_instance_id=instance_id, **settings)
+        self._members[instance_id] = member
+        return member
+
+    def stop(self, instance_id: str) -> None:
+        """Stop it; static members do not leave."""
+        self._members.pop(instance_id).close()
+
+    def settled(self) -> Owned:
+        """The assignment by instance id, once nothing moves."""
+        owned = self.group.settled()
+        return {instance_id: owned[member.name] for instance_id, member in self._members.items()}
+
+    def requests(self) -> list[str]:
+        """The members' own requests for a rebalance, as they log them."""
+        messages = [e.facts["message"] for m in self.group.members for e in m.of_kind("log")]
+        return [message for message in messages if message.startswith("asking for a rebalance")]
+
+    def owned(self) -> int:
+        """How many partitions the members say they have."""
+        return sum(len(s.partitions) for m in self.group.present() if (s := m.state()) is not None)
+
+
+@pytest.fixture
+def instances(fresh: FreshNames, strategy: type) -> Iterator[Instances]:
+    """Three members, the first of which leads; its topic has six partitions."""
+    with Group(fresh, 6) as group:
+        found = Instances(group, strategy)
+        for instance_id in ("leader", "b", "c"):
+            found.start(instance_id)
+            found.settled()
+        yield found
+        assert_never_two_owners(group.members)
+
+
+def grow(instances: Instances, partitions: int) -> float:
+    """Give the topic more partitions; how many seconds until all have an owner."""
+    group = instances.group
+    began = time.monotonic()
+    group.grow(group.topics[0], partitions)
+    group.wait_until(lambda: instances.owned() == partitions, "the new partitions")
+    return time.monotonic() - began
+
+
+@every_strategy
+def test_new_partitions_after_the_leader_restarted(instances: Instances) -> None:
+    """Nobody asks for a rebalance without a reason."""
+    before = instances.settled()
+    instances.start("leader")
+    assert instances.settled() == before
+    assert not instances.requests()
+    assert grow(instances, 12) < BOUND_S
+    instances.settled()
+
+
+@pytest.mark.parametrize("strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda s: s.name)
+def test_rolling_restart_moves_nothing(instances: Instances) -> None:
+    """All members restart, and the topic grows in the middle, while one of them is down."""
+    group, before = instances.group, instances.settled()
+    instances.start("leader")
+    assert instances.settled() == before
+    instances.stop("b")
+    group.grow(group.topics[0], 9)
+    instances.start("b")
+    group.wait_until(lambda: instances.owned() == 9, "the new partitions")
+    grown = instances.settled()
+    assert all(before[name] <= grown[name] for name in before)
+    instances.start("c")
+    assert instances.settled() == grown
+
+
+@pytest.mark.parametrize("strategy", [CooperativeStickyAssignor], ids=lambda s: s.name)
+def test_members_that_restart_with_one_more_topic(instances: Instances, fresh: FreshNames) -> None:
+    """A rolling deploy of static members: the broker starts no rebalance for a subscription."""
+    group, before = instances.group, instances.settled()
+    old, new = group.topics[0], fresh.topic(3)
+    group.partitions |= {TopicPartition(new, p) for p in range(3)}
+    instances.start("b", topics=[old, new])
+    group.wait_until(lambda: instances.owned() == 9, "the new topic")
+    after = instances.settled()
+    assert {tp.partition for tp in after["b"] if tp.topic == new} == {0, 1, 2}
+    assert all(before[name] <= after[name] for name in ("leader", "c"))
+
+
+@pytest.mark.parametrize("strategy", [CooperativeLagAwareAssignor], ids=lambda s: s.name)
+def test_restarted_leader_watches_the_lag_again(fresh: FreshNames, strategy: type) -> None:
+    """With ``rebalance_on_skew`` a leader asks to lead again: else it would not know that it does."""
+    options = {"rebalance_on_skew": True}
+    with Group(fresh, 6) as group:
+        instances = Instances(group, strategy)
+        for instance_id in ("leader", "b"):
+            instances.start(instance_id, options=options)
+            before = instances.settled()
+        again = instances.start("leader", options=options)
+        again.wait_for("rebalance")
+        assert instances.settled() == before
+        assert [message.split(": ")[1] for message in instances.requests()] == [
+            "the leader has restarted, and nobody watches the group's lag"
+        ]

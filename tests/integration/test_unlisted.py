@@ -1,0 +1,120 @@
+"""A new leader whose metadata lacks what members own takes nothing from a living owner meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+
+import pytest
+
+from kafka_assignors import (
+    CooperativeLagAwareAssignor,
+    CooperativeStickyAssignor,
+    FailoverAssignor,
+    FairestStickyAssignor,
+    StickyAssignor,
+)
+from tests.integration.conftest import FreshNames
+from tests.integration.member_process import EventLog
+from tests.integration.members import Group, Member, assert_never_two_owners
+
+WITH_HISTORY = [
+    StickyAssignor,
+    FairestStickyAssignor,
+    CooperativeStickyAssignor,
+    CooperativeLagAwareAssignor,
+]
+with_history = pytest.mark.parametrize("strategy", WITH_HISTORY, ids=lambda strategy: strategy.name)
+NEVER_MS = 300_000
+EAGER = {StickyAssignor, FailoverAssignor}
+
+
+class SlowToBegin(EventLog):
+    """Prepares for new partitions on the I/O thread, so a leader hears of new metadata late.
+
+    The others apply its first plan meanwhile.
+    """
+
+    def __init__(self, _consumer: object) -> None:
+        self._prepared = threading.Event()
+
+    def on_partitions_assigned(self, assigned: Collection[tuple[str, int]]) -> None:
+        """Report them first."""
+        super().on_partitions_assigned(assigned)
+        self._prepared.wait(0.7)
+
+
+def assert_survives_its_leader(group: Group, leader: Member, strategy: type) -> None:
+    """The leader leaves; no other member is without what it owned, in any round.
+
+    Eager members revoke everything, but each assignment gives it back.
+    """
+    before = group.settled()
+    since = {member.name: len(member.events) for member in group.members}
+    leader.close()
+    after = group.settled()
+    for member in group.present():
+        mine, name = before[member.name], member.name
+        assert mine <= after[name]
+        if strategy in EAGER:
+            for event in member.of_kind("assigned", since=since[name]):
+                assert mine <= event.partitions, f"{name} was without {sorted(mine - event.partitions)}"
+        else:
+            assert not member.of_kind("revoked", since=since[name]), name
+    assert_never_two_owners(group.members)
+
+
+def owned(group: Group) -> int:
+    """How many partitions the members say they have."""
+    return sum(len(state.partitions) for m in group.present() if (state := m.state()))
+
+
+@with_history
+def test_rolling_deploy_that_adds_a_topic(fresh: FreshNames, strategy: type) -> None:
+    """The first leader knows both topics; its successor has most likely never asked for the second."""
+    with Group(fresh, 6, 8) as group:
+        old, new = group.topics
+        leader = group.join(strategy, topics=[old])
+        group.settled()
+        group.join(strategy, topics=[old, new])
+        for _ in range(3):
+            group.join(strategy, topics=[old], listener=SlowToBegin)
+        assert_survives_its_leader(group, leader, strategy)
+
+
+@with_history
+def test_leader_dies_right_after_a_topic_grew(fresh: FreshNames, strategy: type) -> None:
+    """Only its metadata lists the new partition, and its owner's, who asks for it in order to fetch."""
+    with Group(fresh, 4) as group:
+        leader = group.join(strategy, metadata_max_age_ms=500)
+        group.settled()
+        for _ in range(4):
+            group.join(strategy, metadata_max_age_ms=NEVER_MS, listener=SlowToBegin)
+        group.settled()
+        group.grow(group.topics[0], 5)
+        group.wait_until(lambda: owned(group) == 5, "the new partition")
+        assert_survives_its_leader(group, leader, strategy)
+
+
+@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+def test_active_member_stays_active(fresh: FreshNames, preempt: bool) -> None:
+    """The leader works on a topic of its own, and only its metadata lists all partitions of the other one."""
+
+    def join(priority: int, topic: str, age_ms: int = NEVER_MS) -> Member:
+        options = {"priority": priority, "preempt": preempt}
+        settings = {"options": options, "metadata_max_age_ms": age_ms, "listener": SlowToBegin}
+        return group.join(FailoverAssignor, topics=[topic], **settings)
+
+    with Group(fresh, 2, 1) as group:
+        topic, other = group.topics
+        leader = join(1, other, 500)
+        group.settled()
+        active = join(9, topic)
+        group.settled()
+        join(2, topic)
+        join(3, topic)
+        group.settled()
+        group.grow(topic, 8)
+        group.wait_until(lambda: owned(group) == 9, "the new partitions")
+        assert len(group.settled()[active.name]) == 8
+        assert_survives_its_leader(group, leader, FailoverAssignor)
