@@ -67,7 +67,7 @@ class FreezesJoining(logging.Handler):
 
 
 def freeze() -> None:
-    """Stand still until a SIGCONT: here, not some milliseconds later, as with a signal to the whole process."""
+    """Stand still here until a SIGCONT.  A signal to the whole process would stop it milliseconds later."""
     tell("frozen")
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import permutations
 
 from tests.integration.chaos.ledger import Entry, Kind, Ledger, Place
 
@@ -102,6 +104,67 @@ def shared(ledgers: Iterable[Ledger]) -> list[str]:
         for (generation, (topic, number)), members in sorted(owners.items())
         if len(members) > 1
     ]
+
+
+def kept_too_long(ledgers: Collection[Ledger]) -> list[str]:
+    """A member of a generation has given back what that generation assigns to another member."""
+    generations = {
+        ledger.member: {entry.generation for entry in _of(ledger, Kind.OWNED)} for ledger in ledgers
+    }
+    spans: dict[Partition, list[_Span]] = defaultdict(list)
+    for ledger in ledgers:
+        for span in _spans(ledger):
+            spans[span.partition].append(span)
+    return [
+        f"generation {later.generation}: {_shown(later.partition)} was assigned to {later.member} "
+        f"while {earlier.member}, a member of it, still had it"
+        for owners in spans.values()
+        for earlier, later in permutations(owners, 2)
+        if earlier.member != later.member
+        and earlier.begin_at < later.begin_at < earlier.end_at
+        and later.generation in generations[earlier.member]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The time for which a member had a partition.
+
+    Attributes:
+        generation: that assigned the partition.
+        begin_at: when the listener was called (ns).
+        end_at: when it was revoked or lost; of a member that was killed, its last entry (ns).
+    """
+
+    member: str
+    partition: Partition
+    generation: int
+    begin_at: int
+    end_at: int
+
+
+def _spans(ledger: Ledger) -> Iterator[_Span]:
+    begun: dict[Partition, tuple[int, int]] = {}
+    generation = last_at = -1
+    for entry in ledger.entries:
+        last_at = entry.at
+        partitions = [place[:2] for place in entry.places]
+        if entry.kind is Kind.OWNED:
+            generation = entry.generation
+        elif entry.kind is Kind.ASSIGNED:
+            for partition in partitions:
+                begun.setdefault(partition, (generation, entry.at))
+        elif entry.kind in {Kind.REVOKED, Kind.LOST}:
+            for partition in partitions:
+                if partition in begun:
+                    yield _Span(ledger.member, partition, *begun.pop(partition), entry.at)
+    for partition, begin in begun.items():
+        yield _Span(ledger.member, partition, *begin, last_at)
+
+
+def _shown(partition: Partition) -> str:
+    topic, number = partition
+    return f"{topic}-{number}"
 
 
 def not_owned_once(owned: Owned, partitions: Collection[Partition]) -> list[str]:

@@ -19,16 +19,27 @@ from tests.integration.members import MEMBERS
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A group's strategy, what it promises, and the import path of its consumers' class."""
+    """A group of one kind.
+
+    Attributes:
+        strategy: its strategy.
+        balance: what the strategy promises.
+        consumer: import path of its consumers' class.
+        is_static: whether a slot's members share a ``group_instance_id``.
+        busy_s: how long the members of slot 0 take for a batch.
+    """
 
     strategy: str
     balance: Balance = checks.even
     consumer: str = "kafka.KafkaConsumer"
+    is_static: bool = False
+    busy_s: float = 0.0
 
     @property
     def name(self) -> str:
         """For messages and files."""
-        return f"{self.strategy}-{self.consumer.rpartition('.')[2]}"
+        kinds = ["static"] * self.is_static + ["busy"] * (self.busy_s > 0)
+        return "-".join([self.strategy, self.consumer.rpartition(".")[2], *kinds])
 
 
 class PlainMember:
@@ -85,11 +96,14 @@ class PlainCrowd(Crowd):
             "bootstrap_servers": self._broker.addresses[slot],
             "ledger_path": str(self._root / f"{name}.jsonl"),
             "log": str(self._root / f"{name}.log"),
+            "busy_s": self._family.busy_s if slot == 0 else 0.0,
         }
+        if self._family.is_static:
+            settings["group_instance_id"] = f"instance-{slot}"
         return PlainMember(name, settings)
 
     def _further(self, ledgers: list[Ledger]) -> list[str]:
-        return checks.out_of_order(ledgers) + checks.shared(ledgers)
+        return checks.out_of_order(ledgers) + checks.shared(ledgers) + checks.kept_too_long(ledgers)
 
     def _differing(self, owned: checks.Owned) -> list[str]:
         own_view = {ledger.member: _last_owned(ledger) for ledger in self.ledgers()}

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.chaos.checks import (
     done_twice,
     even,
+    kept_too_long,
     lagging,
     not_owned_once,
     one_has_all,
@@ -140,6 +141,20 @@ def test_partitions_change_owners_from_generation_to_generation() -> None:
 
 def test_two_owners_in_one_generation() -> None:
     assert shared(history(owns("a", 1, 0), owns("b", 1, 0))) == ["generation 1: t-0 was given to ['a', 'b']"]
+
+
+def test_a_partition_that_moves_is_given_back_first() -> None:
+    begin = (owns("a", 1, 0, 1), change("a", Kind.ASSIGNED, 0, 1), owns("a", 2, 1))
+    given_back, taken = change("a", Kind.REVOKED, 0), (owns("b", 2, 0), change("b", Kind.ASSIGNED, 0))
+    assert not kept_too_long(history(*begin, given_back, *taken))
+    assert kept_too_long(history(*begin, *taken, given_back)) == [
+        "generation 2: t-0 was assigned to b while a, a member of it, still had it"
+    ]
+
+
+def test_a_member_that_the_group_missed_may_keep_partitions_until_it_hears_of_that() -> None:
+    missed = (owns("a", 1, 0), change("a", Kind.ASSIGNED, 0), owns("b", 2, 0), change("b", Kind.ASSIGNED, 0))
+    assert not kept_too_long(history(*missed, change("a", Kind.LOST, 0), owns("a", 3, 1)))
 
 
 def test_each_partition_has_one_owner() -> None:
