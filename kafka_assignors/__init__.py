@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from kafka_assignors.adapter import (
-    Assignor,
-    ConfigurationError,
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.options import ConfigurationError, Options, PlanReport
+from kafka_assignors.consumer import ContinuousConsumer, make_continuous
+from kafka_assignors.consumer.listener import OwnershipListener
+from kafka_assignors.errors import KafkaAssignorsError, OptionError
+from kafka_assignors.lag import RebalanceOnSkew
+from kafka_assignors.lag.feed.load_feed import LoadFeed
+from kafka_assignors.strategies import (
     CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
     FailoverAssignor,
     FairAssignor,
     FairestStickyAssignor,
     LagAwareAssignor,
-    LoadFeed,
-    Options,
-    OwnershipListener,
-    PlanReport,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
     strategy,
 )
-from kafka_assignors.consumer import ContinuousConsumer, make_continuous
-from kafka_assignors.errors import KafkaAssignorsError, OptionError
-from kafka_assignors.lag import RebalanceOnSkew
 
 __version__ = "0.1.0"
 

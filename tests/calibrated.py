@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kafka_assignors.backtest import Pauses, simulate
-from kafka_assignors.demo.calibration import Calibration, calibrate, read_results, read_run
-from kafka_assignors.demo.measure import measure
-from kafka_assignors.demo.recorded import recording
+from demo.calibration import Calibration, calibrate, read_results, read_run
+from demo.measure import measure
+from demo.recorded import recording
+from kafka_assignors.simulation import Pauses, simulate
 
 WITHIN = 0.15
 REPLAYED = ("range", "cooperative-sticky")

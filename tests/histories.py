@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kafka_assignors.backtest import History, Pauses, Strategy
 from kafka_assignors.plan import (
     Assignment,
     Claims,
@@ -16,6 +15,7 @@ from kafka_assignors.plan import (
     plan_range,
     plan_sticky,
 )
+from kafka_assignors.simulation import History, Pauses, Strategy
 
 NO_PAUSES = Pauses(heartbeat_s=0, join_s=0, refetch_s=0)
 

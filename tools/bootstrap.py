@@ -1,6 +1,6 @@
 """Set up what a command needs on a fresh machine, then run it.  Standard library only.
 
-    python3 tools/bootstrap.py demo [arguments of `kafka-assignors demo`]
+    python3 tools/bootstrap.py demo [arguments of `python -m demo`]
     python3 tools/bootstrap.py test [arguments of tox]      the checks of every change
     python3 tools/bootstrap.py test-all [arguments of tox]  all checks, on every Python, with the long tests
     python3 tools/bootstrap.py bench [arguments of the benchmark; ``pipeline``: that of the pipeline]
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> None:
     if command == "demo":
         extras = "demo" if has_java() else "demo,java"
         environment = install(".venv-demo", ["-e", f".[{extras}]"], "setup.cfg")
-        run([environment / "bin" / "kafka-assignors", "demo", *rest])
+        run([environment / "bin" / "python", "-m", "demo", *rest])
     elif command in {"test", "test-all"}:
         if command == "test-all":
             say_which_are_missing()

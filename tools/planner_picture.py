@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.goals import Matrix
+from kafka_assignors.plan.sticky.goals import Matrix
 from tools.planner_trace import GROUP, Arc, Step, Trace, watch
 
 __all__ = ["PICTURE", "draw"]

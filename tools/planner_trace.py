@@ -13,11 +13,14 @@ from unittest import mock
 
 import numpy as np
 
-from kafka_assignors.plan import Group, Member, balance, flow, network, resolve
-from kafka_assignors.plan.deal import Lots
-from kafka_assignors.plan.goals import Goal, Load, Matrix, Moved, Potentials, Problem, Spread
-from kafka_assignors.plan.residual import Residual
-from kafka_assignors.plan.start import first_shares
+from kafka_assignors.plan import Group, Member, resolve
+from kafka_assignors.plan.sticky import max_flow as balance
+from kafka_assignors.plan.sticky import min_cost_flow as network
+from kafka_assignors.plan.sticky import zero_cost_flow as flow
+from kafka_assignors.plan.sticky.deal import Lots
+from kafka_assignors.plan.sticky.first_guess import first_shares
+from kafka_assignors.plan.sticky.goals import Goal, Load, Matrix, Moved, Potentials, Problem, Spread
+from kafka_assignors.plan.sticky.residual import Residual
 
 __all__ = ["GROUP", "Arc", "Phase", "Step", "Trace", "watch"]
 

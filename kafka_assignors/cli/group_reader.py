@@ -9,8 +9,8 @@ from kafka.errors import KafkaError
 
 from kafka_assignors.cli.live_group import ANSWER_MS, no_way_in
 from kafka_assignors.errors import BrokerError
-from kafka_assignors.lag.fetch_group import GroupState, ask_group
-from kafka_assignors.lag.fetch_link import Link
+from kafka_assignors.lag.fetch.group import GroupState, ask_group
+from kafka_assignors.lag.fetch.link import Link
 
 __all__ = ["GroupReader"]
 

@@ -26,10 +26,11 @@ from kafka.errors import (
     for_code,
 )
 
-from kafka_assignors.adapter import STRATEGIES, Assignor
-from kafka_assignors.adapter.convert import ownership, racks_of_nodes
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.convert import ownership, racks_of_nodes
 from kafka_assignors.errors import BrokerError, CodecError, GroupError
 from kafka_assignors.plan import Group, Member
+from kafka_assignors.strategies import STRATEGIES
 
 __all__ = ["LiveGroup", "read_live_group"]
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.adapter.continuous import make_continuous
-from kafka_assignors.consumer.continuous import ContinuousConsumer
+from kafka_assignors.consumer.continuous import make_continuous
+from kafka_assignors.consumer.continuous.consumer import ContinuousConsumer
 
 __all__ = ["ContinuousConsumer", "make_continuous"]

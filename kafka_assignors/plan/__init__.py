@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.bound import lag_lower_bound, load_lower_bound, moves_lower_bound
+from kafka_assignors.plan.bounds import lag_lower_bound, load_lower_bound, moves_lower_bound
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
-from kafka_assignors.plan.cooperative_lag_aware import plan_cooperative_lag_aware
-from kafka_assignors.plan.expected import enough_expected, with_expected
-from kafka_assignors.plan.failover import plan_failover, plan_seniors
-from kafka_assignors.plan.lag_aware import plan_lag_aware
+from kafka_assignors.plan.explain import Reason, Why, explain
+from kafka_assignors.plan.load.cooperative_lag_aware import plan_cooperative_lag_aware
+from kafka_assignors.plan.load.expected import enough_expected, with_expected
+from kafka_assignors.plan.load.lag_aware import plan_lag_aware
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
     NO_GENERATION,
@@ -21,9 +21,11 @@ from kafka_assignors.plan.model import (
     seniority,
     shown,
 )
-from kafka_assignors.plan.ranges import plan_range
-from kafka_assignors.plan.roundrobin import plan_roundrobin
+from kafka_assignors.plan.rebalance import HoldBack, Planner, Rebalance, rebalance
 from kafka_assignors.plan.rounds import Hold, this_round
+from kafka_assignors.plan.simple.failover import plan_failover, plan_seniors
+from kafka_assignors.plan.simple.range import plan_range
+from kafka_assignors.plan.simple.roundrobin import plan_roundrobin
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
     StatefulMember,
@@ -33,9 +35,8 @@ from kafka_assignors.plan.stateful import (
     Task,
     plan_stateful,
 )
-from kafka_assignors.plan.sticky import plan_fair, plan_fairest_sticky, plan_sticky
+from kafka_assignors.plan.sticky.planner import plan_fair, plan_fairest_sticky, plan_sticky
 from kafka_assignors.plan.unlisted import keep_owned, unlisted_owners
-from kafka_assignors.plan.why import Reason, Why, explain
 
 __all__ = [
     "CONTESTED",
@@ -46,10 +47,13 @@ __all__ = [
     "Claims",
     "Group",
     "Hold",
+    "HoldBack",
     "Member",
     "Metrics",
     "Ownership",
+    "Planner",
     "Reason",
+    "Rebalance",
     "StatefulGroup",
     "StatefulMember",
     "StatefulOptions",
@@ -75,6 +79,7 @@ __all__ = [
     "plan_seniors",
     "plan_stateful",
     "plan_sticky",
+    "rebalance",
     "resolve",
     "seniority",
     "shown",

@@ -40,16 +40,16 @@ lock by ``state_dir``.
 
 from __future__ import annotations
 
-from kafka_assignors.stateful.assignor import StatefulAssignor
-from kafka_assignors.stateful.assignor_options import StatefulOptions
-from kafka_assignors.stateful.checkpoint import Checkpoint, Damaged, Position
 from kafka_assignors.stateful.consumer import StatefulConsumer
 from kafka_assignors.stateful.duties import Duties, Holdings
+from kafka_assignors.stateful.group.assignor import StatefulAssignor
+from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.settings import RuntimeOptions
-from kafka_assignors.stateful.state_dir import StateDir
-from kafka_assignors.stateful.store import Store
-from kafka_assignors.stateful.stores import StoreOptions, Stores
-from kafka_assignors.stateful.task_dir import TaskDir
+from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged, Position
+from kafka_assignors.stateful.state.state_dir import StateDir
+from kafka_assignors.stateful.state.store import Store
+from kafka_assignors.stateful.state.stores import StoreOptions, Stores
+from kafka_assignors.stateful.state.task_dir import TaskDir
 from kafka_assignors.stateful.topology import Subtopology, Topology
 
 __all__ = [

@@ -21,7 +21,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import TopicPartition
 
-from kafka_assignors.adapter.consumer_side import (
+from kafka_assignors.assignor.coordinator_access import (
     generation_of,
     is_fenced,
     is_settled,
@@ -30,10 +30,10 @@ from kafka_assignors.adapter.consumer_side import (
 from kafka_assignors.errors import OptionError, StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.ending import Ending
-from kafka_assignors.stateful.events import Assigned, Events, Lost, Revoked, TaskListener
-from kafka_assignors.stateful.parts import made
+from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
+from kafka_assignors.stateful.runtime.parts import made
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, Process, Work
 from kafka_assignors.stateful.settings import RuntimeOptions
-from kafka_assignors.stateful.tasks import ActiveTask, Process, Work
 from kafka_assignors.stateful.topology import Task, Topology
 
 __all__ = ["StatefulConsumer"]

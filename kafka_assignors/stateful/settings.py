@@ -10,9 +10,9 @@ from typing import Any
 from kafka.codec import has_gzip, has_lz4, has_snappy, has_zstd
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.stateful.assignor_options import StatefulOptions
-from kafka_assignors.stateful.commits import BeforeCommit
-from kafka_assignors.stateful.stores import StoreOptions
+from kafka_assignors.stateful.group.options import StatefulOptions
+from kafka_assignors.stateful.runtime.commits import BeforeCommit
+from kafka_assignors.stateful.state.stores import StoreOptions
 
 __all__ = ["RuntimeOptions", "checked_config"]
 

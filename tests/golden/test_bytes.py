@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.adapter import CooperativeStickyAssignor, FailoverAssignor, StickyAssignor, convert
+from kafka_assignors.assignor import convert
 from kafka_assignors.plan import NO_GENERATION
+from kafka_assignors.strategies import CooperativeStickyAssignor, FailoverAssignor, StickyAssignor
 from kafka_assignors.wire import cooperative_user_data, failover_user_data, sticky_user_data
 from tests.golden import load
 from tests.joining import cluster, joined, own, plan_of, raw

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_assignors.spark.offsets_decoder import decode_batch
+from kafka_assignors.pipeline.record.offsets_decoder import decode_batch
 from tests import offsets_oracle as oracle
 from tests.golden import load
 from tests.offsets_records import commit_key, commit_value

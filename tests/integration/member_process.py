@@ -19,7 +19,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import MemberState
 
 from kafka_assignors import Assignor
-from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 
 

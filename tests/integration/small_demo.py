@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_assignors.demo.results import Results
-from kafka_assignors.demo.settings import DEFAULT_STRATEGIES
+from demo.results import Results
+from demo.settings import DEFAULT_STRATEGIES
 
 STRATEGIES = DEFAULT_STRATEGIES
 BACKLOG = 1_500
@@ -42,7 +42,7 @@ class Demo(NamedTuple):
 
 def command(out: Path, *more: str) -> list[str]:
     """Make the command line of a demo; without the pipeline, unless ``more`` asks for it."""
-    return [sys.executable, "-m", "kafka_assignors", "demo", "--no-pipeline", "--out", str(out), *more]
+    return [sys.executable, "-m", "demo", "--no-pipeline", "--out", str(out), *more]
 
 
 _RAN: dict[tuple[str, ...], Demo] = {}

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo.calibration import read_results
-from kafka_assignors.demo.results import Results
+from demo.calibration import read_results
+from demo.results import Results
 from tests import calibrated
 from tests.calibrated import DRAINED, REPLAYED, RUNS, Compared, compared
 from tests.integration.small_demo import command

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.spark.backtest.page import render
-from kafka_assignors.spark.backtest.results import Results
+from kafka_assignors.pipeline.backtest.page import render
+from kafka_assignors.pipeline.backtest.results import Results
 from tests.integration.browser import WIDTH, Look, look_at, vivid_colours
-from tests.unit.spark.trials import small_results
+from tests.unit.pipeline.backtest.trials import small_results
 
 PLOTS = ["lag-0", "time-lag-0", "lag-1", "time-lag-1"]
 BARS = ["drain", "moves", "pauses", "late"]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.javapeer import NoJavaError, java_peer
-from tests.bench.plots import draw
-from tests.bench.programs import ROOT
-from tests.bench.report import Report
-from tests.bench.run import JAVA, JUDGED, KAFKA_PYTHON, OURS
-from tests.bench.streamspeer import streams_peer
+from bench.javapeer import NoJavaError, java_peer
+from bench.plots import draw
+from bench.programs import ROOT
+from bench.report import Report
+from bench.run import JAVA, JUDGED, KAFKA_PYTHON, OURS
+from bench.streamspeer import streams_peer
 from tests.unit.bench.test_plots import ROWS
 
 pytestmark = pytest.mark.long
@@ -23,7 +23,7 @@ LONGEST_S = 600
 
 def bench(*arguments: str) -> str:
     """What it prints."""
-    command = [sys.executable, "-m", "tests.bench", *arguments]
+    command = [sys.executable, "-m", "bench", *arguments]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=LONGEST_S)
     if done.returncode:
         pytest.fail(f"ended with {done.returncode}: {done.stderr[-4000:]}", pytrace=False)

@@ -11,12 +11,12 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
+from bench.pauses import Scene, commands, play
+from bench.pauses_figures import Delivery
 from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor
-from kafka_assignors.adapter.continuous.coordinator import ContinuousCoordinator
-from kafka_assignors.adapter.continuous.join_state import Phase
-from kafka_assignors.adapter.continuous.known_parts import unknown_parts
-from tests.bench.pauses import Scene, commands, play
-from tests.bench.pauses_figures import Delivery
+from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
+from kafka_assignors.consumer.continuous.join_state import Phase
+from kafka_assignors.consumer.continuous.known_parts import unknown_parts
 from tests.integration.conftest import FreshNames
 from tests.waiting import until
 

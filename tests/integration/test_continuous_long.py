@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer
 
+from bench.pauses import Command, Group, Member, Scene, commands, play
+from bench.pauses_figures import Ownership, missing, owned_twice
 from kafka_assignors import CooperativeStickyAssignor
-from tests.bench.pauses import Command, Group, Member, Scene, commands, play
-from tests.bench.pauses_figures import Ownership, missing, owned_twice
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import Guarded
 from tests.integration.test_continuous import Polled

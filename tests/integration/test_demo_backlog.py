@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafka_assignors.demo.logs import read_log
-from kafka_assignors.demo.results import DrainResult
+from demo.logs import read_log
+from demo.results import DrainResult
 from tests.integration.small_demo import (
     BACKLOG,
     PARTITIONS,

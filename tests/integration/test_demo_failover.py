@@ -9,9 +9,9 @@ import psutil
 import pytest
 from kafka import KafkaAdminClient
 
-from kafka_assignors.demo.failover.acts import TASKS
-from kafka_assignors.demo.failover.results import EventResult, FailoverResult
-from kafka_assignors.demo.failover.stage import MEMBER
+from demo.failover.acts import TASKS
+from demo.failover.results import EventResult, FailoverResult
+from demo.failover.stage import MEMBER
 from tests.integration.small_demo import FLIGHTS, Demo, command, whole_demo
 from tests.waiting import until
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from kafka_assignors.adapter import STRATEGIES
-from kafka_assignors.demo.pipeline.results import PipelineResult
-from kafka_assignors.demo.results import DrainResult, StrategyResult
+from demo.pipeline.results import PipelineResult
+from demo.results import DrainResult, StrategyResult
+from kafka_assignors.strategies import STRATEGIES
 from tests.integration.small_demo import BACKLOG, SMALL_BACKLOG, Demo, command, whole_demo
 from tests.integration.small_demo import STRATEGIES as RAN
 

@@ -6,8 +6,8 @@ from html import escape
 
 import pytest
 
-from kafka_assignors.demo.answer import answer
-from kafka_assignors.demo.failover.acts import TASKS
+from demo.answer import answer
+from demo.failover.acts import TASKS
 from tests.integration.browser import WIDTH, Look, look_at, vivid_colours
 from tests.integration.small_demo import MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo, whole_demo
 

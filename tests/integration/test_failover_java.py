@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.javapeer import JavaBrokenError, NoJavaError, compiled
+from bench.javapeer import JavaBrokenError, NoJavaError, compiled
 from tests.golden import java_sources
 from tests.integration.conftest import FreshNames
 from tests.integration.foreign import ForeignMember, java_command

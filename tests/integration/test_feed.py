@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
 from kafka_assignors import CooperativeLagAwareAssignor, LoadFeed, RebalanceOnSkew
-from kafka_assignors.adapter import feed_reader
+from kafka_assignors.lag.feed import reader as feed_reader
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.feeding import Feed

@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaConsumer
 
 from kafka_assignors import CooperativeLagAwareAssignor, LagAwareAssignor, RangeAssignor, RebalanceOnSkew
-from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import write

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from bench.javapeer import JavaBrokenError, NoJavaError, compiled
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
-from tests.bench.javapeer import JavaBrokenError, NoJavaError, compiled
 from tests.golden import java_sources
 from tests.integration.chaos.checks import even, not_owned_once
 from tests.integration.conftest import FreshNames

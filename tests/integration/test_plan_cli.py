@@ -21,9 +21,9 @@ from kafka.errors import for_code
 from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.adapter import STRATEGIES
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.plan import Ownership
+from kafka_assignors.strategies import STRATEGIES
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, Owned
 

@@ -12,11 +12,11 @@ import pytest
 from kafka.admin import ResourceType
 
 from kafka_assignors import CooperativeLagAwareAssignor, LagAwareAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.adapter import STRATEGIES
-from kafka_assignors.adapter.lag_assignor import LagAssignor
+from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.broker import development_broker
-from kafka_assignors.cli.live_lag import TIMEOUT_MS
+from kafka_assignors.cli.plan.live_lag import TIMEOUT_MS
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.strategies import STRATEGIES
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lagging import commit, write

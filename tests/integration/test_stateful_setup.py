@@ -14,7 +14,7 @@ from kafka.admin import NewTopic
 
 from kafka_assignors.errors import ChangelogError, TopologyError
 from kafka_assignors.stateful import StatefulConsumer, Subtopology, Topology
-from kafka_assignors.stateful.changelog_topics import changelogs_of
+from kafka_assignors.stateful.changelog.topics import changelogs_of
 from tests.integration.conftest import FreshNames
 from tests.integration.stateful_app import App, Member
 from tests.waiting import until

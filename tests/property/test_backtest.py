@@ -9,11 +9,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kafka_assignors.backtest import History, Pauses, Scenario, Strategy, simulate
-from kafka_assignors.backtest.churn import KINDS, Step, rehearse
-from kafka_assignors.backtest.crew import Crew
-from kafka_assignors.backtest.history import Counts, Levels
-from kafka_assignors.backtest.simulate import _Simulation
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.plan import (
@@ -26,6 +21,11 @@ from kafka_assignors.plan import (
     resolve,
     with_expected,
 )
+from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simulate
+from kafka_assignors.simulation.churn import KINDS, Step, rehearse
+from kafka_assignors.simulation.crew import Crew
+from kafka_assignors.simulation.history import Counts, Levels
+from kafka_assignors.simulation.simulate import _Simulation
 from tests.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
 from tests.searching import times
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.adapter import convert
+from kafka_assignors.assignor import convert
 from tests.joining import cluster, every, joined, own, plan_of, raw
 from tests.searching import times
 

@@ -48,3 +48,14 @@ def test_stateful_consumers_can_be_imported_without_their_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "rocksdict is not installed: pip install 'kafka-assignors[stateful]'\n"
+
+
+def test_the_pipeline_without_its_extra_names_the_extra() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "import kafka_assignors.pipeline as pipeline\n"
+        "try:\n    pipeline.import_samples\nexcept ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "pyspark is not installed: pip install 'kafka-assignors[spark]'\n"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.bound import LagBound
+from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.goals import Matrix
 from kafka_assignors.plan.load.counts import CountRule, lowest_within_reach
 from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exact import least
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Field, Standing
 from kafka_assignors.plan.model import NOBODY, Group
-from kafka_assignors.plan.sticky import plan_fairest_sticky, plan_sticky
+from kafka_assignors.plan.sticky.goals import Matrix
+from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
 __all__ = ["calm_owners"]
 

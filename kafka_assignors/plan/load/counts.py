@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.goals import Mask, Matrix, Vector
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 __all__ = ["CountRule", "lowest_within_reach"]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.goals import Mask, Vector
 from kafka_assignors.plan.load.standing import Exchange, Indices, Standing
+from kafka_assignors.plan.sticky.goals import Mask, Vector
 
 __all__ = ["Found", "Pair", "best_bundles", "best_single"]
 

@@ -7,8 +7,8 @@ from heapq import heapify, heappop, heapreplace
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.goals import Mask, Matrix, Vector
 from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 __all__ = ["redeal"]
 

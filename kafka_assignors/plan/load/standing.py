@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.goals import Mask, Matrix, Vector
 from kafka_assignors.plan.model import Group
+from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 __all__ = ["Exchange", "Field", "Standing"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.deal import turns
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.sticky.deal import turns
 
 __all__ = ["name"]
 

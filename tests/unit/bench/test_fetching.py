@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.bench.__main__ import options_of, repeatable
-from tests.bench.fetching import cells, markdown
-from tests.bench.report import BEGIN, LAG_MARKERS, PAGE, Report, between_markers
+from bench.__main__ import options_of, repeatable
+from bench.fetching import cells, markdown
+from bench.report import BEGIN, LAG_MARKERS, PAGE, Report, between_markers
 
 ROW = {
     "partitions": 10_000,
@@ -36,7 +36,7 @@ def test_lag_alone_leaves_the_other_table_alone(tmp_path: Path) -> None:
     report.save(tmp_path / "bench.json")
     assert Report.load(tmp_path / "bench.json") == report
     assert [path.name for path in report.render(tmp_path / "bench.json")] == ["bench-lag.md"]
-    assert "`python -m tests.bench --problems lag`: cores 2." in report.lag_markdown()
+    assert "`python -m bench --problems lag`: cores 2." in report.lag_markdown()
 
 
 def test_the_page_has_a_place_for_it() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from kafka.partitioner.default import DefaultPartitioner
 
-from kafka_assignors.demo.events import find_archive, read_flights
-from kafka_assignors.demo.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
-from kafka_assignors.demo.pipeline.forecast import BUSY, plans_of
-from kafka_assignors.demo.traffic import WEEK, Hour, Traffic, work_off
-from tests.bench.forecasts import FORECASTS, flights, on_its_own
+from bench.forecasts import FORECASTS, flights, on_its_own
+from demo.events import find_archive, read_flights
+from demo.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
+from demo.pipeline.forecast import BUSY, plans_of
+from demo.traffic import WEEK, Hour, Traffic, work_off
 from tests.joining import cluster
 
 PARTITIONS = 4

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from tests.bench.groups import ASSIGNORS, Senders, read_group, read_plan, write_plan
-from tests.bench.problems import Problem
+from bench.groups import ASSIGNORS, Senders, read_group, read_plan, write_plan
+from bench.problems import Problem
 from tests.joining import cluster, joined
 
 PROBLEM = Problem("tiers", 6, 4, 5)

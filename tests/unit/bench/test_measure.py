@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.bench import measure
+from bench import measure
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.outlook import Outlook, Seen, expected
+from bench.outlook import Outlook, Seen, expected
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""The arithmetic of ``tests.bench.pauses``."""
+"""The arithmetic of ``bench.pauses``."""
 
 from __future__ import annotations
 
-from tests.bench.pauses_figures import Delivery, Ownership, missing, owned_twice, pauses
+from bench.pauses_figures import Delivery, Ownership, missing, owned_twice, pauses
 
 
 def deliveries(*each: tuple[float, str, int]) -> list[Delivery]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.bench.plots import series, slope_one
-from tests.bench.problems import GROWTH, Problem
+from bench.plots import series, slope_one
+from bench.problems import GROWTH, Problem
 
 
 def row(problem: Problem, phase: str) -> dict[str, Any]:

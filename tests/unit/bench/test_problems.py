@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.problems import GROWTH, PHASES, SIZES, Plan, Problem, select
+from bench.problems import GROWTH, PHASES, SIZES, Plan, Problem, select
 
 ALL = [problem for size in SIZES.values() for problem in size]
 KINDS = ("uniform", "half", "tiers")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.bench.programs import Facts, ProgramError, listen
+from bench.programs import Facts, ProgramError, listen
 
 
 def said(code: str, patience: float | None = None) -> Facts:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bench.problems import Moment, Plan
-from tests.bench.quality import Quality, judge
+from bench.problems import Moment, Plan
+from bench.quality import Quality, judge
 
 BOTH = ["t", "u"]
 MOMENT = Moment(

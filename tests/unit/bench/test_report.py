@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.__main__ import options_of, repeatable
-from tests.bench.report import BEGIN, END, PAGE, Report, between_markers
+from bench.__main__ import options_of, repeatable
+from bench.report import BEGIN, END, PAGE, Report, between_markers
 from tests.unit.bench.test_table import ROW
 
 
@@ -19,7 +19,7 @@ def test_facts_survive_their_file(tmp_path: Path) -> None:
 
 def test_the_text_says_how_to_repeat_it() -> None:
     text = Report({"cores": "2", "Python": "3.11"}, ["--phases", "one joins"], [ROW]).markdown()
-    assert text.endswith("\n`python -m tests.bench --phases 'one joins'`: cores 2, Python 3.11.\n")
+    assert text.endswith("\n`python -m bench --phases 'one joins'`: cores 2, Python 3.11.\n")
     assert "`make bench`: " in Report({}, [], [ROW]).markdown()
 
 

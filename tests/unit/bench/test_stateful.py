@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from bench.__main__ import options_of, repeatable
+from bench.report import BEGIN, PAGE, STATEFUL_MARKERS, Report, between_markers
+from bench.stateful import EVENTS, GROWTH, STANDBYS, Size, group_of, least_copies, measure
+from bench.stateful_table import cells, growth_cells, markdown, short_cells
 from tests import stateful_oracle
-from tests.bench.__main__ import options_of, repeatable
-from tests.bench.report import BEGIN, PAGE, STATEFUL_MARKERS, Report, between_markers
-from tests.bench.stateful import EVENTS, GROWTH, STANDBYS, Size, group_of, least_copies, measure
-from tests.bench.stateful_table import cells, growth_cells, markdown, short_cells
 
 OURS = {
     "first": 0.2, "warm": 0.1, "runs": 5, "rounds": 92, "settled": True, "built": 182, "least": 181,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.table import HEAD, SHORT_HEAD, cells, faster, findings, markdown, ms, short_cells, time_cell
+from bench.table import HEAD, SHORT_HEAD, cells, faster, findings, markdown, ms, short_cells, time_cell
 
 
 def quality(moved: int, squares: int = 100, **more: Any) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_assignors.demo.logs import Entry, Event
-from kafka_assignors.demo.measure import RunLogs
-from kafka_assignors.demo.results import SettingsResult
+from demo.logs import Entry, Event
+from demo.measure import RunLogs
+from demo.results import SettingsResult
 
 S = 1_000_000_000
 

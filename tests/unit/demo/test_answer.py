@@ -6,11 +6,11 @@ import copy
 
 import pytest
 
-from kafka_assignors.demo.answer import answer
-from kafka_assignors.demo.drain import measure_drain
-from kafka_assignors.demo.measure import measure
-from kafka_assignors.demo.report.answer_part import part, picture
-from kafka_assignors.demo.results import VERSION, DrainResult, Results, StrategyResult
+from demo.answer import answer
+from demo.drain import measure_drain
+from demo.measure import measure
+from demo.report.answer_part import part, picture
+from demo.results import VERSION, DrainResult, Results, StrategyResult
 from kafka_assignors.report.drawing import Figure
 from tests.unit.demo.pipeline.runs import pipeline
 from tests.unit.demo.story import SMALL_REPLAY, eager_join, uneven_backlog

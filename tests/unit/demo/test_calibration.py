@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from kafka_assignors.demo.results import VERSION
+from demo.results import VERSION
 from tests import calibrated
 from tests.calibrated import REPLAYED, RUNS, Compared, compared
 

@@ -9,11 +9,11 @@ import kafka
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from kafka_assignors.demo import replay as demo_replay
-from kafka_assignors.demo.cluster import Cluster, Sender
-from kafka_assignors.demo.events import Flight
-from kafka_assignors.demo.logs import LogWriter
-from kafka_assignors.demo.replay import Replay
+from demo import replay as demo_replay
+from demo.cluster import Cluster, Sender
+from demo.events import Flight
+from demo.logs import LogWriter
+from demo.replay import Replay
 from kafka_assignors.errors import BrokerError
 from tests.waiting import until
 

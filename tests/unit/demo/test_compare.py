@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo import compare as demo_compare
-from kafka_assignors.demo.compare import compare, faults
-from kafka_assignors.demo.events import Flight
-from kafka_assignors.demo.failover.results import FailoverResult
-from kafka_assignors.demo.failover.stage import Ground
-from kafka_assignors.demo.live import PlainView
-from kafka_assignors.demo.measure import RunLogs
-from kafka_assignors.demo.pipeline.ran import Ran
-from kafka_assignors.demo.pipeline.results import PipelineResult
-from kafka_assignors.demo.results import Results
-from kafka_assignors.demo.settings import Settings
-from kafka_assignors.demo.stage import Place
+from demo import compare as demo_compare
+from demo.compare import compare, faults
+from demo.events import Flight
+from demo.failover.results import FailoverResult
+from demo.failover.stage import Ground
+from demo.live import PlainView
+from demo.measure import RunLogs
+from demo.pipeline.ran import Ran
+from demo.pipeline.results import PipelineResult
+from demo.results import Results
+from demo.settings import Settings
+from demo.stage import Place
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline, recorded

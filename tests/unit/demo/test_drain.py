@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from kafka_assignors.demo.drain import least_largest, measure_drain
-from kafka_assignors.demo.results import DrainResult
+from demo.drain import least_largest, measure_drain
+from demo.results import DrainResult
 from kafka_assignors.errors import KafkaAssignorsError
 from tests.unit.demo.story import at, done, uneven_backlog
 

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from kafka_assignors.demo.drain import measure_drain
-from kafka_assignors.demo.report import backlog_figures
-from kafka_assignors.demo.results import DrainResult
+from demo.drain import measure_drain
+from demo.report import backlog_figures
+from demo.results import DrainResult
 from kafka_assignors.report.drawing import (
     LETTER,
     NARROWEST,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo.events import Flight, backlog, find_archive, parse_flights, read_flights, schedule
+from demo.events import Flight, backlog, find_archive, parse_flights, read_flights, schedule
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 
 CSV = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo.fleet import Fleet
-from kafka_assignors.demo.member import MemberConfig, ParentPipe
+from demo.fleet import Fleet
+from demo.member import MemberConfig, ParentPipe
 from kafka_assignors.errors import KafkaAssignorsError
 
 
@@ -53,14 +53,14 @@ def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:
 
 
 def test_a_member_started_by_hand_says_what_it_is() -> None:
-    command = [sys.executable, "-m", "kafka_assignors.demo.member"]
+    command = [sys.executable, "-m", "demo.member"]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")
 
 
 def test_members_end_when_the_other_end_of_their_stdin_is_closed(tmp_path: Path) -> None:
-    popen = subprocess.Popen([sys.executable, "-m", "kafka_assignors.demo.member"], stdin=subprocess.PIPE)
+    popen = subprocess.Popen([sys.executable, "-m", "demo.member"], stdin=subprocess.PIPE)
     assert popen.stdin is not None
     popen.stdin.write(config(tmp_path).encode())
     popen.stdin.flush()

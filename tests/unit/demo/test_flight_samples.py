@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.demo.events import Flight, find_archive, read_flights
-from kafka_assignors.demo.flight_samples import FlightSamples, partition_of, sample_flights
-from kafka_assignors.demo.pipeline.forecast import HORIZON_S, STEP_S, WEEKS
+from demo.events import Flight, find_archive, read_flights
+from demo.flight_samples import FlightSamples, partition_of, sample_flights
+from demo.pipeline.forecast import HORIZON_S, STEP_S, WEEKS
 from kafka_assignors.forecast import LoadSettings, Partition
 from kafka_assignors.forecast.scoring import Score, Totals, score, totals
 from tests.examples import ROOT

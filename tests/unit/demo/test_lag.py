@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from kafka_assignors.demo.lag import lag_series, level
-from kafka_assignors.demo.ownership import Hold
-from kafka_assignors.demo.processing import sent_by_partition, stretches
+from demo.lag import lag_series, level
+from demo.ownership import Hold
+from demo.processing import sent_by_partition, stretches
 from tests.unit.demo.story import S, done, sent
 
 

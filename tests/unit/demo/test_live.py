@@ -6,9 +6,9 @@ import io
 import pytest
 from rich.console import Console
 
-from kafka_assignors.demo.live import LiveView, PlainView, band, chart, completed, dashboard, steps_of
-from kafka_assignors.demo.watch import Phase, RunView
-from kafka_assignors.demo.work import Work
+from demo.live import LiveView, PlainView, band, chart, completed, dashboard, steps_of
+from demo.watch import Phase, RunView
+from demo.work import Work
 from tests.unit.demo.story import S
 from tests.unit.demo.test_watch import busy, snapshot
 
@@ -63,7 +63,7 @@ def test_the_live_view_leaves_the_alternate_screen() -> None:
 
 def test_the_plain_view_prints_steps_at_once_and_pictures_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((100.0, 101.0, 106.0, 106.0, 107.0))  # at the start; early; late, and so noted; early
-    monkeypatch.setattr("kafka_assignors.demo.live.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("demo.live.time.monotonic", lambda: next(times))
     out = io.StringIO()
     with PlainView(out) as view:
         view.step("join m2")
@@ -111,7 +111,7 @@ def test_a_replay_is_done_when_its_time_is_over() -> None:
 
 def test_a_line_of_the_plain_view_says_how_far_the_backlog_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((100.0, 106.0, 106.0))
-    monkeypatch.setattr("kafka_assignors.demo.live.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("demo.live.time.monotonic", lambda: next(times))
     out = io.StringIO()
     with PlainView(out) as view:
         view.update(busy().snapshot(4 * S, backlog_at("filling")))
@@ -143,7 +143,7 @@ def test_the_plain_view_prints_a_line_a_step_of_a_long_job_and_else_seldom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out, now = io.StringIO(), [0.0]
-    monkeypatch.setattr("kafka_assignors.demo.live.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("demo.live.time.monotonic", lambda: now[0])
     view = PlainView(out)
     view.work(dataclasses.replace(WORK, now=0, said="", total=None))
     view.work(WORK)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo.logs import Entry, LogTail, LogWriter, decode, encode, read_log
+from demo.logs import Entry, LogTail, LogWriter, decode, encode, read_log
 from kafka_assignors.errors import KafkaAssignorsError
 
 ENTRY = Entry(12, "done", (3,), first=4, last=9, began=10)
@@ -66,7 +66,7 @@ def test_a_log_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 
 def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
-    monkeypatch.setattr("kafka_assignors.demo.logs.os.write", lambda fd, data: write(fd, data[:7]))
+    monkeypatch.setattr("demo.logs.os.write", lambda fd, data: write(fd, data[:7]))
     log = LogWriter(tmp_path / "m1.jsonl")
     log.write(ENTRY)
     log.close()

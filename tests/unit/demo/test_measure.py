@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kafka_assignors.demo.measure import RunLogs, measure
+from demo.measure import RunLogs, measure
 from kafka_assignors.errors import KafkaAssignorsError
 from tests.unit.demo.story import at, eager_join
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_assignors.demo import member
-from kafka_assignors.demo.logs import Entry, LogWriter, read_log
-from kafka_assignors.demo.member import Member
+from demo import member
+from demo.logs import Entry, LogWriter, read_log
+from demo.member import Member
 from tests.unit.demo.test_fleet import config
 
 

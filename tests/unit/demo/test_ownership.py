@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from kafka_assignors.demo import ownership
-from kafka_assignors.demo.ownership import Handover, Hold
+from demo import ownership
+from demo.ownership import Handover, Hold
 from tests.unit.demo.story import S, at
 
 

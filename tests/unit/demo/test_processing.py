@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from kafka_assignors.demo import processing
-from kafka_assignors.demo.logs import Entry
-from kafka_assignors.demo.processing import Account, Join, Sent, Stretch, Wait
-from kafka_assignors.demo.replay import Ack, runs
+from demo import processing
+from demo.logs import Entry
+from demo.processing import Account, Join, Sent, Stretch, Wait
+from demo.replay import Ack, runs
 from tests.unit.demo.story import S, at, done, opened, sent
 
 

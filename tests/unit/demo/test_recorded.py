@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors.backtest import simulate
-from kafka_assignors.demo.measure import RunLogs
-from kafka_assignors.demo.pace import pace
-from kafka_assignors.demo.recorded import ASKS_S, recording
-from kafka_assignors.demo.results import SettingsResult
+from demo.measure import RunLogs
+from demo.pace import pace
+from demo.recorded import ASKS_S, recording
+from demo.results import SettingsResult
 from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.simulation import simulate
 from tests.unit.demo.story import SETTINGS as BY_DEFAULT
 from tests.unit.demo.story import S, at, done, opened, sent, uneven_backlog
 

@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from kafka_assignors.demo.drain import measure_drain
-from kafka_assignors.demo.measure import measure
-from kafka_assignors.demo.report import render
-from kafka_assignors.demo.report import replay_figures as figures
-from kafka_assignors.demo.results import VERSION, Results
-from kafka_assignors.demo.table import DRAIN_ROWS, ROWS, summary
+from demo.drain import measure_drain
+from demo.measure import measure
+from demo.report import render
+from demo.report import replay_figures as figures
+from demo.results import VERSION, Results
+from demo.table import DRAIN_ROWS, ROWS, summary
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.report import page
 from kafka_assignors.report.drawing import Figure

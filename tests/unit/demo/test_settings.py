@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.adapter import STRATEGIES
-from kafka_assignors.backtest.churn import parse
-from kafka_assignors.demo.settings import Settings
+from demo.settings import Settings
 from kafka_assignors.errors import OptionError
+from kafka_assignors.simulation.churn import parse
+from kafka_assignors.strategies import STRATEGIES
 
 
 def test_defaults_are_replay_and_backlog_with_the_same_strategies_and_three_steps() -> None:

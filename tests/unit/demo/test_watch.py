@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from kafka_assignors.backtest.churn import parse, rehearse
-from kafka_assignors.demo.watch import RunView, Snapshot, Watch
+from demo.watch import RunView, Snapshot, Watch
+from kafka_assignors.simulation.churn import parse, rehearse
 from tests.unit.demo.story import S, at, done, opened, sent
 
 

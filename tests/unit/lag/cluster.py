@@ -12,9 +12,9 @@ from kafka.future import Future
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kafka_assignors.lag.fetch_gathering import Gathering
-from kafka_assignors.lag.fetch_link import Link
-from kafka_assignors.lag.fetch_requests import BEGIN
+from kafka_assignors.lag.fetch.gathering import Gathering
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.requests import BEGIN
 from kafka_assignors.lag.reading import Reading
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition

@@ -13,13 +13,13 @@ from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
-from kafka_assignors.stateful.changelog_writer import Written
-from kafka_assignors.stateful.commits import BeforeCommit, Commits
-from kafka_assignors.stateful.copy import Changelog, Copy
+from kafka_assignors.stateful.changelog.writer import Written
 from kafka_assignors.stateful.ending import Ending
-from kafka_assignors.stateful.lease import Lease
-from kafka_assignors.stateful.processing import Processing
-from kafka_assignors.stateful.tasks import ActiveTask, Work
+from kafka_assignors.stateful.runtime.commits import BeforeCommit, Commits
+from kafka_assignors.stateful.runtime.lease import Lease
+from kafka_assignors.stateful.runtime.processing import Processing
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.state.copy import Changelog, Copy
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -14,8 +14,8 @@ from kafka.structs import TopicPartition
 from kafka_assignors.errors import StateClosedError, StateDamagedError
 from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
 from kafka_assignors.stateful.ending import Ending
-from kafka_assignors.stateful.events import Assigned, Lost, Revoked
-from kafka_assignors.stateful.parts import Parts
+from kafka_assignors.stateful.runtime.events import Assigned, Lost, Revoked
+from kafka_assignors.stateful.runtime.parts import Parts
 from tests.unit.stateful.bench import Cluster
 
 TOPOLOGY = Topology((Subtopology("s", ("t",)),))

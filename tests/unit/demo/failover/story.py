@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_assignors.demo.failover.measure import measure_events, times_done_again
-from kafka_assignors.demo.failover.results import CountsResult, FailoverResult
-from kafka_assignors.demo.failover.timeline import Logs
-from kafka_assignors.demo.logs import Entry
+from demo.failover.measure import measure_events, times_done_again
+from demo.failover.results import CountsResult, FailoverResult
+from demo.failover.timeline import Logs
+from demo.logs import Entry
 from tests.unit.demo.story import S, at, sent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.demo.failover.acts import FIRST, NEWCOMER, acts, following
+from demo.failover.acts import FIRST, NEWCOMER, acts, following
 
 
 @pytest.mark.parametrize("flights", [100, 4_000, 50_000, 300_000])

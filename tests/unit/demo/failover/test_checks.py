@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.demo.failover.checks import differences, failover_faults
+from demo.failover.checks import differences, failover_faults
 from tests.unit.demo.failover.story import failover
 
 

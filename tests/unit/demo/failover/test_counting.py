@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_assignors.demo.failover.counting import (
+from demo.failover.counting import (
     CARRIER,
     DESTINATION,
     LINE,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.demo.failover import counts
-from kafka_assignors.demo.failover.counting import CARRIER, DESTINATION, PLANE, Counter
-from kafka_assignors.demo.failover.counts import read_stores
+from demo.failover import counts
+from demo.failover.counting import CARRIER, DESTINATION, PLANE, Counter
+from demo.failover.counts import read_stores
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Position, StateDir, Stores
 

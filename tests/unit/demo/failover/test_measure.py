@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from kafka_assignors.demo.failover.measure import measure_events, times_done_again
-from kafka_assignors.demo.failover.results import EventResult
-from kafka_assignors.demo.failover.timeline import events_of
+from demo.failover.measure import measure_events, times_done_again
+from demo.failover.results import EventResult
+from demo.failover.timeline import events_of
 from kafka_assignors.errors import KafkaAssignorsError
 from tests.unit.demo.failover.story import by_time, restored, state, two_acts
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_assignors.demo.failover.member import StateLog
-from kafka_assignors.demo.logs import Entry, LogWriter, read_log
+from demo.failover.member import StateLog
+from demo.logs import Entry, LogWriter, read_log
 from kafka_assignors.stateful import Duties
 from kafka_assignors.stateful.topology import Task
 
@@ -82,7 +82,7 @@ def test_how_far_standbys_are_is_logged_every_so_often(tmp_path: Path) -> None:
 
 
 def test_a_member_started_by_hand_says_what_it_is() -> None:
-    command = [sys.executable, "-m", "kafka_assignors.demo.failover.member"]
+    command = [sys.executable, "-m", "demo.failover.member"]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.demo.failover.watch import GroupWatch
-from kafka_assignors.demo.logs import Entry
+from demo.failover.watch import GroupWatch
+from demo.logs import Entry
 from tests.unit.demo.failover.story import records, state
 from tests.unit.demo.story import S, at, sent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.demo.failover.results import FailoverResult
-from kafka_assignors.demo.failover.words import ROWS, counted, named, verdict
+from demo.failover.results import FailoverResult
+from demo.failover.words import ROWS, counted, named, verdict
 from tests.unit.demo.failover.story import failover
 
 

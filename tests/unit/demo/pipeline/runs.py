@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_assignors.demo.measure import RunLogs
-from kafka_assignors.demo.pipeline.ran import Ran
-from kafka_assignors.demo.pipeline.results import (
+from demo.measure import RunLogs
+from demo.pipeline.ran import Ran
+from demo.pipeline.results import (
     CalibrationResult,
     ForecastResult,
     HoursResult,
@@ -14,8 +14,8 @@ from kafka_assignors.demo.pipeline.results import (
     PlansResult,
     RecordedResult,
 )
-from kafka_assignors.demo.settings import Compared
-from kafka_assignors.spark.backtest.results import (
+from demo.settings import Compared
+from kafka_assignors.pipeline.backtest.results import (
     VERSION,
     CandidateResult,
     GroupRanking,
@@ -24,7 +24,7 @@ from kafka_assignors.spark.backtest.results import (
     PlotResult,
     RunResult,
 )
-from kafka_assignors.spark.backtest.results import Results as BacktestResults
+from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
 from tests.unit.demo.story import S, at, done, eager_join, uneven_backlog
 
 EPOCH_S = 1_000_000

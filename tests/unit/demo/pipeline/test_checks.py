@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_assignors.demo.drain import measure_drain
-from kafka_assignors.demo.pipeline.checks import pipeline_faults
-from kafka_assignors.demo.results import DrainResult
+from demo.drain import measure_drain
+from demo.pipeline.checks import pipeline_faults
+from demo.results import DrainResult
 from tests.unit.demo.pipeline.runs import pipeline
 from tests.unit.demo.story import uneven_backlog
 

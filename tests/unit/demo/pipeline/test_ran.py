@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors.backtest import Step
-from kafka_assignors.demo.pipeline.ran import EndSample
+from demo.pipeline.ran import EndSample
+from kafka_assignors.simulation import Step
 from tests.unit.demo.pipeline.runs import EPOCH_S, ran
 from tests.unit.demo.story import at
 

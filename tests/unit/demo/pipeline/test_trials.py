@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kafka_assignors.adapter import STRATEGIES
-from kafka_assignors.backtest import History, simulate
-from kafka_assignors.demo.pipeline.trials import Tried, calibration, what_to_try
-from kafka_assignors.demo.results import SettingsResult
-from kafka_assignors.demo.settings import Compared
-from kafka_assignors.spark.backtest.grid import Trial
-from kafka_assignors.spark.backtest.job import TrialResult, try_out
+from demo.pipeline.trials import Tried, calibration, what_to_try
+from demo.results import SettingsResult
+from demo.settings import Compared
+from kafka_assignors.pipeline.backtest.grid import Trial
+from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
+from kafka_assignors.simulation import History, simulate
+from kafka_assignors.strategies import STRATEGIES
 from tests.unit.demo.pipeline.runs import EPOCH_S, ran
 from tests.unit.demo.story import SETTINGS
 

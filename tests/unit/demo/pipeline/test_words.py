@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.demo.pipeline.words import beside, forecasts, plans, recorded_in_all
+from demo.pipeline.words import beside, forecasts, plans, recorded_in_all
 from tests.unit.demo.pipeline.runs import forecast, pipeline
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors.plan import Assignment, Group, resolve
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.bound import LagBound
+from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.calm import calm_owners
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.standing import Field

@@ -9,10 +9,10 @@ import pytest
 
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.goals import Mask
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.sticky.goals import Mask
 from tests.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
 

@@ -1,0 +1,207 @@
+"""``make bench``: how long plans take, beside kafka-python's, Java's and Kafka Streams' own; fetching lag.
+
+docs/benchmarks.md says what is measured and how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench import fetching, stateful, stateful_table, table
+from bench.javapeer import JavaPeer, NoJavaError, java_peer
+from bench.machine import machine
+from bench.problems import PHASES, SIZES, Problem, select
+from bench.report import Report
+from bench.run import GROWTH_PHASES, OURS, PEERS, Bench, Row
+from bench.streamspeer import streams_peer
+
+LAG, STATEFUL = "lag", "stateful"
+
+
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    """What was asked for, checked."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "--patience", type=float, default=10.0, metavar="S",
+        help="seconds a call of kafka-python's may take, and half of what Java's first may (default 10)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--problems", nargs="+", default=[*SIZES, "growth", LAG, STATEFUL], metavar="WHICH",
+        help=f"{', '.join(SIZES)}, growth, {LAG} (fetching it), {STATEFUL} (plans for members with state), "
+        "or part of a problem's name; by default all",
+    )  # fmt: skip
+    parser.add_argument("--phases", nargs="+", default=list(PHASES), choices=PHASES, metavar="PHASE",
+                        help=f"some of: {', '.join(PHASES)}".replace("%", "%%"))  # fmt: skip
+    parser.add_argument("--no-java", action="store_true", help="leave Java out")
+    parser.add_argument("--out", type=Path, default=Path("out/bench.json"), metavar="FILE",
+                        help="where the figures go; table and pictures beside it")  # fmt: skip
+    parser.add_argument("--render", action="store_true", help="measure nothing, go by the figures in --out")
+    parser.add_argument("--docs", action="store_true", help="also put the results into docs/benchmarks.md")
+    options = parser.parse_args(arguments)
+    if not 0 < options.patience < float("inf"):
+        parser.error("--patience: a number of seconds, more than 0")
+    try:
+        options.table, options.growth = select(
+            word for word in options.problems if word not in (LAG, STATEFUL)
+        )
+    except ValueError as error:
+        parser.error(str(error))
+    return options
+
+
+def repeatable(options: argparse.Namespace) -> list[str]:
+    """The arguments that decide what is measured, where they are not the defaults."""
+    default = options_of([])
+    words = [] if options.patience == default.patience else ["--patience", f"{options.patience:g}"]
+    words += [] if options.problems == default.problems else ["--problems", *options.problems]
+    words += [] if options.phases == default.phases else ["--phases", *options.phases]
+    return [*words, "--no-java"] if options.no_java else words
+
+
+def find_java(options: argparse.Namespace, report: Report, folder: Path) -> JavaPeer | None:
+    """Java, unless it is not wanted or not there, which the report then says."""
+    if options.no_java:
+        report.notes.append("Java was not measured: --no-java")
+        return None
+    try:
+        return java_peer(folder)
+    except NoJavaError as reason:
+        report.notes.append(f"Java was not measured: {reason}")
+        return None
+
+
+def measure(options: argparse.Namespace, console: Console) -> Report:
+    """Measure everything, saving as it goes."""
+    report = Report(machine(), repeatable(options))
+    # What the table has already is not measured again for the pictures.
+    known = options.table if set(GROWTH_PHASES) <= set(options.phases) else []
+    growth: list[Problem] = [problem for problem in options.growth if problem not in known]
+    columns = [
+        TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
+    ]  # fmt: skip
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as place,
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
+        folder = Path(place)
+        rows = len(options.table) * len(options.phases) + len(growth) * len(GROWTH_PHASES)
+        task = progress.add_task("getting ready", total=rows)
+        java = find_java(options, report, folder) if rows else None
+        for note in report.notes:
+            console.print(note, markup=False)
+        bench = Bench(
+            options.patience,
+            java,
+            lambda text: progress.update(task, description=text),
+            folder,
+            report.machine,
+        )
+        plan = [
+            *((problem, options.phases, (*OURS, *PEERS), report.rows) for problem in options.table),
+            *((problem, GROWTH_PHASES, OURS[:1], report.growth) for problem in growth),
+        ]
+        for problem, phases, who, found in plan:
+            for row in bench.rows(problem, phases, who):
+                found.append(row)
+                report.save(options.out)
+                progress.advance(task)
+                console.print(
+                    f"{problem.name}, {row['phase']}:", line_of(row, who), markup=False, soft_wrap=True
+                )
+        if LAG in options.problems:
+            measure_lag(report, options.out, lambda text: progress.update(task, description=text))
+        if STATEFUL in options.problems:
+            measure_stateful(
+                options, report, folder, console, lambda text: progress.update(task, description=text)
+            )
+    report.save(options.out)
+    return report
+
+
+def measure_lag(report: Report, out: Path, now: Callable[[str], None]) -> None:
+    """Measure how long it takes to fetch lag, or note why not."""
+    try:
+        for row in fetching.measure(now):
+            report.lag.append(row)
+            report.save(out)
+    except fetching.NotMeasuredError as reason:
+        report.notes.append(f"fetching lag was not measured: {reason}")
+
+
+def measure_stateful(
+    options: argparse.Namespace, report: Report, folder: Path, console: Console, now: Callable[[str], None]
+) -> None:
+    """Measure plans for stateful members, beside Kafka Streams' unless it is not wanted or not there."""
+    streams = None
+    if not options.no_java:
+        try:
+            streams = streams_peer(folder)
+            report.machine["kafka_streams"] = streams.version
+        except NoJavaError as reason:
+            report.notes.append(f"Kafka Streams was not measured: {reason}")
+            console.print(report.notes[-1], markup=False)
+    played = stateful.rows(streams, options.patience, now)
+    for row in chain(played, stateful.growth(report.stateful, now)):
+        if version := row.get("streams", {}).pop("java", None):
+            report.machine["java"] = version
+        report.stateful.append(row)
+        report.save(options.out)
+        console.print(", ".join(stateful_table.short_cells(row)), markup=False, soft_wrap=True)
+
+
+def line_of(row: Row, who: Sequence[str]) -> str:
+    """For the terminal, as soon as it is measured."""
+    return "; ".join(f"{one} {table.time_cell(row[one])}" for one in who if one in row)
+
+
+def show(report: Report, console: Console) -> None:
+    """What matters most, as wide as a terminal is."""
+    if report.rows:
+        shown = Table(*table.SHORT_HEAD, title="ms, assign() and encoding: sticky / cooperative")
+        for row in report.rows:
+            shown.add_row(*table.short_cells(row))
+        console.print(shown)
+    if report.lag:
+        shown = Table(
+            *(name.strip("*") for name in fetching.HEAD), title="ms, fetching lag: median (longest)"
+        )
+        for row in report.lag:
+            shown.add_row(*fetching.cells(row))
+        console.print(shown)
+    if lines := stateful_table.played(report.stateful):
+        shown = Table(*stateful_table.SHORT_HEAD, title="ms, plans for stateful members: median (first)")
+        for row in lines:
+            shown.add_row(*stateful_table.short_cells(row))
+        console.print(shown)
+    for line in table.findings(report.rows) if report.rows else ():
+        console.print(line, markup=False)
+
+
+def end(number: int, _: object) -> None:
+    """Leave in order: with the program that is being measured, and without its files."""
+    sys.exit(128 + number)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure or read the figures, and show them."""
+    options = options_of(arguments)
+    signal.signal(signal.SIGTERM, end)
+    console = Console()
+    report = Report.load(options.out) if options.render else measure(options, console)
+    show(report, console)
+    written = [options.out, *report.render(options.out), *(report.publish() if options.docs else [])]
+    console.print("written:", ", ".join(map(str, written)), markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

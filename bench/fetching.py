@@ -1,0 +1,199 @@
+"""How long it takes to ask a cluster for a group's lag: the fetcher, beside kafka-python's own clients.
+
+On a development broker of its own.  Each of the 10 topics has the same number of partitions; each 50th
+partition has a record, and the group has a commit everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import TopicPartition as TheirPartition
+from kafka.admin import NewTopic, OffsetSpec
+from kafka.structs import OffsetAndMetadata
+
+from bench.table import ms
+from kafka_assignors.broker import development_broker
+from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.lag import LagFetcher
+from kafka_assignors.plan import TopicPartition
+
+Row = dict[str, Any]
+
+SIZES = (1_000, 10_000)
+TOPICS = 10
+RUNS = 11
+ONE_BY_ONE = 200  # partitions that are asked for one at a time
+GROUP = "bench"
+LONGEST_MS = 60_000
+_BATCH = 1_000  # commits
+
+LEGEND = (
+    "Milliseconds, medians of {runs} runs, in brackets the longest. `cold`: a fetcher that has yet to "
+    "connect; `warm`: the next fetch. *Admin client*: commits, ends and begins by the batched calls of "
+    "`KafkaAdminClient`, connected. *Consumer, batched*: `end_offsets` and `beginning_offsets` of all "
+    "partitions in a call each; commits it tells of one partition at a time only. *Consumer, one by one*: "
+    "`committed`, `end_offsets` and `beginning_offsets` of each partition. What is asked one by one is asked "
+    "of {one_by_one} partitions, and the time for all extrapolated (~). The broker has a heap of 1 GB."
+)
+HEAD = ["partitions", "**cold**", "**warm**", "admin client", "consumer, batched", "consumer, one by one"]
+
+
+class NotMeasuredError(Exception):
+    """There is no broker to measure on; the text says why."""
+
+
+def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int = RUNS) -> Iterator[Row]:
+    """A row per size.
+
+    Raises:
+        NotMeasuredError: no broker could be started.
+    """
+    try:
+        with more_heap(), development_broker() as broker:
+            for size in sizes:
+                now(f"lag of {size:,} partitions")
+                yield _row(broker.bootstrap, size, runs)
+    except KafkaAssignorsError as error:
+        raise NotMeasuredError(str(error)) from error
+
+
+@contextmanager
+def more_heap() -> Iterator[None]:
+    """10,000 partitions all but fill the usual 256 MB: each other fetch would meet a full collection."""
+    before = os.environ.get("_JAVA_OPTIONS")
+    os.environ["_JAVA_OPTIONS"] = f"{before or ''} -Xmx1g".strip()
+    try:
+        yield
+    finally:
+        del os.environ["_JAVA_OPTIONS"]
+        if before is not None:
+            os.environ["_JAVA_OPTIONS"] = before
+
+
+def _row(bootstrap: str, size: int, runs: int) -> Row:
+    tps = prepared(bootstrap, size)
+    config = {"bootstrap_servers": bootstrap, "group_id": GROUP, "auto_offset_reset": "earliest"}
+    right = {tp: 1 if at % 50 == 0 else 0 for at, tp in enumerate(tps)}
+
+    def cold() -> None:
+        fetcher = LagFetcher(config)
+        try:
+            assert fetcher.fetch(tps, LONGEST_MS).lags == right
+        finally:
+            fetcher.close()
+
+    row: Row = {"partitions": size, "runs": runs, "cold": _times(cold, runs)}
+    fetcher = LagFetcher(config)
+    try:
+        fetcher.fetch(tps, LONGEST_MS)
+        row["warm"] = _times(lambda: fetcher.fetch(tps, LONGEST_MS), runs)
+    finally:
+        fetcher.close()
+    theirs = [TheirPartition(*tp) for tp in tps]
+    row["admin"] = _admin_client(bootstrap, theirs, runs)
+    return row | _consumer(bootstrap, theirs)
+
+
+def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
+    """Make topics of so many partitions in all, with commits of ``GROUP`` and, in some, a record to read."""
+    topics = [f"lag-{size}-{number}" for number in range(TOPICS)]
+    tps = [TopicPartition(topic, p) for topic in topics for p in range(size // TOPICS)]
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS)
+    try:
+        for topic in topics:  # a broker refuses to make thousands of partitions in one request
+            admin.create_topics([NewTopic(topic, size // TOPICS, 1)])
+        producer = KafkaProducer(bootstrap_servers=bootstrap)
+        for tp in tps[::50]:
+            producer.send(tp.topic, b"x", partition=tp.partition)
+        producer.close()
+        for at in range(0, size, _BATCH):
+            offsets = {TheirPartition(*tp): OffsetAndMetadata(0, "", -1) for tp in tps[at : at + _BATCH]}
+            while any(error.errno for error in _committed(admin, offsets)):
+                time.sleep(0.2)
+    finally:
+        admin.close()
+    return tps
+
+
+def _committed(admin: Any, offsets: dict[Any, Any]) -> Iterable[Any]:
+    """The errors; a broker that has just started does not keep commits yet."""
+    try:
+        return set(admin.alter_group_offsets(GROUP, offsets).values())
+    except Exception as error:
+        if not getattr(error, "retriable", False):
+            raise
+        return {type(error)}
+
+
+def _admin_client(bootstrap: str, tps: list[Any], runs: int) -> list[float]:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS)
+
+    def ask() -> None:
+        admin.list_group_offsets({GROUP: tps})
+        admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.LATEST))
+        admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.EARLIEST))
+
+    try:
+        ask()
+        return _times(ask, runs)
+    finally:
+        admin.close()
+
+
+def _consumer(bootstrap: str, tps: list[Any]) -> Row:
+    """Both ways with a consumer, which is asked once for all topics before."""
+    some = tps[:: max(len(tps) // ONE_BY_ONE, 1)]
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, group_id=GROUP, enable_auto_commit=False, request_timeout_ms=LONGEST_MS
+    )
+    try:
+        consumer.committed(tps[0])
+        ends = _times(lambda: (consumer.end_offsets(tps), consumer.beginning_offsets(tps)), 3)
+        commits = _times(lambda: [consumer.committed(tp) for tp in some], 1)
+        one_by_one = _times(
+            lambda: [(consumer.end_offsets([tp]), consumer.beginning_offsets([tp])) for tp in some], 1
+        )
+    finally:
+        consumer.close()
+    scale = len(tps) / len(some)
+    return {
+        "batched": median(ends) + commits[0] * scale,
+        "one by one": (commits[0] + one_by_one[0]) * scale,
+        "asked one by one": len(some),
+    }
+
+
+def _times(work: Callable[[], object], runs: int) -> list[float]:
+    found = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - started)
+    return found
+
+
+# --- what comes out ----------------------------------------------------------------------------------------
+
+
+def cells(row: Row) -> list[str]:
+    """A row of the table."""
+    return [
+        f"{row['partitions']:,}",
+        *[f"{ms(median(row[one]))} ({ms(max(row[one]))})" for one in ("cold", "warm", "admin")],
+        *[f"~ {ms(row[one])}" for one in ("batched", "one by one")],
+    ]
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table, in Markdown, and what one has to know to read it."""
+    lines = [HEAD, ["---:"] * len(HEAD), *map(cells, rows)]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    legend = LEGEND.format(runs=rows[0]["runs"], one_by_one=max(row["asked one by one"] for row in rows))
+    return f"{legend}\n\n{table}"

@@ -1,0 +1,208 @@
+"""``python -m bench.forecasts``: what plans from forecasts win over plans from lag, on the flights.
+
+docs/benchmarks.md, "Plans from forecasts", says what is measured and how.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from bench.machine import machine
+from demo.events import find_archive, read_flights
+from demo.foresight import (
+    LEAST_S,
+    Case,
+    Forecasts,
+    Outcome,
+    compare,
+    from_one_state,
+    largest,
+    moved,
+    plan,
+    rate_for,
+)
+from demo.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.model import Model
+
+DAY = 24
+STEP_S = 300
+BLOCK = 4  # hours of the day that are shown together
+
+
+def flights(partitions: int, weeks: int) -> Traffic:
+    """The first weeks of 2013."""
+    return traffic_of(read_flights(find_archive(), span=(weeks + 1) * WEEK * HOUR_S), partitions, weeks)
+
+
+# --- forecasts ---------------------------------------------------------------------------------------------
+
+
+def last_hour(traffic: Traffic) -> Forecasts:
+    """The hour before again."""
+    return np.vstack([np.zeros_like(traffic.hours[:1]), traffic.hours[:-1]])
+
+
+def hour_of_week(traffic: Traffic) -> Forecasts:
+    """The mean of the same hour in the weeks before; 0 in the first week."""
+    hours = traffic.hours
+    expected = np.zeros_like(hours)
+    for hour in range(WEEK, len(hours)):
+        expected[hour] = hours[hour % WEEK : hour : WEEK].mean(axis=0)
+    return expected
+
+
+def load_model(traffic: Traffic) -> Forecasts:
+    """The project's own: level, trend and season, learnt in steps of five minutes."""
+    settings = LoadSettings(step_s=STEP_S, horizon_s=HOUR_S)
+    hours, _minutes, partitions = traffic.arrivals.shape
+    steps = traffic.arrivals.reshape(hours, HOUR_S // STEP_S, -1, partitions).sum(axis=2).astype(int)
+    expected = np.zeros((hours, partitions))
+    for p in range(partitions):
+        model, at = Model(settings), traffic.begin_s * 1_000_000
+        for hour, of_hour in enumerate(steps[:, :, p].tolist()):
+            outlook = model.outlook(at)
+            expected[hour, p] = 0.0 if outlook is None else outlook.arrivals
+            for arrived in of_hour:
+                at += settings.step
+                model.learn(at, arrived)
+    return expected
+
+
+def oracle(traffic: Traffic) -> Forecasts:
+    """What does come."""
+    return traffic.hours
+
+
+FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
+    "last hour": last_hour,
+    "hour of week": hour_of_week,
+    "load model": load_model,
+    "arrivals known": oracle,
+}
+
+
+# --- plans, hour by hour -----------------------------------------------------------------------------------
+
+
+def on_its_own(case: Case, traffic: Traffic, kind: str, foreseen: Forecasts | None) -> list[Outcome]:
+    """Every hour one way of planning, from what it came to in the hour before."""
+    lag, owners = np.zeros(traffic.arrivals.shape[2]), None
+    found = []
+    for hour in range(case.first, len(traffic.arrivals)):
+        given = plan(case, kind, lag, owners, None if foreseen is None else foreseen[hour])
+        result = work_off(lag, traffic.arrivals[hour], given, case.members, case.rate)
+        found.append(Outcome(result, moved(owners, given)))
+        owners, lag = given, result.left
+    return found
+
+
+# --- the program -------------------------------------------------------------------------------------------
+
+
+def beside_lag(case: Case, found: Mapping[str, Sequence[Outcome]]) -> Iterator[Sequence[object]]:
+    """Rows: each way of planning beside lag alone, from one state."""
+    least, by_lag = case.rate * LEAST_S / 60, largest(found["lag"])
+    for kind, outcomes in found.items():
+        if kind == "lag":
+            continue
+        one = compare(largest(outcomes), by_lag, least)
+        partition = compare(largest(outcomes, "partition"), largest(found["lag"], "partition"), least)
+        yield (
+            kind,
+            *(f"{one.better} / {one.same} / {one.worse}", _percent(-one.gain), _percent(one.loss)),
+            f"{one.p10:.2f} / {one.median:.2f} / {one.p90:.2f}",
+            f"{partition.better} / {partition.same} / {partition.worse}",
+            f"{sum(outcome.moved for outcome in outcomes):,}",
+        )
+
+
+def by_time_of_day(
+    traffic: Traffic, case: Case, found: Mapping[str, Sequence[Outcome]], kind: str
+) -> Iterator[Sequence[object]]:
+    """Rows: one way of planning beside lag alone, by hours of the day (UTC)."""
+    ours, by_lag = largest(found[kind]), largest(found["lag"])
+    hours = (traffic.begin_s // HOUR_S + case.first + np.arange(len(ours))) % DAY
+    for begin in range(0, DAY, BLOCK):
+        here = (hours >= begin) & (hours < begin + BLOCK)
+        one = compare(ours[here], by_lag[here], case.rate * LEAST_S / 60)
+        yield (
+            f"{begin:02}-{begin + BLOCK:02}",
+            *(f"{by_lag[here].mean():.1f}", f"{ours[here].mean():.1f}"),
+            *(f"{one.better} / {one.same} / {one.worse}", _percent(-one.gain), _percent(one.loss)),
+        )
+
+
+def alone(case: Case, traffic: Traffic, forecasts: Mapping[str, Forecasts]) -> Iterator[Sequence[object]]:
+    """Rows: each way of planning on its own, all the time."""
+    for kind, foreseen in {"counts": None, "lag": None, **forecasts}.items():
+        outcomes = on_its_own(case, traffic, kind, foreseen)
+        lags = largest(outcomes)
+        yield (
+            kind,
+            *(f"{lags.mean():.2f}", f"{np.quantile(lags, 0.9):.1f}", f"{np.quantile(lags, 0.99):.1f}"),
+            *(f"{lags.max():.1f}", f"{largest(outcomes, 'partition').mean():.2f}"),
+            f"{sum(outcome.moved for outcome in outcomes):,}",
+        )
+
+
+def table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
+    """Print it as Markdown, row by row."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for row in lines:
+        print(f"| {' | '.join(row)} |")
+    for cells in rows:
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    print()
+
+
+def _percent(part: float) -> str:
+    return "-" if np.isnan(part) else f"{100 * part:+.0f} %"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--partitions", type=int, default=18)
+    parser.add_argument("--members", type=int, default=4)
+    parser.add_argument("--weeks", type=int, default=10, help="of the year, from its beginning")
+    parser.add_argument("--learn", type=int, default=4, help="of these, before the first plan")
+    parser.add_argument("--busy", type=float, nargs="+", default=[0.8, 0.95, 1.1])
+    parser.add_argument("--skew", type=int, default=1, help="max_partition_skew; 0: None")
+    given = parser.parse_args(arguments)
+    print("\n".join(f"{name}: {value}" for name, value in machine().items()), end="\n\n")
+    traffic = flights(given.partitions, given.weeks)
+    first = given.learn * WEEK
+    hours = traffic.hours
+    forecasts = {name: make(traffic) for name, make in FORECASTS.items()}
+    table(
+        ["forecast", "mean error, records an hour and partition"],
+        ([name, f"{np.abs(told - hours)[first:].mean():.2f}"] for name, told in forecasts.items()),
+    )
+    for busy in given.busy:
+        rate = rate_for(traffic, given.members, busy)
+        case = Case(given.members, rate, given.skew or None, first)
+        print(f"busy {busy:g}: {given.members} members of {60 * rate:.1f} records/h")
+        per_hour = hours[first:].sum(axis=1).mean()
+        print(f"{len(hours) - first:,} hours of {per_hour:.0f} records, {given.partitions} partitions\n")
+        found = from_one_state(case, traffic, {"counts": None, **forecasts})
+        table(
+            ["planned from", "better / same / worse", "better by", "worse by", "p10 / median / p90",
+             "partition: better / same / worse", "moved"],
+            beside_lag(case, found),
+        )  # fmt: skip
+        table(
+            ["UTC", "by lag", "load model", "better / same / worse", "better by", "worse by"],
+            by_time_of_day(traffic, case, found, "load model"),
+        )
+        table(
+            ["on its own", "mean", "p90", "p99", "largest", "partition: mean", "moved"],
+            alone(case, traffic, forecasts),
+        )
+
+
+if __name__ == "__main__":
+    main()

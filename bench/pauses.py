@@ -1,0 +1,357 @@
+"""``python -m bench.pauses``: how long partitions stand still in a rebalance.
+
+Four members (processes) share 48 partitions that get records all the time.  A fifth member joins, another one
+leaves, another one is killed.  The same events for each client: ``range`` and ``cooperative-sticky`` with
+kafka-python's ``KafkaConsumer``, ``cooperative-sticky`` with `ContinuousConsumer`, and Java's consumer with
+its ``CooperativeStickyAssignor`` where a JDK is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewTopic, OffsetSpec
+from kafka.structs import TopicPartition
+from rich.console import Console
+from rich.table import Table
+
+from bench.javapeer import NoJavaError, compiled
+from bench.machine import machine
+from bench.pauses_figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
+from bench.programs import ROOT
+from kafka_assignors.broker import development_broker
+
+PYTHON = ("range", "cooperative", "continuous")
+JAVA = "java"
+MEMBERS = 4
+PATIENCE_S = 180.0
+MAX_RECORDS = 100_000  # of a batch: all that came while the slow member was busy
+SOURCE = Path(__file__).parent / "java" / "PausesMember.java"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is played.
+
+    Attributes:
+        slow_s: how long one member takes for a batch, seconds; 0: none is slow.
+        partitions: of the topic.
+        rate: records a second and partition.
+        session_ms: ``session_timeout_ms`` of all members.
+        heartbeat_ms: ``heartbeat_interval_ms`` of all members.
+    """
+
+    slow_s: float = 0.0
+    partitions: int = 48
+    rate: int = 20
+    session_ms: int = 10_000
+    heartbeat_ms: int = 3000
+
+    @property
+    def quiet_s(self) -> float:
+        """A group that changed nothing for so long has settled."""
+        return self.heartbeat_ms / 1000 + 1
+
+
+Command = Callable[[Scene, str, float], list[str | Path]]
+"""Scene, topic (which names the group, too), seconds a batch -> the command line of a member."""
+
+
+class Member:
+    """A member's process, and what it owns.  It starts up, and joins when it is told to ``go``.
+
+    Args:
+        name: its name in the figures.
+        command: what to run.
+        note: takes deliveries and changes of ownership, from this member's thread.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str | Path], note: Callable[[Delivery | Ownership], None]
+    ) -> None:
+        self.name = name
+        self.owned: frozenset[int] = frozenset()
+        self._note = note
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def go(self) -> Member:
+        """Have it join."""
+        self._tell("go")
+        return self
+
+    def close(self) -> None:
+        """Ask it to leave the group and end; it is not waited for."""
+        self._tell("close")
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        self._change(time.monotonic(), "R", self.owned)
+
+    def freeze(self) -> None:
+        """Stop the process where it is; others may have its partitions by the time it goes on."""
+        self._process.send_signal(signal.SIGSTOP)
+        self._change(time.monotonic(), "R", self.owned)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        """Leave nothing behind."""
+        self._process.kill()
+        self._process.communicate()
+        self._reader.join()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
+
+    def _tell(self, word: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+
+    def _change(self, at: float, letter: str, partitions: frozenset[int]) -> None:
+        gained = letter == "A"
+        self.owned = self.owned | partitions if gained else self.owned - partitions
+        self._note(Ownership(at, self.name, partitions, gained, is_lost=letter == "L"))
+
+    def _read(self) -> None:
+        for line in self._process.stdout or ():
+            letter, ns, *rest = line.split()
+            at = int(ns) / 1e9
+            if letter == "D":
+                for word in rest:
+                    partition, _, span = word.partition(":")
+                    first, _, last = span.partition("-")
+                    self._note(Delivery(at, self.name, int(partition), int(first), int(last)))
+            elif letter in "ARL":
+                partitions = frozenset(int(word) for word in rest[0].split(",")) if rest else frozenset()
+                self._change(at, letter, partitions)
+
+
+@dataclass
+class Group:
+    """The members of one run, and what they reported.
+
+    Attributes:
+        figures: event -> its figures; ``calm`` is before the first event.
+    """
+
+    topic: str
+    scene: Scene
+    members: list[Member] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    changes: list[Ownership] = field(default_factory=list)
+    figures: dict[str, Figures] = field(default_factory=dict)
+
+    def note(self, fact: Delivery | Ownership) -> None:
+        """Keep what a member reports; from its thread."""
+        (self.deliveries if isinstance(fact, Delivery) else self.changes).append(fact)  # type: ignore[arg-type]
+
+    def settle(self, begin: float, members: int) -> None:
+        """Wait until so many members own everything, and nothing has changed for a while."""
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            time.sleep(0.1)
+            present = [member.owned for member in self.members if not member.ended]
+            changed = max((change.at for change in self.changes), default=begin)
+            if (
+                sorted(p for owned in present for p in owned) == list(range(self.scene.partitions))
+                and sum(map(bool, present)) == members
+                and time.monotonic() - max(changed, begin) > self.scene.quiet_s
+            ):
+                return
+        raise TimeoutError(f"the group did not settle within {PATIENCE_S:.0f} s: {self.members}")
+
+
+@contextmanager
+def traffic(bootstrap: str, topic: str, scene: Scene) -> Iterator[None]:
+    """Write to all partitions of a topic, at the scene's rate."""
+    stop = threading.Event()
+    producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=2, acks=1)
+
+    def write() -> None:
+        due = time.monotonic()
+        while not stop.is_set():
+            for partition in range(scene.partitions):
+                producer.send(topic, b"x" * 20, partition=partition)
+            due += 1 / scene.rate
+            stop.wait(max(0.0, due - time.monotonic()))
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        producer.flush()
+        producer.close()
+
+
+def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
+    """Play the events for one kind of client.
+
+    Raises:
+        AssertionError: a record is lost, or a partition was owned twice.
+    """
+    topic = f"{kind}-{uuid.uuid4().hex[:8]}"
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin.create_topics([NewTopic(topic, num_partitions=scene.partitions, replication_factor=1)])
+    group = Group(topic, scene)
+    slow = frozenset({"m1"} if scene.slow_s else ())
+
+    # Prepared: what starts up meanwhile would slow down the others.
+    prepared = [
+        Member(name, command(scene, topic, scene.slow_s if name in slow else 0.0), group.note)
+        for name in (f"m{number}" for number in range(MEMBERS + 1))
+    ]
+
+    def join() -> None:
+        group.members.append(prepared[len(group.members)].go())
+
+    def leave() -> None:
+        group.members[2].close()
+
+    def kill() -> None:
+        group.members[3].kill()
+
+    try:
+        for count in range(1, MEMBERS + 1):
+            join()
+            if count == 1:  # which leads
+                group.settle(time.monotonic(), 1)
+        group.settle(time.monotonic(), MEMBERS)
+        with traffic(bootstrap, topic, scene):
+            begin = time.monotonic()
+            group.settle(begin, MEMBERS)
+            group.figures["calm"] = pauses(group.deliveries, begin + 1, time.monotonic(), slow)
+            for act, left in ((join, MEMBERS + 1), (leave, MEMBERS), (kill, MEMBERS - 1)):
+                time.sleep(random.uniform(0, scene.heartbeat_ms / 1000))  # anywhere between two heartbeats
+                begin = time.monotonic()
+                act()
+                group.settle(begin + (scene.session_ms / 1000 if act is kill else 0), left)
+                group.figures[act.__name__] = pauses(group.deliveries, begin - 0.5, time.monotonic(), slow)
+        _check(admin, group)
+    finally:
+        for member in prepared:
+            member.end()
+        admin.delete_topics([topic])
+        admin.close()
+    return group
+
+
+def _check(admin: KafkaAdminClient, group: Group) -> None:
+    partitions = [TopicPartition(group.topic, number) for number in range(group.scene.partitions)]
+    ends = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+    until = time.monotonic() + 10 + 2 * group.scene.slow_s
+    while lost := missing(group.deliveries, {tp.partition: end.offset for tp, end in ends.items()}):
+        assert time.monotonic() < until, f"{lost} records were not delivered"
+        time.sleep(0.2)
+    assert not (twice := owned_twice(group.changes)), f"partitions with two owners: {twice}"
+
+
+def commands(bootstrap: str, kinds: Sequence[str], folder: Path) -> dict[str, Command]:
+    """The command line of each kind of member.
+
+    Raises:
+        NoJavaError: Java is asked for, and there is no JDK.
+    """
+
+    def python(kind: str) -> Command:
+        def command(scene: Scene, topic: str, batch_s: float) -> list[str | Path]:
+            config = {
+                "bootstrap_servers": bootstrap,
+                "group_id": topic,
+                "session_timeout_ms": scene.session_ms,
+                "heartbeat_interval_ms": scene.heartbeat_ms,
+                "auto_offset_reset": "earliest",
+                "max_poll_records": MAX_RECORDS,
+            }
+            order = {"kind": kind, "topic": topic, "batch_s": batch_s, "config": config}
+            return [sys.executable, "-m", "bench.pauses_member", json.dumps(order)]
+
+        return command
+
+    made = {kind: python(kind) for kind in kinds if kind != JAVA}
+    if JAVA in kinds:
+        java, class_path = compiled(folder, SOURCE)
+
+        def command(scene: Scene, topic: str, batch_s: float) -> list[str | Path]:
+            jvm = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", class_path, SOURCE.stem]
+            numbers = (scene.session_ms, scene.heartbeat_ms, MAX_RECORDS, batch_s)
+            return [java, *jvm, bootstrap, topic, *map(str, numbers)]
+
+        made[JAVA] = command
+    return made
+
+
+def cells(several: Sequence[Figures]) -> list[str]:
+    """Mean / worst of the pauses of kept and moved partitions, and duplicates, over some runs of an event."""
+    kept = [pause for each in several for pause in each.kept]
+    moved = [pause for each in several for pause in each.moved]
+    return [
+        *(f"{mean(pauses):.2f} / {max(pauses):.2f}" if pauses else "-" for pauses in (kept, moved)),
+        str(sum(each.duplicates for each in several)),
+    ]
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.pauses", description=__doc__)
+    parser.add_argument(
+        "--kinds", nargs="+", default=[*PYTHON, JAVA], choices=[*PYTHON, JAVA], metavar="KIND"
+    )
+    parser.add_argument("--slow", nargs="+", type=float, default=[0.0, 4.0, 20.0], metavar="S",
+                        help="seconds a batch that one member takes (default 0 4 20)")  # fmt: skip
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each (default 1)")
+    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="a broker that runs; else one is started")
+    options = parser.parse_args()
+    console = Console(width=140)
+    columns = ("one member takes", "client", "event", "kept s", "moved s", "duplicates")
+    table = Table(*columns, title="seconds without a record: mean / worst")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pauses-")))
+        bootstrap = options.bootstrap or stack.enter_context(development_broker("jars")).bootstrap
+        try:
+            members = commands(bootstrap, options.kinds, folder)
+        except NoJavaError as reason:
+            console.print(f"Java is not measured: {reason}", markup=False)
+            members = commands(bootstrap, [kind for kind in options.kinds if kind != JAVA], folder)
+        for slow_s in options.slow:
+            for kind, command in members.items():
+                runs = [play(bootstrap, kind, command, Scene(slow_s)).figures for _ in range(options.repeat)]
+                for event in runs[0]:
+                    row = [f"{slow_s:g} s", kind, event, *cells([run[event] for run in runs])]
+                    console.print("  ".join(row), markup=False)
+                    table.add_row(*row)
+    console.print(table)
+    console.print(json.dumps(machine()), markup=False)
+
+
+if __name__ == "__main__":
+    main()

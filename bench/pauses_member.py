@@ -1,0 +1,89 @@
+"""A member of ``bench.pauses``.  Its standard input says ``go``, then ``close``; it writes lines.
+
+    A <ns> <partition>,...                  assigned; R: revoked, L: lost
+    D <ns> <partition>:<first>-<last> ...   delivered by one poll
+    E <ns>                                  closed
+
+Times are of the monotonic clock, which all processes of a machine share (Linux), with Java's ``nanoTime``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Collection
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka.coordinator.assignors import cooperative_sticky
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor
+
+KINDS: dict[str, tuple[type, type]] = {
+    "range": (KafkaConsumer, RangePartitionAssignor),
+    "cooperative": (KafkaConsumer, CooperativeStickyAssignor),
+    "kafka-python": (KafkaConsumer, cooperative_sticky.CooperativeStickyAssignor),
+    "continuous": (ContinuousConsumer, CooperativeStickyAssignor),
+}
+
+
+def say(letter: str, text: str = "") -> None:
+    """Write one line, at once."""
+    os.write(1, f"{letter} {time.monotonic_ns()} {text}\n".encode())
+
+
+class Report(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Reports what the consumer's listener is called with."""
+
+    def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+        """Report it."""
+        say("A", ",".join(str(tp.partition) for tp in assigned))
+
+    def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+        """Report it."""
+        say("R", ",".join(str(tp.partition) for tp in revoked))
+
+    def on_partitions_lost(self, lost: Collection[Any]) -> None:
+        """Report it."""
+        say("L", ",".join(str(tp.partition) for tp in lost))
+
+
+def main() -> None:
+    """Consume as the JSON of the first argument says."""
+    order = json.loads(sys.argv[1])
+    logging.basicConfig(level=order.get("log", "ERROR"), format="%(asctime)s %(message)s")
+    consumer_type, strategy = KINDS[order["kind"]]
+    if not sys.stdin.readline():
+        return
+    stop = threading.Event()
+    threading.Thread(target=await_close, args=(stop,), daemon=True).start()
+    consumer = consumer_type(partition_assignment_strategy=[strategy], **order["config"])
+    consumer.subscribe([order["topic"]], listener=Report())
+    while not stop.is_set():
+        records = consumer.poll(timeout_ms=100)
+        if records:
+            say(
+                "D",
+                " ".join(
+                    f"{tp.partition}:{some[0].offset}-{some[-1].offset}" for tp, some in records.items()
+                ),
+            )
+            stop.wait(order["batch_s"])
+    consumer.close()
+    say("E")
+
+
+def await_close(stop: threading.Event) -> None:
+    """Wait for ``close``; end at once when the measurement has ended."""
+    if not sys.stdin.readline():
+        os._exit(1)  # the measurement has ended
+    stop.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""``python -m bench.pipeline_sampler``: rows/s of the sampler, by groups and partitions of each.
+
+On a development broker of its own.  All groups have a commit in every partition of one topic, and nobody in
+them.  *asking*: the looks alone, in this process and over one connection, with the way in.  *Spark*: the
+data source read to its end by the embedded Spark (Spark's ``noop`` sink), with so many tasks as cores.
+Medians, after a first run that counts as ``first``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka import TopicPartition as TheirPartition
+from kafka.admin import NewTopic
+from kafka.structs import OffsetAndMetadata
+
+from bench.fetching import more_heap
+from bench.machine import machine
+from kafka_assignors.broker import development_broker
+from kafka_assignors.lag.fetch.looks import look_at_groups
+from kafka_assignors.pipeline.record.sampler import NAME, group_samples
+from kafka_assignors.pipeline.record.sampling import Wanted
+from kafka_assignors.pipeline.session import local_session
+from kafka_assignors.plan import TopicPartition
+from tests.integration.lagging import commit
+
+SIZES = ((10, 100), (100, 100), (10, 1_000), (1_000, 100))
+TIMEOUT_S = 600.0
+HEAD = ["groups x partitions", "rows", "asking", "rows/s", "Spark, first", "Spark", "rows/s"]
+
+
+def main(arguments: list[str]) -> None:
+    """Measure all sizes and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline_sampler", description=__doc__)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--most-rows", type=int, default=100_000, help="leave out what is larger")
+    given = parser.parse_args(arguments)
+    _print("machine:", ", ".join(f"{name} {value}" for name, value in machine().items()))
+    _print(f"{given.cores} cores for Spark, {given.runs} runs")
+    _print(" | ".join(HEAD))
+    with (
+        more_heap(),
+        development_broker(properties={"num.partitions": 1}) as broker,
+        local_session("bench", cores=given.cores) as spark,
+    ):
+        settings = {"bootstrap_servers": [broker.bootstrap]}
+        spark.dataSource.register(group_samples(settings))
+        for groups, partitions in SIZES:
+            if groups * partitions > given.most_rows:
+                continue
+            names = _commit_everywhere(broker.bootstrap, groups, partitions)
+            _print(" | ".join(_row(spark, settings, names, partitions, given)))
+
+
+def _row(
+    spark: Any, settings: dict[str, Any], names: tuple[str, ...], partitions: int, given: argparse.Namespace
+) -> list[str]:
+    rows = len(names) * partitions
+
+    def asking() -> None:
+        looks = list(look_at_groups(settings, names, TIMEOUT_S * 1000))
+        assert sum(len(look.offsets) for look in looks) == rows
+
+    wanted = Wanted(names, timeout_s=TIMEOUT_S, num_partitions=given.cores)
+    source = spark.read.format(NAME).options(**wanted.as_options())
+
+    def reading() -> None:
+        source.load().write.format("noop").mode("overwrite").save()
+
+    # The sink does not say what came: that it is all, once.
+    assert source.load().where("problem is null and end_offset = 1").count() == rows
+    alone = median(_times(asking, given.runs))
+    first, *later = _times(reading, given.runs + 1)
+    spark_s = median(later)
+    return [
+        f"{len(names):,} x {partitions:,}",
+        *(f"{rows:,}", f"{alone:.2f} s", f"{rows / alone:,.0f}"),
+        *(f"{first:.2f} s", f"{spark_s:.2f} s", f"{rows / spark_s:,.0f}"),
+    ]
+
+
+def _times(call: Callable[[], None], runs: int) -> list[float]:
+    found = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - began)
+    return found
+
+
+def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[str, ...]:
+    topic = f"bench-{groups}-{partitions}"
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=60_000)
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    try:
+        admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1)])
+        for p in range(partitions):
+            producer.send(topic, b"x", partition=p)
+        producer.flush()
+        names = tuple(f"{topic}-{n}" for n in range(groups))
+        everywhere = {TheirPartition(topic, p): OffsetAndMetadata(0, "", -1) for p in range(partitions)}
+        for name in names:
+            # The first one on a new broker has a coordinator in the making.
+            if name == names[0]:
+                commit(bootstrap, name, {TopicPartition(topic, p): 0 for p in range(partitions)})
+                continue
+            while any(error.errno for error in admin.alter_group_offsets(name, everywhere).values()):
+                time.sleep(0.1)  # the coordinator is in the making
+    finally:
+        producer.close()
+        admin.close()
+    return names
+
+
+def _print(*words: str) -> None:
+    sys.stdout.write(" ".join(words) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,104 @@
+"""How the time grows, as pictures: log-log, with a line of slope 1 to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from bench.problems import GROWTH, Problem
+from bench.run import GROWTH_PHASES, Row
+
+AXES = ("partitions", "members")
+
+Points = list[tuple[int, float]]
+
+
+def series(rows: Iterable[Row], kind: str, axis: str) -> dict[str, Points]:
+    """The lines of one picture: size -> seconds.
+
+    Ours are with the encoding.  The decoding of the same members, which kafka-python needs in any case, is
+    what they are to be compared with.
+    """
+    fixed, grows = ("members", "total") if axis == "partitions" else ("total", "members")
+    problems = set(_along(GROWTH[kind], fixed))
+    lines: dict[str, Points] = {}
+    for row in rows:
+        problem = Problem(row["kind"], row["topics"], row["partitions"], row["members"])
+        if problem not in problems or row["phase"] not in GROWTH_PHASES:
+            continue
+        size = getattr(problem, grows)
+        lines.setdefault(row["phase"], []).append((size, row["sticky"]["total"]))
+        if row["phase"] == GROWTH_PHASES[-1]:
+            lines.setdefault("kafka-python decodes", []).append((size, row["sticky"]["decode"]))
+    return {name: sorted(set(points)) for name, points in sorted(lines.items())}
+
+
+def _along(problems: Iterable[Problem], fixed: str) -> list[Problem]:
+    """Those where ``fixed`` is what most of them have."""
+    problems = list(problems)
+    values = [getattr(problem, fixed) for problem in problems]
+    common = max(values, key=values.count)
+    return [problem for problem, value in zip(problems, values, strict=True) if value == common]
+
+
+def slope_one(lines: Iterable[Points]) -> Points:
+    """A line through the last point of the slowest, back to where the shortest begins."""
+    lines = [points for points in lines if points]
+    size, seconds = max((points[-1] for points in lines), key=lambda point: point[1])
+    least = min(points[0][0] for points in lines)
+    return [(least, seconds * least / size), (size, seconds)]
+
+
+def draw(rows: list[Row], folder: Path) -> list[Path]:
+    """One picture a kind, by partitions beside by members; none where nothing was measured."""
+    drawn = []
+    for kind in GROWTH:
+        lines = {axis: series(rows, kind, axis) for axis in AXES}
+        if all(any(len(points) > 1 for points in found.values()) for found in lines.values()):
+            drawn.append(folder / f"bench-growth-{kind}.svg")
+            _draw(kind, lines, drawn[-1])
+    return drawn
+
+
+_STYLE: dict[str, dict[str, Any]] = {
+    "fresh": {"color": "#0072b2", "marker": "o"},
+    "one joins": {"color": "#d55e00", "marker": "s"},
+    "kafka-python decodes": {"color": "#555555", "marker": "^", "linestyle": "--"},
+}
+
+
+def _draw(kind: str, lines: dict[str, dict[str, Points]], path: Path) -> None:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    # Text stays text and ids do not change, so that a new measurement is a small diff.
+    style: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": path.name,
+        "font.size": 12,
+        "font.family": "sans-serif",
+    }
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(11, 4.6), layout="constrained", facecolor="white")
+        panels = figure.subplots(1, len(AXES), sharey=True)
+        for panel, (axis, found) in zip(panels, lines.items(), strict=True):
+            for name in filter(found.get, _STYLE):
+                panel.plot(*zip(*found[name], strict=True), label=name, linewidth=2, **_STYLE[name])
+            panel.set(xscale="log", yscale="log", xlabel=axis)
+            panel.grid(visible=True, which="major", color="#e4e4e4")
+            for scale in (panel.xaxis, panel.yaxis):
+                scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        for panel, found in zip(panels, lines.values(), strict=True):
+            # It may leave the picture; it must not make the others small.
+            panel.autoscale(enable=False)
+            reference = zip(*slope_one(found.values()), strict=True)
+            panel.plot(*reference, color="#777777", linewidth=1.2, linestyle=":", label="slope 1")
+        panels[0].set_ylabel("seconds")
+        panels[0].set_title("1,000 members, 500 topics", fontsize=12)
+        panels[1].set_title("100,000 partitions, 500 topics", fontsize=12)
+        panels[0].legend(frameon=False)
+        figure.suptitle(f"sticky, {kind}: assign() and encoding")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})

@@ -1,0 +1,68 @@
+"""Starts the programs that measure, and hears what they say; ends those that take too long."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+Facts = dict[str, Any]
+
+
+class ProgramError(Exception):
+    """A program of the benchmark failed; the text is the end of what it complained about."""
+
+
+def child(task: str, patience: float | None = None, **order: Any) -> Facts:
+    """Run a task of ``bench.child``; see ``listen``."""
+    return listen([sys.executable, "-m", "bench.child", task, json.dumps(order)], patience)
+
+
+def listen(command: Sequence[str | Path], patience: float | None = None) -> Facts:
+    """Gather the facts that a program says, one JSON object a line.
+
+    Its first line says that it is ready; from then on it has ``patience`` seconds for each further line, and
+    is ended when it needs more: then ``cut`` is among the facts, with the seconds it was given, unless it had
+    already said the fact ``first``.
+
+    Raises:
+        ProgramError: it failed.
+    """
+    lines: queue.Queue[bytes] = queue.Queue()
+    facts: Facts = {}
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=complaints) as program,
+    ):
+        reader = threading.Thread(target=_read, args=(program, lines), daemon=True)
+        reader.start()
+        try:
+            while line := lines.get(timeout=patience if facts else None):
+                facts |= json.loads(line)
+        except queue.Empty:
+            program.kill()
+            return facts if "first" in facts else facts | {"cut": patience}
+        except BaseException:
+            program.kill()
+            raise
+        finally:
+            reader.join()
+        if program.wait():
+            complaints.seek(0)
+            said = complaints.read().decode(errors="replace")[-2000:].strip()
+            raise ProgramError(said or f"ended with {program.returncode}, saying nothing")
+    return facts
+
+
+def _read(program: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> None:
+    for line in program.stdout or ():
+        lines.put(line)
+    lines.put(b"")

@@ -1,0 +1,52 @@
+"""How good anybody's plan is, from the members' bytes alone; shares no code with the product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.problems import Moment, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Figures of one plan.
+
+    Attributes:
+        valid: nobody has what it did not subscribe to, and nothing has two owners.
+        unassigned: partitions of subscribed topics without an owner; cooperative plans hold back what moves.
+        squares: the sum of the squared loads; less is fairer.
+        moved: partitions that a member which is still there had, and has not any more.
+    """
+
+    valid: bool
+    unassigned: int
+    squares: int
+    moved: int
+
+
+def judge(moment: Moment, plan: Plan) -> Quality:
+    """Look at a plan."""
+    valid = set(plan) == set(moment.subscriptions)
+    given: dict[str, list[int]] = {topic: [] for topic in moment.counts}
+    subscribers: dict[str, list[str]] = {topic: [] for topic in moment.counts}
+    for member, topics in moment.subscriptions.items():
+        mine = plan.get(member, {})
+        valid = valid and set(mine) <= set(topics)
+        for topic in topics:
+            subscribers[topic].append(member)
+            given[topic] += mine.get(topic, ())
+    for topic, numbers in given.items():
+        there = set(numbers)
+        valid = valid and len(there) == len(numbers) and there <= set(range(moment.counts[topic]))
+    read = sum(count for topic, count in moment.counts.items() if subscribers[topic])
+    loads = [sum(map(len, topics.values())) for topics in plan.values()]
+    return Quality(
+        valid=valid,
+        unassigned=read - sum(loads),
+        squares=sum(load * load for load in loads),
+        moved=sum(
+            len(set(numbers).difference(plan.get(member, {}).get(topic, ())))
+            for member, topics in moment.owned.items()
+            for topic, numbers in topics.items()
+        ),
+    )

@@ -1,0 +1,110 @@
+"""What a run leaves behind: ``bench.json``, and made from it alone the table, the pictures and the page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench import fetching, plots, stateful_table, table
+from bench.programs import ROOT
+from bench.run import Row
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+IMAGES = ROOT / "docs" / "images"
+BEGIN, END = "<!-- begin: out/bench.md -->\n", "<!-- end: out/bench.md -->\n"
+LAG_MARKERS = "<!-- begin: out/bench-lag.md -->\n", "<!-- end: out/bench-lag.md -->\n"
+STATEFUL_MARKERS = "<!-- begin: out/bench-stateful.md -->\n", "<!-- end: out/bench-stateful.md -->\n"
+
+
+@dataclass
+class Report:
+    """A run's facts.
+
+    Attributes:
+        machine: where and with what it ran.
+        arguments: of the command, none for ``make bench`` as it is.
+        rows: of the table.
+        growth: more rows, only for the pictures.
+        notes: what could not be measured, and why.
+        lag: rows of the table about fetching lag.
+        stateful: rows of the tables about plans for stateful members.
+    """
+
+    machine: dict[str, str]
+    arguments: list[str]
+    rows: list[Row] = field(default_factory=list)
+    growth: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    lag: list[Row] = field(default_factory=list)
+    stateful: list[Row] = field(default_factory=list)
+
+    def save(self, path: Path) -> None:
+        """Write the facts; after every row, so that a run that is broken off has not been for nothing."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(vars(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Report:
+        """Read what ``save`` wrote."""
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+    def markdown(self) -> str:
+        """The table, and all one has to know to read it or to repeat it."""
+        remarks = "".join(f"- {line}\n" for line in [*table.findings(self.rows), *self.notes])
+        return f"{table.LEGEND}\n\n{table.markdown(self.rows)}\n{remarks}\n{self._repeat()}"
+
+    def lag_markdown(self) -> str:
+        """The table about fetching lag; there has to be one."""
+        return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
+
+    def stateful_markdown(self) -> str:
+        """The tables about plans for stateful members; there have to be some."""
+        return f"{stateful_table.markdown(self.stateful)}\n{self._repeat()}"
+
+    def _repeat(self) -> str:
+        command = shlex.join(["python", "-m", "bench", *self.arguments]) if self.arguments else "make bench"
+        facts = ", ".join(f"{name} {value}" for name, value in self.machine.items())
+        return f"`{command}`: {facts}.\n"
+
+    def render(self, path: Path) -> list[Path]:
+        """Write table and pictures beside the facts in ``path``."""
+        written = []
+        if self.lag:
+            written.append(path.with_name(f"{path.stem}-lag.md"))
+            written[-1].write_text(self.lag_markdown(), encoding="utf-8")
+        if self.stateful:
+            written.append(path.with_name(f"{path.stem}-stateful.md"))
+            written[-1].write_text(self.stateful_markdown(), encoding="utf-8")
+        if not self.rows and not self.growth:
+            return written
+        text = path.with_suffix(".md")
+        text.write_text(self.markdown(), encoding="utf-8")
+        return [text, *written, *plots.draw([*self.rows, *self.growth], path.parent)]
+
+    def publish(self) -> list[Path]:
+        """Put what was measured into the page, and the pictures beside it."""
+        page = PAGE.read_text(encoding="utf-8")
+        if self.lag:
+            page = between_markers(page, self.lag_markdown(), LAG_MARKERS)
+        if self.stateful:
+            page = between_markers(page, self.stateful_markdown(), STATEFUL_MARKERS)
+        if self.rows or self.growth:
+            page = between_markers(page, self.markdown())
+        PAGE.write_text(page, encoding="utf-8")
+        return [PAGE, *(plots.draw([*self.rows, *self.growth], IMAGES) if self.rows or self.growth else [])]
+
+
+def between_markers(page: str, text: str, markers: tuple[str, str] = (BEGIN, END)) -> str:
+    """The page with that text between markers.
+
+    Raises:
+        ValueError: the markers are not there, once each and in this order.
+    """
+    first, last = markers
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
+    if not begin or not end or first in rest or last in after:
+        raise ValueError(f"the page needs {first.strip()} and {last.strip()}, once each and in this order")
+    return f"{before}{begin}\n{text}\n{end}{after}"

@@ -1,0 +1,160 @@
+"""Plans for stateful members, beside Kafka Streams' own: ``python -m bench --problems stateful``.
+
+docs/benchmarks.md, "Stateful plans", says what is measured and how.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from bench.measure import repeated
+from bench.programs import Facts, ProgramError, child
+from bench.streamspeer import StreamsPeer
+from kafka_assignors.assignor.collector import no_collections
+from kafka_assignors.plan.stateful import StatefulOptions, Subtopology, plan_stateful
+from tests.stateful_group import SimulatedGroup
+
+TASKS_OF_A_SUBTOPOLOGY = 100
+STANDBYS, WARM_UPS = 1, 2
+LONGEST_S = 10.0  # no further run of a median begins after this
+
+Row = dict[str, Any]
+
+
+class Size(NamedTuple):
+    """How large a group is before the event."""
+
+    tasks: int
+    members: int
+
+
+EVENTS = {"new": "all new", "join": "one joins", "leave": "one leaves"}
+SIZES = (Size(1_000, 10), Size(1_000, 100), Size(10_000, 100), Size(10_000, 500))
+# One of the two stays as it is while the other grows; only plans are timed.
+GROWTH = (
+    *(Size(tasks, 100) for tasks in (1_000, 10_000, 100_000)),
+    *(Size(10_000, members) for members in (10, 100, 1_000)),
+)
+
+
+def rows(
+    streams: StreamsPeer | None,
+    patience: float,
+    now: Callable[[str], None],
+    sizes: Iterable[Size] = SIZES,
+) -> Iterator[Row]:
+    """A row for each size and event, each program in a process of its own.
+
+    Args:
+        streams: None where it is not measured.
+        patience: seconds, of Kafka Streams.
+        now: told what is measured next.
+        sizes: of the groups.
+    """
+    for size in sizes:
+        for event, words in EVENTS.items():
+            what = f"{size.tasks:,} tasks x {size.members:,} members, {words}"
+            now(f"{what}: ours")
+            row: Row = {**size._asdict(), "event": event, "ours": _ours(size, event, play=True)}
+            if streams is not None:
+                now(f"{what}: Kafka Streams")
+                row["streams"] = _theirs(streams, size, event, patience)
+            yield row
+
+
+def growth(known: Iterable[Row], now: Callable[[str], None]) -> Iterator[Row]:
+    """Rows of our plans alone, of the sizes of ``GROWTH`` that are not known yet."""
+    measured = {Size(row["tasks"], row["members"]) for row in known}
+    for size in sorted({*GROWTH} - measured):
+        for event, words in EVENTS.items():
+            now(f"{size.tasks:,} tasks x {size.members:,} members, {words}: ours")
+            yield {**size._asdict(), "event": event, "ours": _ours(size, event, play=False)}
+
+
+def _ours(size: Size, event: str, *, play: bool) -> Facts:
+    return child("stateful", tasks=size.tasks, members=size.members, event=event, play=play)
+
+
+def _theirs(streams: StreamsPeer, size: Size, event: str, patience: float) -> Facts:
+    try:
+        return streams.play(*size, event, standbys=STANDBYS, warmups=WARM_UPS, patience=patience)
+    except ProgramError as error:
+        return {"failed": str(error)}  # a peer's bug, or its lack of memory, is a result
+
+
+# --- in the process that measures --------------------------------------------------------------------------
+
+
+def measure(size: Size, event: str, *, play: bool) -> Iterator[Facts]:
+    """Facts as they become known; seconds.
+
+    ``first``, the first plan of this group; ``warm``, the median of further ones, collections put off as the
+    leader does; then, played until nothing waits: ``rounds``, ``built`` copies, ``moved`` (actives with
+    another member in the end), ``handed`` (on the way, too), with ``least``, below which no balanced
+    placement has copies, and ``bound``, the rounds that these take.
+    """
+    group = group_of(size, event)
+    problem = group.group()
+
+    def run() -> float:
+        with no_collections():
+            started = time.perf_counter()
+            plan_stateful(problem, group.options)
+            return time.perf_counter() - started
+
+    gc.collect()
+    first = run()
+    yield {"first": first}
+    times = repeated(run, LONGEST_S) or [first]
+    yield {"warm": statistics.median(times), "runs": len(times)}
+    if not play:
+        return
+    before = {task: m for m, mine in group.active.items() for task in mine}
+    least = least_copies(group)
+    rounds = group.settle()
+    after = {task: m for m, mine in group.active.items() for task in mine}
+    yield {
+        "rounds": rounds,
+        "settled": True,
+        "built": group.built,
+        "least": least,
+        "bound": -(-least // WARM_UPS) + 1,
+        "moved": sum(after[task] != m for task, m in before.items()),
+        "handed": sum(group.handed.values()),
+    }
+
+
+def group_of(size: Size, event: str) -> SimulatedGroup:
+    """A group that has settled, and to which this has just happened."""
+    tasks, members = size
+    each = TASKS_OF_A_SUBTOPOLOGY
+    subtopologies = [Subtopology(f"{i:04}", min(each, tasks - i * each)) for i in range(-(-tasks // each))]
+    options = StatefulOptions(num_standby_replicas=STANDBYS, max_warmup_replicas=WARM_UPS)
+    group = SimulatedGroup(subtopologies, options)
+    for i in range(members):
+        group.join(f"m{i:04}")
+    if event != "new":
+        group.settle()
+    if event == "join":
+        group.join(f"m{members:04}")
+    elif event == "leave":
+        group.leave(f"m{members - 1:04}")
+    group.built = 0
+    group.handed.clear()
+    return group
+
+
+def least_copies(group: SimulatedGroup) -> int:
+    """No balanced placement builds fewer: what members lack of an even share, or tasks of copies.
+
+    For a process a member, where all tasks have changelogs.
+    """
+    copies = 1 + min(group.options.num_standby_replicas, len(group.processes) - 1)
+    tasks = sum(s.partitions for s in group.subtopologies)
+    held = [len(process.lags) for process in group.processes.values()]
+    short = sum(max(copies * tasks // len(held) - mine, 0) for mine in held)
+    return max(short, copies * tasks - sum(held))

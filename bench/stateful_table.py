@@ -1,0 +1,129 @@
+"""Plans for stateful members as people read them: the table, and how the time grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bench.stateful import EVENTS, GROWTH, WARM_UPS, Row, Size
+from bench.table import faster, ms
+
+HEAD = (
+    "tasks x members",
+    "event",
+    "**plan**",
+    "rounds (bound)",
+    "copies (least)",
+    "moved",
+    "hand-overs",
+    "Streams' plan",
+    "rounds",
+    "copies",
+    "moved",
+    "hand-overs",
+    "faster",
+)
+SHORT_HEAD = ("tasks x members", "event", "ours", "rounds, copies", "Streams", "rounds, copies")
+LEGEND = (
+    "*plan*: milliseconds, the median; in brackets the first one in its process. *rounds*: plans until no "
+    "better one is waiting; the bound is least copies / {warmups} + 1. *copies*: of a task's state, that "
+    "members begin to build; no balanced placement does with fewer than the least. *moved*: active tasks "
+    "with another member in the end; *hand-overs*: those on the way, too; tasks of a member that left count "
+    "only if they move on from who takes them over. *faster*: how many times the plan is. `-`: not measured."
+)
+CUT = (
+    " `> n`: Kafka Streams had not come to an end after {seconds:g} s of rounds; what had moved by then is "
+    "not said."
+)
+GROWTH_HEAD = ("tasks x members", *EVENTS.values())
+
+
+def cells(row: Row) -> list[str]:
+    """A row of the table."""
+    ours, theirs = row["ours"], row.get("streams", {})
+    return [
+        _size(row),
+        EVENTS[row["event"]],
+        _plan(ours),
+        f"{ours['rounds']:,} ({ours['bound']:,})",
+        f"{ours['built']:,} ({ours['least']:,})",
+        f"{ours['moved']:,}",
+        f"{ours['handed']:,}",
+        _plan(theirs),
+        *(_count(theirs, name) for name in ("rounds", "built", "moved", "handed")),
+        faster(_total(ours), _total(theirs)),
+    ]
+
+
+def short_cells(row: Row) -> list[str]:
+    """One line for a terminal."""
+    ours, theirs = row["ours"], row.get("streams", {})
+    return [
+        _size(row),
+        EVENTS[row["event"]],
+        *(
+            text
+            for facts in (ours, theirs)
+            for text in (_plan(facts), f"{_count(facts, 'rounds')}, {_count(facts, 'built')}")
+        ),
+    ]
+
+
+def played(rows: Iterable[Row]) -> list[Row]:
+    """Those of the first table; of others only the plan is timed."""
+    return [row for row in rows if "rounds" in row["ours"]]
+
+
+def markdown(rows: list[Row]) -> str:
+    """The tables, in Markdown, and what one has to know to read them."""
+    seconds = max((row.get("streams", {}).get("seconds", 0) for row in rows), default=0)
+    legend = LEGEND.format(warmups=WARM_UPS) + (CUT.format(seconds=seconds) if seconds else "")
+    text = f"{legend}\n\n{_table(HEAD, map(cells, played(rows)), words=2)}"
+    if lines := growth_cells(rows):
+        text += f"\nHow the plan's time grows, in tasks and in members (ms):\n\n{_table(GROWTH_HEAD, lines)}"
+    return text
+
+
+def growth_cells(rows: Iterable[Row]) -> list[list[str]]:
+    """A line for each size that is measured: our median for each event."""
+    times: dict[Size, dict[str, str]] = {}
+    for row in rows:
+        found = times.setdefault(Size(row["tasks"], row["members"]), {})
+        found[row["event"]] = ms(row["ours"]["warm"])
+    sizes = [size for size in dict.fromkeys(GROWTH) if size in times]
+    if len(sizes) < 2:
+        return []
+    return [
+        [f"{size.tasks:,} x {size.members:,}", *(times[size].get(event, "-") for event in EVENTS)]
+        for size in sizes
+    ]
+
+
+def _size(row: Row) -> str:
+    return f"{row['tasks']:,} x {row['members']:,}"
+
+
+def _plan(facts: dict[str, Any]) -> str:
+    if "failed" in facts:
+        return "failed"
+    if "cut" in facts:
+        return f"> {facts['cut']:g} s"
+    if "first" not in facts:
+        return "-"
+    return f"{ms(facts['warm'])} ({ms(facts['first'])})" if "warm" in facts else f"({ms(facts['first'])})"
+
+
+def _count(facts: dict[str, Any], name: str) -> str:
+    if name not in facts or (name == "moved" and not facts["settled"]):
+        return "-"
+    return f"{'' if facts['settled'] else '> '}{facts[name]:,}"
+
+
+def _total(facts: dict[str, Any]) -> dict[str, Any]:
+    return {("total" if name == "warm" else name): value for name, value in facts.items()}
+
+
+def _table(head: Iterable[str], lines: Iterable[list[str]], words: int = 1) -> str:
+    head = list(head)
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *lines))

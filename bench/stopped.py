@@ -1,0 +1,78 @@
+"""``python -m bench.stopped``: the longest that ``assign()`` takes when the cluster does not answer.
+
+A leader of 10,000 partitions and 100 members asks a real broker for all lag, or need not, as its members
+report it; then the broker is frozen, and then killed.  docs/benchmarks.md has the table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from bench.fetching import GROUP, more_heap, prepared
+from bench.machine import machine
+from kafka_assignors import CooperativeLagAwareAssignor
+from kafka_assignors.broker import development_broker
+from kafka_assignors.plan import NO_GENERATION, TopicPartition
+from kafka_assignors.wire import lag_user_data
+from tests.joining import cluster, joined, raw
+
+PARTITIONS = 10_000
+MEMBERS = 100
+CALLS = 5
+TIMEOUT_MS = 2_000
+
+
+def report(mine: list[TopicPartition]) -> bytes:
+    """User data of a member that knows the lag of these."""
+    return lag_user_data.encode({}, NO_GENERATION, {at: 1_000 * (at.partition % 7) for at in mine}, 0)
+
+
+def main() -> None:
+    """Measure, and show."""
+    console = Console()
+    table = Table("the broker", "calls", "median, s", "longest, s", title="assign(), lag_timeout_ms=2000")
+    console.print(f"{machine()}; making {PARTITIONS:,} partitions", markup=False)
+    with more_heap(), development_broker("jars") as broker:
+        partitions = prepared(broker.bootstrap, PARTITIONS)
+        topics = Counter(at.topic for at in partitions)
+        silent = [joined(f"m{i:03}", raw(topics)) for i in range(MEMBERS)]
+        reporting = [joined(f"m{i:03}", raw(topics, report(partitions[i::MEMBERS]))) for i in range(MEMBERS)]
+        strategy = CooperativeLagAwareAssignor.configured(
+            consumer_config={"bootstrap_servers": broker.bootstrap, "group_id": GROUP},
+            lag_timeout_ms=TIMEOUT_MS,
+            lag_refresh_ms=1,  # so that nothing is remembered from the call before
+        )
+
+        def row(state: str, before: Callable[[], object], members: list[Any]) -> None:
+            assignor = strategy()
+            try:
+                assignor.assign(cluster(topics), silent)  # connected, as a leader is that has led before
+                before()
+                times = []
+                for _ in range(CALLS):
+                    began = time.perf_counter()
+                    assignor.assign(cluster(topics), members)
+                    times.append(time.perf_counter() - began)
+                    console.print(f"{state}: {times[-1]:.2f} s", markup=False)
+            finally:
+                assignor.close()
+            table.add_row(state, str(CALLS), f"{sorted(times)[CALLS // 2]:.2f}", f"{max(times):.2f}")
+
+        (java,) = psutil.Process(broker.pid).children()
+        row("answers", lambda: None, silent)
+        row("need not be asked", lambda: None, reporting)
+        row("frozen (SIGSTOP)", java.suspend, silent)
+        java.resume()
+        row("killed", java.kill, silent)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Kafka Streams' assignor, measured through ``java/StreamsBench.java`` where a JDK is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.javapeer import NoJavaError, compiled
+from bench.programs import Facts, listen
+from kafka_assignors.broker import fetch_jars
+from kafka_assignors.broker.lock import parse
+from kafka_assignors.errors import KafkaAssignorsError
+
+SOURCE = Path(__file__).parent / "java" / "StreamsBench.java"
+LOCK = Path(__file__).parent / "java" / "streams.lock"
+CLASS = "org.apache.kafka.streams.processor.internals.assignment.StreamsBench"
+
+HEAP = "4g"  # a map of all tasks' lags for each instance: 5 million entries at 10,000 x 500
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsPeer:
+    """The compiled harness, what it needs on the class path, and the version of Kafka Streams."""
+
+    java: Path
+    class_path: str
+    version: str
+
+    def play(
+        self, tasks: int, members: int, event: str, *, standbys: int, warmups: int, patience: float
+    ) -> Facts:
+        """Time a plan, then play rounds, in a JVM of its own.
+
+        Args:
+            tasks: in subtopologies of 100.
+            members: before the event.
+            event: ``new``, ``join`` or ``leave``.
+            standbys: of each task.
+            warmups: in the group.
+            patience: seconds: no plan of a median begins after these, no round after six times that, and
+                whoever says nothing for thirty times that is ended.
+        """
+        numbers = [tasks, members, standbys, warmups, event, patience, 6 * patience]
+        command: list[str | Path] = [self.java, f"-Xmx{HEAP}", "-cp", self.class_path, CLASS]
+        said = listen([*command, *map(str, numbers)], 30 * patience)
+        return said | {"seconds": 6 * patience}
+
+
+def streams_peer(folder: Path) -> StreamsPeer:
+    """Compile the harness into ``folder``.
+
+    Raises:
+        NoJavaError: there is no JDK 17 or newer, or the jars cannot be had.
+    """
+    try:
+        wanted = parse(LOCK.read_text(encoding="utf-8"))["streams"]
+        jars = fetch_jars("streams-peer", jars=wanted)
+    except KafkaAssignorsError as error:
+        raise NoJavaError(str(error)) from error
+    version = next(jar.version for jar in wanted if jar.artifact == "kafka-streams")
+    return StreamsPeer(*compiled(folder, SOURCE, beside=jars), version)

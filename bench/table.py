@@ -1,0 +1,187 @@
+"""Rows as people read them: the same cells for the terminal and for ``docs/benchmarks.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bench.run import JAVA, KAFKA_PYTHON, OURS, PEERS, Row
+
+HEAD = (
+    "partitions x members",
+    "phase",
+    "decode",
+    "**sticky**",
+    "**cooperative**",
+    "memory",
+    "kafka-python sticky",
+    "Java sticky",
+    "Java cooperative",
+    "faster than kafka-python",
+    "faster than Java",
+    "moved",
+)
+
+SHORT_HEAD = ("group", "phase", "ours", "kafka-python", "Java", "moved")
+
+LEGEND = (
+    "Milliseconds: `assign()` / with the encoding of all assignments, medians; in brackets the first call in "
+    "its process. **Bold** is ours. `decode` (kafka-python decodes the members) and `memory` (MB, peak above "
+    "what was there before the call) are for our sticky / cooperative members. `> 10 s` was ended, "
+    "`(> 10 s)` not begun, going by one that was no larger; `-` not measured. *Faster*: how many times, with "
+    "the encoding on both sides; sticky / cooperative. `moved`: partitions that members still there lost, by "
+    "our sticky / kafka-python's / Java's; `†` is less fair than ours, `‡` fairer."
+)
+
+
+def cells(row: Row) -> list[str]:
+    """One line of the table."""
+    return [
+        str(row["problem"]),
+        str(row["phase"]),
+        _pair(ms(_fact(row, one, "decode")) for one in OURS),
+        *(time_cell(row.get(one)) for one in OURS),
+        _pair(_megabytes(_fact(row, one, "memory")) for one in OURS),
+        *(time_cell(row.get(peer)) for peer in PEERS),
+        faster(row.get("sticky"), row.get(KAFKA_PYTHON)),
+        _pair(faster(row.get(mine), row.get(java)) for java, mine in JAVA.items()),
+        moved_cell(row),
+    ]
+
+
+def short_cells(row: Row) -> list[str]:
+    """One line for a terminal: milliseconds, with the encoding only."""
+    return [
+        str(row["problem"]),
+        str(row["phase"]),
+        _pair(total_cell(row.get(one)) for one in OURS),
+        total_cell(row.get(KAFKA_PYTHON)),
+        _pair(total_cell(row.get(java)) for java in JAVA),
+        moved_cell(row),
+    ]
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """The table, in Markdown."""
+    lines = [HEAD, ["---", "---", *["---:"] * (len(HEAD) - 2)], *map(cells, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def ms(seconds: float | None) -> str:
+    """Milliseconds with three digits that count."""
+    if seconds is None:
+        return "-"
+    value = 1000 * seconds
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    if value >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}"
+
+
+def time_cell(facts: dict[str, Any] | None) -> str:
+    """What somebody needed: the plan / with the encoding (the first time)."""
+    if not facts or "total" not in facts:
+        return total_cell(facts)
+    return f"{ms(facts['assign'])} / {total_cell(facts)} ({ms(facts['first'])})"
+
+
+def total_cell(facts: dict[str, Any] | None) -> str:
+    """What somebody needed with the encoding, or why that is not known."""
+    if not facts:
+        return "-"
+    if "failed" in facts:
+        return "failed"
+    if "cut" in facts:
+        return f"> {facts['cut']:g} s"
+    if "skipped" in facts:
+        return f"(> {facts['skipped']:g} s)"
+    return ms(facts["total"]) if "total" in facts else f"({ms(facts['first'])})"
+
+
+def faster(ours: dict[str, Any] | None, theirs: dict[str, Any] | None) -> str:
+    """How many times faster ours is; at least that many where theirs was ended."""
+    if not ours or not theirs or "total" not in ours:
+        return "-"
+    least = theirs.get("cut", theirs.get("skipped"))
+    seconds = theirs.get("total", theirs.get("first", least))
+    if seconds is None:
+        return "-"
+    times = seconds / ours["total"]
+    digits = 0 if times >= 9.95 else 1 if times >= 0.995 else 2
+    return f"{'> ' if least is not None else ''}{times:,.{digits}f}"
+
+
+def moved_cell(row: Row) -> str:
+    """What each moved, with a mark where the plan is not equally fair."""
+    ours = _fact(row, "sticky", "quality")
+    return _pair(_moved(ours, _fact(row, one, "quality")) for one in ("sticky", KAFKA_PYTHON, "java sticky"))
+
+
+def _moved(ours: dict[str, Any] | None, quality: dict[str, Any] | None) -> str:
+    if ours is None or quality is None:
+        return "-"
+    if not quality["valid"] or quality["unassigned"]:
+        return f"{quality['moved']:,} invalid"
+    mark = (
+        "" if quality["squares"] == ours["squares"] else "†" if quality["squares"] > ours["squares"] else "‡"
+    )
+    return f"{quality['moved']:,}{mark}"
+
+
+def findings(rows: Iterable[Row]) -> list[str]:
+    """What a reader should not have to search the table for: where a plan is worse or better than ours."""
+    rows = list(rows)
+    return [
+        *(f"{name}: {_count(found)}" for name, found in _compared(rows)),
+        *(
+            f"{row['problem']}, {row['phase']}: {one} failed"
+            for row in rows
+            for one in PEERS
+            if _failed(row, one)
+        ),
+    ]
+
+
+def _compared(rows: list[Row]) -> Iterator[tuple[str, dict[str, int]]]:
+    for peer in (KAFKA_PYTHON, "java sticky"):
+        found = {
+            "plans compared": 0,
+            "less fair": 0,
+            "fairer": 0,
+            "equally fair, moved more": 0,
+            "moved less": 0,
+        }
+        for row in rows:
+            ours, theirs = _fact(row, "sticky", "quality"), _fact(row, peer, "quality")
+            if ours is None or theirs is None:
+                continue
+            found["plans compared"] += 1
+            found["less fair"] += theirs["squares"] > ours["squares"]
+            found["fairer"] += theirs["squares"] < ours["squares"]
+            equal = theirs["squares"] == ours["squares"]
+            found["equally fair, moved more"] += equal and theirs["moved"] > ours["moved"]
+            found["moved less"] += equal and theirs["moved"] < ours["moved"]
+        yield peer, found
+
+
+def _count(found: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in found.items())
+
+
+def _failed(row: Row, one: str) -> bool:
+    return "failed" in (row.get(one) or {})
+
+
+def _fact(row: Row, one: str, name: str) -> Any:
+    return (row.get(one) or {}).get(name)
+
+
+def _megabytes(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.{0 if value >= 9.95 else 1}f}"
+
+
+def _pair(parts: Iterable[str]) -> str:
+    """Joined by slashes; one dash where there is nothing."""
+    parts = list(parts)
+    return "-" if set(parts) == {"-"} else " / ".join(parts)

@@ -1,0 +1,178 @@
+"""Pure: the recommendation of a demo and its reasons, in three sentences; for terminal and page."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from demo.pipeline.results import PipelineResult
+from demo.results import DrainResult, Results, StrategyResult
+
+__all__ = ["RULE", "Answer", "answer", "standstill"]
+
+TIE = 0.10
+"""A time counts as equal to the shortest one if it is longer by no more than this part."""
+
+UNEVEN = 1.25
+"""How much faster members may work in one drain than in another before the two do not compare."""
+
+RULE = (
+    f"Times within {100 * TIE:.0f} % of the shortest count as equal (a tie). If standstills are equal, fewer "
+    "moved partitions win. Standstill: seconds in which a partition's records waited because of a rebalance; "
+    "summed over the replay, averaged over the partitions."
+)
+_MOST_NAMED = 2  # other strategies that a sentence names one by one
+
+
+class Answer(NamedTuple):
+    """The recommendation of a demo, and its reasons.
+
+    Attributes:
+        headline: the recommendation.
+        sentences: the reasons: from the backlog, from the replay, from the back-test.
+        chosen: the strategies it recommends; empty where none finished.
+    """
+
+    headline: str
+    sentences: tuple[str, str, str]
+    chosen: frozenset[str]
+
+
+def answer(results: Results) -> Answer:
+    """Answer from the scenes that ran; at least one strategy must have run in one of them."""
+    partitions = results["settings"]["partitions"]
+    runs: list[StrategyResult | DrainResult] = [*results["strategies"], *results["backlog"]]
+    failed = {one["strategy"] for one in runs if one["fault"] or one["lost"]}
+    names = {one["strategy"] for one in runs} - failed
+    drains = {one["strategy"]: one["drain"] for one in results["backlog"] if one["strategy"] in names}
+    stops = {
+        one["strategy"]: standstill(one, partitions)
+        for one in results["strategies"]
+        if one["strategy"] in names and one["steps"]
+    }
+    # A scene that only some strategies have run decides nothing: a report is written after each run.
+    comparable = drains.keys() == names and not _slowed(results, names)
+    by_drain = _best(drains) if comparable else []
+    by_stop = _calmest(results, _best(stops)) if stops.keys() == names else []
+    both = [name for name in by_drain if name in by_stop] if by_drain and by_stop else by_drain or by_stop
+    return Answer(
+        _headline(names, both, by_drain, by_stop),
+        (
+            _from_backlog(results, drains, names) + _unfinished(failed),
+            _from_replay(results, stops, by_stop),
+            _from_backtest(results["pipeline"], both or [*by_drain, *by_stop]),
+        ),
+        frozenset(both or [*by_drain, *by_stop]),
+    )
+
+
+def standstill(one: StrategyResult, partitions: int) -> float:
+    """Return how long a partition stood still in all, in seconds; mean of the partitions."""
+    return one["pause_total"] / partitions
+
+
+def _best(times: Mapping[str, float]) -> list[str]:
+    """Return the name with the shortest time, and those that tie with it."""
+    return [name for name, time in times.items() if time <= (1 + TIE) * min(times.values())]
+
+
+def _calmest(results: Results, names: list[str]) -> list[str]:
+    """Keep the names whose runs moved the fewest partitions."""
+    moved = {one["strategy"]: one["moved"] for one in results["strategies"]}
+    return [name for name in names if moved[name] == min(moved[other] for other in names)]
+
+
+def _headline(names: set[str], both: list[str], by_drain: list[str], by_stop: list[str]) -> str:
+    if not names:
+        return "No strategy can be recommended: none finished its work"
+    if len(names) == 1:
+        return f"Only {min(names)} can be judged: there is nothing to compare it with"
+    if both and by_drain and by_stop:
+        return f"Use {' or '.join(both)}{': they tie' if len(both) > 1 else ''}"
+    places = ((by_drain, "for uneven load"), (by_stop, "where members come and go"))
+    advice = ", ".join(f"{' or '.join(best)} {where}" for best, where in places if best)
+    return f"Use {advice}" if advice else "Nothing here tells the strategies apart"
+
+
+def _slowed(results: Results, names: set[str]) -> bool:
+    """Return whether members worked much faster in some drains than in others.
+
+    Every record costs the same work, so the drain time divided by the work of the largest load shows how
+    fast the members were.
+    """
+    work_s = results["settings"]["work_ms"] / 1e3
+    paces = [
+        one["drain"] / (one["largest_load"] * work_s)
+        for one in results["backlog"]
+        if one["strategy"] in names and one["largest_load"] * work_s > 0
+    ]
+    return bool(paces) and max(paces) > UNEVEN * min(paces)
+
+
+def _from_backlog(results: Results, drains: Mapping[str, float], names: set[str]) -> str:
+    if not drains:
+        return "No strategy drained a backlog here, so nothing shows how well plans share uneven load."
+    best, others, worst = _ranked(drains)
+    if _slowed(results, names):
+        return (
+            "Members worked at different speeds in these drains, so their times do not decide: "
+            f"{drains[best]:.1f} s with {best}, {others}."
+        )
+    records = results["backlog"][0]["produced"]
+    largest = {one["strategy"]: one["largest_load"] for one in results["backlog"]}
+    reason = f"its busiest member had {largest[best]:,}, with {worst} {largest.get(worst, 0):,}"
+    return _sentence(
+        f"{best} drained the backlog of {records:,} flights in {drains[best]:.1f} s", others, reason
+    )
+
+
+def _from_replay(results: Results, stops: Mapping[str, float], by_stop: list[str]) -> str:
+    if not stops:
+        return "No group changed in a replay here, so nothing shows what a rebalance costs."
+    best, others, worst = _ranked(stops, by_stop)
+    moved = {one["strategy"]: one["moved"] for one in results["strategies"]}
+    reason = f"{best} moved {moved[best]} partitions, {worst} {moved.get(worst, 0)}"
+    steps = max(len(one["steps"]) for one in results["strategies"])
+    times = "once" if steps == 1 else f"{steps} times"
+    return _sentence(
+        f"While the group changed {times}, a partition stood still for {stops[best]:.1f} s on average with "
+        f"{best}",
+        others,
+        reason,
+    )
+
+
+def _ranked(times: Mapping[str, float], first: Collection[str] = ()) -> tuple[str, str, str]:
+    """Return the name with the shortest time (of ``first``), the others' times, and the slowest name."""
+    best, *others = sorted(times, key=lambda name: (name not in first, times[name]))
+    tied = _best(times)
+    if len(others) > _MOST_NAMED:
+        others = [others[0], others[-1]]
+    shown = [f"{times[name]:.1f} s with {name}{' (a tie)' if name in tied else ''}" for name in others]
+    between = " to " if len(times) > _MOST_NAMED + 1 else " and "
+    return best, between.join(shown), others[-1] if others else ""
+
+
+def _sentence(result: str, others: str, reason: str) -> str:
+    return f"{result}, against {others}; {reason}." if others else f"{result}."
+
+
+def _unfinished(failed: set[str]) -> str:
+    return f" Not finished, and so not judged: {', '.join(sorted(failed))}." if failed else ""
+
+
+def _from_backtest(pipeline: PipelineResult | None, chosen: list[str]) -> str:
+    if pipeline is None:
+        return "The pipeline did not run, so no back-test compares the other strategies."
+    if (backtest := pipeline["backtest"]) is None:
+        why = f": {pipeline['fault']}" if pipeline["fault"] else ""
+        return f"The pipeline made no back-test{why}."
+    tried = f"The back-test of {len(backtest['candidates'])} strategies and settings on the recorded load"
+    best = [one for one in backtest["candidates"] if one["place"] == 1]
+    if not best:
+        return f"{tried} has no winner: each failed in some scenario."
+    names = " or ".join(one["candidate"] for one in best)
+    together = " over both scenes together" if len(backtest["by_group"]) > 1 else ""
+    agrees = {one["strategy"] for one in best} & set(chosen)
+    verb = "agrees" if agrees else "disagrees" if chosen else "decides"
+    return f"{tried} {verb}: it puts {names} first{together}."

@@ -1,0 +1,310 @@
+"""``make demo``: real data through a real group, once per strategy, and compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from demo.compare import compare, faults, prepare
+from demo.live import LiveView, PlainView
+from demo.results import Results
+from demo.settings import (
+    DEFAULT_CHURN,
+    DEFAULT_SCENES,
+    DEFAULT_STRATEGIES,
+    SCENES,
+    Scene,
+    Settings,
+)
+from demo.table import summary
+from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
+from kafka_assignors.broker.diagnose import telling_line
+from kafka_assignors.cli.given import terminated_like_interrupted
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
+from kafka_assignors.simulation import churn
+from kafka_assignors.strategies import STRATEGIES
+
+__all__ = ["command"]
+
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+_DEFAULTS = Settings()
+_COMPARED: tuple[Scene, ...] = ("replay", "backlog")
+_ONLY_IN: dict[str, tuple[Scene, ...]] = {
+    **dict.fromkeys(("speed", "duration", "churn"), ("replay",)),
+    "backlog": ("backlog",),
+    "flights": ("failover",),
+    **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
+}
+_SAY_EVERY = 5.0  # s between two lines on one long step, where there is no terminal
+_LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
+
+
+def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.Step, ...]:
+    try:
+        return churn.parse(value)
+    except OptionError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    for address in (value or "").split(",") if value is not None else ():
+        host, _, port = address.strip().rpartition(":")
+        if not (host and port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
+            raise click.BadParameter(f"{address!r} is not HOST:PORT", ctx, param)
+    return value
+
+
+def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
+    """They would do nothing, and whoever gave one expects that it does."""
+    ctx = click.get_current_context()
+    for parameter in ctx.command.params:
+        in_scenes = _ONLY_IN.get(parameter.opts[0].removeprefix("--"), scenes)
+        given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
+        if given and not set(in_scenes) & set(scenes):
+            where = " and the ".join(in_scenes)
+            raise click.UsageError(
+                f"{parameter.opts[0]} goes with the {where}, not with {' and '.join(scenes)} alone"
+            )
+
+
+def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
+    return tuple(scene for scene in SCENES if scene in (given or DEFAULT_SCENES))
+
+
+@click.command("demo")
+@click.option(
+    "--scene",
+    "given_scenes",
+    multiple=True,
+    type=click.Choice(list(SCENES)),
+    help="The replay, with members that come and go; the backlog, drained by members that stay; the "
+    "failover, of members with state (two to three minutes).  Give it several times for several.  "
+    f"[default: {', '.join(DEFAULT_SCENES)}]",
+)
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    type=click.Choice(list(STRATEGIES)),
+    help="A strategy to run, in replay and backlog; give it several times to compare.  "
+    f"[default: {', '.join(DEFAULT_STRATEGIES)}]",
+)
+@click.option("--consumers", type=click.IntRange(1, 32), default=_DEFAULTS.consumers, show_default=True)
+@click.option("--partitions", type=click.IntRange(1, 512), default=_DEFAULTS.partitions, show_default=True)
+@click.option(
+    "--speed",
+    type=_POSITIVE,
+    default=_DEFAULTS.speed,
+    show_default=True,
+    help="Of the replay: multiple of real time; 60000 gives about 600 records/s.",
+)
+@click.option(
+    "--duration",
+    type=_POSITIVE,
+    default=_DEFAULTS.duration,
+    show_default=True,
+    help="Of the replay: its seconds, per strategy.",
+)
+@click.option(
+    "--backlog",
+    metavar="RECORDS",
+    type=click.IntRange(min=1),
+    default=_DEFAULTS.backlog,
+    show_default=True,
+    help="Of the backlog: its size; with 4 members and 4 ms a record, 1000 take a second at least.",
+)
+@click.option(
+    "--flights",
+    metavar="RECORDS",
+    type=click.IntRange(min=100),
+    default=_DEFAULTS.flights,
+    show_default=True,
+    help="Of the failover: how many are counted before anything happens; its state grows with them.",
+)
+@click.option(
+    "--churn",
+    "steps",
+    metavar="SCRIPT",
+    callback=_read_churn,
+    default=DEFAULT_CHURN,
+    show_default=True,
+    help="Of the replay: what happens to the group, and after how many seconds; leave and kill take the "
+    "oldest member.",
+)
+@click.option(
+    "--work-ms",
+    type=click.FloatRange(min=0),
+    default=_DEFAULTS.work_ms,
+    show_default=True,
+    help="What one record costs its consumer: a wait, as for a call to a service.",
+)
+@click.option(
+    "--warm-up-ms",
+    type=click.FloatRange(min=0),
+    default=_DEFAULTS.warm_up_ms,
+    show_default=True,
+    help="What one really gained partition costs, as for opening its local state.",
+)
+@click.option(
+    "--pipeline/--no-pipeline",
+    default=True,
+    show_default=True,
+    help="Run Spark: the pipeline on the recorded load, with a back-test of all strategies "
+    "(under a minute), and the counts that those of the failover are held against.",
+)
+@click.option(
+    "--bootstrap",
+    metavar="HOST:PORT",
+    callback=_read_bootstrap,
+    help="A broker to use.  [default: a development broker of its own]",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(list(get_args(Backend))),
+    default="auto",
+    show_default=True,
+    help="What runs the demo's own broker; auto: Docker when an engine answers, else the jars.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where logs, results.json and report.html go; new or empty.  [default: ./out/demo-TIME]",
+)
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    *,
+    given_scenes: tuple[str, ...],
+    strategies: tuple[str, ...],
+    consumers: int,
+    partitions: int,
+    speed: float,
+    duration: float,
+    backlog: int,
+    flights: int,
+    steps: tuple[churn.Step, ...],
+    work_ms: float,
+    warm_up_ms: float,
+    pipeline: bool,
+    bootstrap: str | None,
+    backend: Backend,
+    out: Path | None,
+    output: str,
+) -> None:
+    """Put real data through a real group, once per strategy, and compare.
+
+    The flights from New York in 2013, keyed by destination, go through a broker into a group of consumer
+    processes.  There are three scenes; replay and backlog run unless --scene names others.
+
+    The replay: flights come as they departed, only faster. One member joins, one leaves, one is killed; every
+    strategy meets the same events at the same times.
+
+    The backlog: flights wait already when the members start, and are unevenly spread. How long does each
+    strategy's plan take, and how long does it have to?
+
+    The failover: members count flights in state of their own. One joins, one is killed: how long does each
+    task stand still, with standbys and warm-ups, and when its state is restored cold?
+
+    Then the pipeline: Spark records what the groups committed and what arrived, models the load, and tries
+    all strategies out on it, also those that did not run.
+
+    With the defaults it ends within four minutes, with tables and a report to open in a browser.
+    """
+    scenes = _scenes(given_scenes)
+    _refuse_options_of_other_scenes(scenes)
+    try:
+        settings = Settings(
+            scenes=scenes,
+            strategies=strategies or DEFAULT_STRATEGIES,
+            consumers=consumers,
+            partitions=partitions,
+            speed=speed,
+            duration=duration,
+            churn=steps,
+            backlog=backlog,
+            flights=flights,
+            work_ms=work_ms,
+            warm_up_ms=warm_up_ms,
+            pipeline=pipeline,
+        )
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
+    folder = out or Path("out") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
+    prepare(folder, settings)
+    with terminated_like_interrupted(), _view() as view:
+        if bootstrap is None:
+            view.step("starting the broker")
+            with development_broker(backend, on_progress=_progress_of(view)) as broker:
+                results = _compare_on(broker, settings, folder, view)
+        else:
+            view.step(f"using the broker at {bootstrap}")
+            results = compare(settings, bootstrap, folder, view, check_broker=lambda: None)
+    _show(results, folder, output)
+    if found := faults(results):
+        raise KafkaAssignorsError("; ".join(found))
+
+
+def _show(results: Results, folder: Path, output: str) -> None:
+    report = folder / "report.html"
+    if output == "json":
+        click.echo(json.dumps(results | {"report": str(report)}))
+        return
+    console = Console()
+    console.print(summary(results))
+    console.print(f"report: {report}", soft_wrap=True, highlight=False)
+
+
+def _view() -> LiveView | PlainView:
+    """Draw on stderr, so that stdout has the result alone; lines where stderr is no terminal."""
+    console = Console(stderr=True)
+    return LiveView(console) if console.is_terminal else PlainView(sys.stderr)
+
+
+def _compare_on(
+    broker: DevelopmentBroker, settings: Settings, folder: Path, view: LiveView | PlainView
+) -> Results:
+    """Compare on a broker of our own; when it ends, say so: its clients only know that nobody answers."""
+
+    def check() -> None:
+        if not broker.running:
+            raise BrokerError(f"the broker ended during the demo: {telling_line(broker.log_path)}")
+
+    try:
+        return compare(settings, broker.bootstrap, folder, view, check)
+    except KafkaAssignorsError:
+        deadline = time.monotonic() + _LAST_GASP
+        while time.monotonic() < deadline:
+            check()
+            time.sleep(0.1)
+        raise
+
+
+def _progress_of(view: LiveView | PlainView, clock: Callable[[], float] = time.monotonic) -> OnProgress:
+    """Pass on the broker's progress: how much of it is done, or for how long it has been going on.
+
+    A terminal is told at once; lines come when a step begins and ends, and every few seconds.
+    """
+    step, began, said = "", 0.0, 0.0
+
+    def tell(progress: Progress) -> None:
+        nonlocal step, began, said
+        now, new, over = clock(), progress.step != step, progress.total == progress.done
+        if new:
+            step, began = progress.step, now
+        if not (new or over or isinstance(view, LiveView) or now - said >= _SAY_EVERY):
+            return
+        said = now
+        if progress.total is not None:
+            view.step(f"{step}: {progress.done} of {progress.total}")
+        else:
+            view.step(step if new else f"{step}, {now - began:.0f} s")
+
+    return tell

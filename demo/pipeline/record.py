@@ -1,0 +1,121 @@
+"""What the demo's groups did, as samples in a pipeline's folder: their commits, and ends of their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from demo.pipeline.ran import Ran
+from demo.pipeline.results import RecordedResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_assignors.pipeline.record.offsets import OffsetsReport
+
+__all__ = ["counts", "record_commits", "record_ends", "unreadable"]
+
+COMMITS, ENDS = "offsets-topic", "import"
+
+
+def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequence[Ran]) -> OffsetsReport:
+    """Read what these groups committed out of the broker's own topic.
+
+    The groups are deleted by now; the topic is a log, and has what they committed, and that it was deleted.
+
+    Raises:
+        PipelineError: the broker or the topic cannot be read.
+    """
+    from kafka_assignors.pipeline.record.offsets import record_offsets_once
+
+    settings = {"bootstrap_servers": bootstrap}
+    return record_offsets_once(spark, settings, root, groups=[ran.group for ran in runs])
+
+
+def unreadable(report: OffsetsReport) -> list[str]:
+    """Say what of the broker's topic was left out, and why."""
+    from kafka_assignors.pipeline.record.offsets_topic import PROBLEMS
+
+    return [
+        f"{count:,} records of commits were left out: {PROBLEMS[why]}"
+        for why, count in report.problems.items()
+    ]
+
+
+def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
+    """Take over where the logs ended, as the producers were told."""
+    import pyarrow as pa
+    from pyspark.sql import functions as F
+
+    from kafka_assignors.pipeline.tables.landing import write_samples
+
+    looks = [(ran.group, look) for ran in runs for look in ran.ends(step_s)]
+    table = pa.table(
+        {
+            "at": pa.array([look.at for _, look in looks], pa.int64()),
+            "group": pa.array([group for group, _ in looks], pa.string()),
+            "partition": pa.array([look.partition for _, look in looks], pa.int32()),
+            "end_offset": pa.array([look.end for _, look in looks], pa.int64()),
+            "committed_offset": pa.array([-1 if look.fresh else None for _, look in looks], pa.int64()),
+        }
+    )
+    time = F.timestamp_micros("at")
+    rows = spark.createDataFrame(table).select(
+        time.alias("time"),
+        "group",
+        F.col("group").alias("topic"),
+        "partition",
+        F.lit(0).cast("bigint").alias("begin_offset"),
+        "end_offset",
+        "committed_offset",
+        F.lit(ENDS).alias("source"),
+        F.to_date(time).alias("date"),
+    )
+    write_samples(rows.coalesce(1), root, ENDS)
+
+
+def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[RecordedResult]:
+    """Count what was recorded of each run, and what the load model made of it."""
+    from pyspark.sql import functions as F
+
+    from kafka_assignors.pipeline.model.sink import read_load
+    from kafka_assignors.pipeline.tables.landing import read_samples
+
+    has_end, is_commit = F.col("end_offset").isNotNull(), F.col("committed_offset") >= 0
+    by_partition = (
+        read_samples(spark, root)
+        .groupBy("group", "topic", "partition")
+        .agg(
+            F.count_if((F.col("source") == COMMITS) & is_commit).alias("commits"),
+            F.count_if(F.col("source") == ENDS).alias("ends"),
+            (F.max("end_offset") - F.min("begin_offset")).alias("produced"),
+            F.coalesce(F.max(F.when(is_commit, F.col("committed_offset"))), F.lit(0)).alias("committed"),
+            (F.min_by("end_offset", F.when(has_end, F.col("time"))) - F.min("begin_offset")).alias("waiting"),
+        )
+    )
+    seen = _by_group(by_partition, "commits", "ends", "produced", "committed", "waiting")
+    load = read_load(spark, root).select("group", F.lit(1).alias("steps"), "arrived")
+    made = _by_group(load, "steps", "arrived")
+    none = dict.fromkeys(("commits", "ends", "produced", "committed", "waiting", "steps", "arrived"), 0)
+    return [_counted(ran, none | seen.get(ran.group, {}) | made.get(ran.group, {})) for ran in runs]
+
+
+def _counted(ran: Ran, its: Mapping[str, int]) -> RecordedResult:
+    return RecordedResult(
+        scene=ran.scene,
+        strategy=ran.strategy,
+        group=ran.group,
+        commits=its["commits"],
+        ends=its["ends"],
+        produced=its["produced"],
+        committed=its["committed"],
+        steps=its["steps"],
+        arrived=its["arrived"] + its["waiting"],
+    )
+
+
+def _by_group(rows: DataFrame, *names: str) -> dict[str, dict[str, int]]:
+    from pyspark.sql import functions as F
+
+    sums: Any = rows.groupBy("group").agg(*(F.sum(name).alias(name) for name in names)).collect()
+    return {row["group"]: {name: row[name] or 0 for name in names} for row in sums}

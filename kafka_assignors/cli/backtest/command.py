@@ -1,0 +1,260 @@
+"""``kafka-assignors backtest``: what each strategy would have done with what was recorded."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from kafka_assignors.broker import OnProgress, Progress
+from kafka_assignors.cli.backtest.asked import Asked
+from kafka_assignors.cli.backtest.options import (
+    BY_DEFAULT,
+    Parameters,
+    read_churn,
+    read_moment,
+    read_parameters,
+    read_positive,
+    read_strategies,
+    read_whole,
+)
+from kafka_assignors.cli.backtest.progress import BarView, LineView
+from kafka_assignors.cli.backtest.view import backtest_lines
+from kafka_assignors.cli.given import terminated_like_interrupted
+from kafka_assignors.cli.pipeline.spark_size import spark_size_options
+from kafka_assignors.cli.plan.notes import say
+from kafka_assignors.cli.tables import show
+from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError, OptionError
+from kafka_assignors.pipeline.backtest.files import prepare, save
+from kafka_assignors.pipeline.backtest.grid import Trial, candidates
+from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
+from kafka_assignors.pipeline.backtest.recorded import Recorded, missing_times
+from kafka_assignors.pipeline.backtest.results import Results, RunResult
+from kafka_assignors.pipeline.backtest.summary import summed_up
+from kafka_assignors.pipeline.history import read_history
+from kafka_assignors.pipeline.session import session, submitted
+from kafka_assignors.report.page import require_plotly
+from kafka_assignors.simulation import Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["command"]
+
+_OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "--churn", "step_s": "--step"}
+
+
+@click.command("backtest")
+@click.argument("history")
+@click.option(
+    "--strategies",
+    metavar="A,B,...",
+    callback=read_strategies,
+    help=f"What to compare.  [default: {', '.join(BY_DEFAULT)}]",
+)
+@click.option(
+    "--param",
+    "parameters",
+    metavar="NAME=V1,V2,...",
+    multiple=True,
+    callback=read_parameters,
+    help="Values to try: of a strategy's option, of load (lag, forecast), rebalance_on_skew (true, false) or "
+    "replan_s, or of what a rebalance costs (heartbeat_s, warm_up_s, session_timeout_s, ...).",
+)
+@click.option(
+    "--members",
+    metavar="N,M,...",
+    callback=read_whole,
+    help="Members at the start.  [default: as many as the mean load needs, and some to spare]",
+)
+@click.option(
+    "--recorded-members",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many members the group had when it was recorded: then the history tells what one can read.",
+)
+@click.option(
+    "--service-rate",
+    "service_rates",
+    metavar="R,S,...",
+    callback=read_positive,
+    help="Records/s that one member reads.  [default: as the history shows]",
+)
+@click.option(
+    "--churn",
+    metavar="SCRIPT",
+    multiple=True,
+    callback=read_churn,
+    help='What happens to the group, such as join@600,leave@1200,kill@1800 (seconds after the start), or "" '
+    "for nothing; give it several times to try several.  [default: one of each, evenly spread]",
+)
+@click.option("--group", "groups", metavar="GROUP", multiple=True, help="Whose history.  [default: all]")
+@click.option(
+    "--since", metavar="TIME", callback=read_moment, help="Leave out what was before; UTC if it has no zone."
+)
+@click.option("--until", metavar="TIME", callback=read_moment, help="Leave out what was from then on.")
+@click.option(
+    "--scale-arrivals",
+    "scales",
+    metavar="X,Y,...",
+    callback=read_positive,
+    help="Times the records that arrived.  [default: 1]",
+)
+@click.option(
+    "--step",
+    "step_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Of what is made of samples, where no load model ran.",
+)
+@spark_size_options
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the results and report.html go; new or empty.  [default: ./out/backtest-TIME]",
+)
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    *,
+    history: str,
+    strategies: tuple[str, ...],
+    parameters: Parameters,
+    members: tuple[int, ...],
+    recorded_members: int | None,
+    service_rates: tuple[float, ...],
+    churn: tuple[tuple[Step, ...], ...],
+    groups: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    scales: tuple[float, ...],
+    step_s: float,
+    cores: int | None,
+    memory: str,
+    out: Path | None,
+    output: str,
+) -> None:
+    """Try strategies on what was recorded, and say which one to use.
+
+    HISTORY is the folder of a pipeline. Every combination of what is given is simulated, through the planners
+    that the consumers run, as one task on Spark.
+    """
+    if since and until and since >= until:
+        raise click.UsageError("--until has to be after --since")
+    if recorded_members and service_rates:
+        raise click.UsageError("--service-rate leaves nothing for --recorded-members")
+    place = _place(history)
+    asked = Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
+    with _naming_options():  # as far as that can be told before the history is read
+        candidates(strategies, parameters.choices, forecasts=True)
+    _require_extra()
+    folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
+    prepare(folder)
+    started = datetime.now(timezone.utc)
+    with (
+        terminated_like_interrupted(),
+        _view() as view,
+        session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=_told(view)) as spark,
+    ):
+        spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
+        view.step("reading the history")
+        with _naming_options():
+            recorded = read_history(
+                spark,
+                place,
+                groups=groups,
+                since=since,
+                until=until,
+                recorded_members=recorded_members,
+                step_s=step_s,
+            )
+            tried = asked.tried(recorded)
+        found, seconds = _run(spark, recorded, tried.trials, view)
+        view.step("writing the results")
+        run = RunResult(
+            history=history,
+            cores=spark.sparkContext.defaultParallelism,
+            scenarios=len(tried.trials),
+            failed=sum(one.outcome is None for one in found),
+            seconds=round(seconds, 3),
+        )
+        results = summed_up(recorded, tried.trials, found, run=run, started=started, left_out=tried.left_out)
+        save(folder, results, found)
+    say(missing for one in recorded if (missing := missing_times(one, since, until)))
+    say(asked.assumed(recorded, tried, recorded_members))
+    _show(results, folder, output)
+    if run["failed"]:
+        failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"
+        raise KafkaAssignorsError(f"{failed}; {results['failures'][0]}")
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """What makes no sense is a usage error that names the option."""
+    try:
+        yield
+    except OptionError as error:
+        option = _OPTIONS.get(error.option, f"--param {error.option}")
+        raise click.UsageError(f"{option}: {error.reason}") from error
+
+
+def _run(
+    spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: BarView | LineView
+) -> tuple[list[TrialResult], float]:
+    """Run the trials; what came of each, in their order, and the seconds that all of them took."""
+    found: dict[int, TrialResult] = {}
+    began = time.monotonic()
+    view.update(0, len(trials), 0.0)
+    for result in run_trials(spark, {one.history.group: one.history for one in recorded}, trials):
+        found[result.number] = result
+        view.update(len(found), len(trials), time.monotonic() - began)
+    return [found[trial.number] for trial in trials], time.monotonic() - began
+
+
+def _show(results: Results, folder: Path, output: str) -> None:
+    report = folder / "report.html"
+    if output == "json":
+        click.echo(json.dumps({**results, "report": str(report)}))
+        return
+    show(backtest_lines(results))
+    click.echo(f"report: {report}")
+
+
+def _place(history: str) -> str:
+    """Where Spark finds it: without a scheme on this machine's disk, or what the cluster takes for that."""
+    if ":" in history or submitted():
+        return history
+    if not Path(history).is_dir():
+        raise click.UsageError(f"HISTORY: no folder {history!r}")
+    return str(Path(history).resolve())  # the JVM need not have our working directory
+
+
+def _require_extra() -> None:
+    """Say what is missing before a session is started."""
+    require_plotly("spark")
+    for module in ("pyspark", "pandas", "pyarrow"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError("spark", module)
+
+
+def _view() -> BarView | LineView:
+    """Draw on stderr, so that stdout has the result alone; lines where stderr is no terminal."""
+    console = Console(stderr=True)
+    return BarView(console) if console.is_terminal else LineView(sys.stderr)
+
+
+def _told(view: BarView | LineView) -> OnProgress:
+    def tell(progress: Progress) -> None:
+        view.step(progress.step)
+
+    return tell

@@ -1,0 +1,165 @@
+"""What is given to ``backtest``, read: lists of values, parameters and what they multiply, moments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timezone
+from typing import Any, TypeVar
+
+import click
+
+from kafka_assignors.cli.plan.options import option_names
+from kafka_assignors.errors import OptionError
+from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
+from kafka_assignors.simulation import Step, parse
+from kafka_assignors.simulation.scenario import Parameter
+from kafka_assignors.strategies import STRATEGIES
+
+__all__ = [
+    "BY_DEFAULT",
+    "Parameters",
+    "read_churn",
+    "read_moment",
+    "read_parameters",
+    "read_positive",
+    "read_strategies",
+    "read_whole",
+]
+
+N = TypeVar("N", bound=float)
+
+BY_DEFAULT = tuple(name for name in STRATEGIES if name != "failover")
+"""All that apply: under ``failover`` one member has everything, which is no choice but a requirement."""
+
+_LONGEST = 500
+"""Values of one option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What ``--param`` gave.
+
+    Attributes:
+        choices: of candidates: strategies' options, and `CHOICES`.
+        surroundings: of situations, see `SURROUNDINGS`.
+    """
+
+    choices: Mapping[str, Sequence[Parameter]]
+    surroundings: Mapping[str, Sequence[float]]
+
+
+def read_parameters(_: click.Context, __: click.Parameter, given: Iterable[str]) -> Parameters:
+    """Read ``NAME=V1,V2`` as often as given; a value is JSON, or else text."""
+    choices: dict[str, Sequence[Parameter]] = {}
+    around: dict[str, Sequence[float]] = {}
+    for text in given:
+        name, equals, values = text.partition("=")
+        if not (name and equals and values):
+            raise click.UsageError(f"--param {text}: expected NAME=VALUE,VALUE")
+        if name in choices or name in around:
+            raise click.UsageError(f"--param {name}: given twice; give all its values at once")
+        found = [_value(value) for value in _split(f"--param {name}", values)]
+        if name in SURROUNDINGS:
+            around[name] = [_seconds(name, value) for value in found]
+        elif name in CHOICES:
+            choices[name] = found
+        else:
+            _check_name(name)
+            choices[name] = found
+    return Parameters(choices, around)
+
+
+def _check_name(name: str) -> None:
+    options = sorted(set().union(*map(option_names, STRATEGIES.values())))
+    if name in options:
+        return
+    if any(name == one.name for kind in STRATEGIES.values() for one in fields(kind.options_type)):
+        raise click.UsageError(f"--param {name}: belongs to a consumer, no plan depends on it")
+    known = ", ".join([*options, *CHOICES, *SURROUNDINGS])
+    raise click.UsageError(f"--param {name}: unknown, there is {known}")
+
+
+def read_strategies(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[str, ...]:
+    """Read names; none given: all that apply."""
+    if given is None:
+        return BY_DEFAULT
+    names = tuple(dict.fromkeys(_split("--strategies", given)))
+    for name in names:
+        if name not in STRATEGIES:
+            raise click.BadParameter(f"unknown {name!r}, there is {', '.join(STRATEGIES)}", ctx, param)
+    return names
+
+
+def read_whole(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...]:
+    """Read whole numbers from 1."""
+    return tuple(
+        dict.fromkeys(_number(ctx, param, text, int, "whole number") for text in _given(param, given))
+    )
+
+
+def read_positive(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[float, ...]:
+    """Read numbers above 0."""
+    return tuple(dict.fromkeys(_number(ctx, param, text, float, "number") for text in _given(param, given)))
+
+
+def read_churn(
+    ctx: click.Context, param: click.Parameter, given: Iterable[str]
+) -> tuple[tuple[Step, ...], ...]:
+    """Read scripts."""
+    try:
+        return tuple(dict.fromkeys(parse(text) for text in given))
+    except OptionError as error:
+        raise click.BadParameter(error.reason, ctx, param) from error
+
+
+def read_moment(ctx: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
+    """Read a date, or a date and a time; without a zone it is in UTC, as the history's dates are."""
+    if given is None:
+        return None
+    text = f"{given[:-1]}+00:00" if given.endswith(("Z", "z")) else given
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{given!r} is not like 2026-11-22 or 2026-11-22T10:30", ctx, param
+        ) from error
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def _number(ctx: click.Context, param: click.Parameter, text: str, kind: Callable[[str], N], what: str) -> N:
+    try:
+        value = kind(text)
+        good = 0 < value < float("inf")
+    except ValueError:
+        good = False
+    if not good:
+        raise click.BadParameter(f"{text!r} is not a {what} above 0", ctx, param)
+    return value
+
+
+def _given(param: click.Parameter, given: str | None) -> list[str]:
+    return [] if given is None else _split(param.opts[0], given)
+
+
+def _split(option: str, text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise click.UsageError(f"{option}: a value is missing in {text!r}")
+    if len(parts) > _LONGEST:
+        raise click.UsageError(f"{option}: {len(parts):,} values are too many, {_LONGEST} is the most")
+    return parts
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _seconds(name: str, value: Parameter) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        raise click.UsageError(f"--param {name}: {value!r} is not a number of seconds from 0")
+    return float(value)

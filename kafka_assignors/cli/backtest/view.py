@@ -1,0 +1,38 @@
+"""The results of a back-test for a terminal: a table of the candidates, and the recommendation."""
+
+from __future__ import annotations
+
+from rich.console import Group as Lines
+from rich.text import Text
+
+from kafka_assignors.cli.tables import ROWS as MOST_ROWS
+from kafka_assignors.cli.tables import Columns, columns, more
+from kafka_assignors.pipeline.backtest.results import Results
+from kafka_assignors.pipeline.backtest.rows import ROWS
+from kafka_assignors.pipeline.backtest.words import about_group, for_each_group, left_out, reasons, verdict
+
+__all__ = ["backtest_lines"]
+
+
+def backtest_lines(results: Results) -> Lines:
+    """One row a candidate, the best first; then what to use, and why."""
+    run, candidates = results["run"], results["candidates"]
+    parts: list[Text | Columns] = [Text(line) for one in results["groups"] for line in about_group(one)]
+    parts += [Text(line) for line in left_out(results)]
+    parts.append(
+        Text(
+            f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; figures are means over "
+            f"{results['judged_by']:,} situations, in each of which candidates were compared\n"
+        )
+    )
+    place, *rows = [row for row in ROWS if row.brief]
+    table = columns(f">{place.brief}", "strategy", *(f">{row.brief}" for row in rows))
+    for one in candidates[:MOST_ROWS]:
+        table.add_row(place.show(one), one["candidate"], *(row.show(one).replace(" s", "") for row in rows))
+    parts += [table, *more(len(candidates) - MOST_ROWS, hint=": results.json has them")]
+    parts.append(Text("\ntimes in seconds, lag in records", style="dim"))
+    parts.append(Text.assemble("\n", (verdict(results), "bold")))
+    parts += [Text(f"  {reason}") for reason in reasons(results)]
+    parts += [Text(line) for line in for_each_group(results)]
+    parts += [Text(f"note: {note}") for note in results["notes"]]
+    return Lines(*parts)

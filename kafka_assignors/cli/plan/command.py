@@ -1,0 +1,243 @@
+"""``kafka-assignors plan``: what a strategy would do with a group, live or from a file, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import click
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.cli.fields import load
+from kafka_assignors.cli.given import connection_options, given_settings
+from kafka_assignors.cli.live_group import read_live_group
+from kafka_assignors.cli.plan.foreseen import read_feed, with_foreseen
+from kafka_assignors.cli.plan.live_lag import with_live_lag
+from kafka_assignors.cli.plan.notes import about_given_lags, about_group, say
+from kafka_assignors.cli.plan.options import (
+    about_foreign,
+    assumed,
+    check_options,
+    named_value,
+    refuse_foreign,
+    with_options,
+)
+from kafka_assignors.cli.plan.outcome import lower_bound, solve
+from kafka_assignors.cli.plan.problem import Problem, parse
+from kafka_assignors.cli.plan.stateful_problem import STATEFUL, is_stateful, parse_stateful
+from kafka_assignors.cli.plan.stateful_view import stateful_json, stateful_table
+from kafka_assignors.cli.plan.view import comparison, one_plan
+from kafka_assignors.cli.plan.what_if import joined, without
+from kafka_assignors.cli.tables import show
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.plan import Group, Member, shown
+from kafka_assignors.plan.stateful import plan_stateful
+from kafka_assignors.strategies import STRATEGIES
+
+__all__ = ["command"]
+
+_DEFAULT = "cooperative-sticky"  # of a file that names none
+
+
+@click.command("plan")
+@click.option(
+    "--file", metavar="FILE", type=click.File("rb"), help="Plan for the group in this JSON file; - is stdin."
+)
+@click.option("--group", "group_id", metavar="GROUP", help="Plan for this live group; nothing in it changes.")
+@connection_options
+@click.option(
+    "--strategy",
+    type=click.Choice(list(STRATEGIES)),
+    help=f"The strategy.  [default: the file's, else {_DEFAULT}; the one the live group runs]",
+)
+@click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
+@click.option("--compare", is_flag=True, help="Plan with every strategy and show them side by side.")
+@click.option(
+    "--without",
+    "leavers",
+    metavar="MEMBER",
+    multiple=True,
+    help="What if this member left: its id, the beginning of it, or its instance id.",
+)
+@click.option(
+    "--join",
+    "joiners",
+    metavar="N",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    help="What if N members joined.",
+)
+@click.option(
+    "--reset",
+    type=click.Choice(["earliest", "latest"]),
+    help="Where the live group's consumers start without a commit: their auto_offset_reset.  "
+    "[default: earliest]",
+)
+@click.option("--no-lag", is_flag=True, help="Do not ask for the live group's lag.")
+@click.option("--load-topic", metavar="TOPIC", help="The feed that has forecasts of the live group's load.")
+@click.option("--all", "everything", is_flag=True, help="Show every member and every change of a large plan.")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    *,
+    file: BinaryIO | None,
+    group_id: str | None,
+    bootstrap: str | None,
+    config: BinaryIO | None,
+    strategy: str | None,
+    options: tuple[str, ...],
+    compare: bool,
+    leavers: tuple[str, ...],
+    joiners: int,
+    reset: str | None,
+    no_lag: bool,
+    load_topic: str | None,
+    everything: bool,
+    output: str,
+) -> None:
+    """Show what a strategy would do with a group, and why.
+
+    The group comes from a JSON file or from a live cluster, which is only asked: no member notices.
+    """
+    for wrong, says in (
+        ((file is None) == (group_id is None), "give one of --file and --group"),
+        (group_id == "", "--group needs a name"),
+        (compare and strategy, "--compare plans with every strategy: leave out --strategy"),
+        (file and (bootstrap or config), "--bootstrap and --config go with --group"),
+        (file and (reset or no_lag), "--reset and --no-lag go with --group: a file has its lags"),
+        (file and load_topic, "--load-topic goes with --group: a file says what is expected"),
+        (reset and no_lag, "--no-lag leaves nothing for --reset"),
+    ):
+        if wrong:
+            raise click.UsageError(says)
+
+    content = _load(file)
+    if file is not None and is_stateful(content):
+        _refuse_what_is_for_partitions(compare or strategy or leavers or joiners)
+        _plan_stateful(file, content, options, as_json=output == "json", everything=everything)
+        return
+    settings = {} if file is not None else given_settings(bootstrap, config)
+    problem = _from_file(file, content) if file is not None else _from_cluster(settings, str(group_id))
+    given = dict(named_value(text) for text in options)
+    check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
+    check_options("--option ", given)
+    if compare:
+        kinds = list(STRATEGIES.values())
+    else:
+        kinds = [_strategy(strategy or problem.strategy or _DEFAULT, group_id)]
+        refuse_foreign("--option ", kinds[0], given)
+        if strategy is None:
+            refuse_foreign("options.", kinds[0], problem.options)
+    assignors = [with_options(kind, problem.options, given) for kind in kinds]
+    group = problem.group
+    if group_id is None:
+        notes = about_given_lags(group, assignors)
+        if not compare:
+            notes += about_foreign(kinds[0], problem.options)
+    else:
+        notes = assumed(assignors, problem.strategy, given)
+        if not no_lag and any(assignor.by_lag for assignor in assignors):
+            group, said = with_live_lag(group, settings, group_id, reset)
+            notes += said
+    group, departed = _without(group, leavers)
+    group = joined(group, joiners, departed)
+
+    seen = group
+    group, foreseen = with_foreseen(seen, _expected(problem, settings, group_id, load_topic), assignors)
+
+    say([*notes, *foreseen, *about_group(seen, assignors)])
+    bound = lower_bound(group)
+    outcomes = [
+        solve(assignor, group, departed, bound, None if group is seen else seen) for assignor in assignors
+    ]
+    if output == "json":
+        found = [outcome.as_json() for outcome in outcomes]
+        click.echo(json.dumps(found if compare else found[0]))
+    else:
+        show(comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything))
+
+
+# --- the group ---------------------------------------------------------------------------------------------
+
+
+def _load(file: BinaryIO | None) -> object:
+    if file is None:
+        return None
+    try:
+        return load(file.read())
+    except ProblemError as error:
+        raise click.UsageError(f"{_name(file)}: {error}") from error
+
+
+def _without(group: Group, leavers: tuple[str, ...]) -> tuple[Group, tuple[Member, ...]]:
+    try:
+        return without(group, leavers)
+    except ProblemError as error:
+        raise click.UsageError(f"--without: {error}") from error
+
+
+def _refuse_what_is_for_partitions(given: object) -> None:
+    if given:
+        raise click.UsageError(
+            f"strategy {STATEFUL!r} plans tasks: leave out --compare, --strategy, --without and --join"
+        )
+
+
+def _plan_stateful(
+    file: BinaryIO, content: object, options: tuple[str, ...], *, as_json: bool, everything: bool
+) -> None:
+    """Plan tasks (KIP-441), whose JSON is another one."""
+    try:
+        problem = parse_stateful(content, dict(named_value(text) for text in options))
+    except ProblemError as error:
+        raise click.UsageError(f"{_name(file)}: {error}") from error
+    plan = plan_stateful(problem.group, problem.options)
+    if as_json:
+        click.echo(json.dumps(stateful_json(plan)))
+    else:
+        show(stateful_table(problem.group, plan, everything=everything))
+
+
+def _from_file(file: BinaryIO, content: object) -> Problem:
+    try:
+        problem = parse(content)
+    except ProblemError as error:
+        raise click.UsageError(f"{_name(file)}: {error}") from error
+    if problem.strategy is not None:
+        _strategy(problem.strategy, None)  # even where another one is asked for
+    return problem
+
+
+def _name(file: BinaryIO) -> str:
+    name = getattr(file, "name", None)
+    return shown(name) if isinstance(name, str) and name != "<stdin>" else "standard input"
+
+
+def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
+    """The group as it is now; the strategy it runs stands for the one a file would name."""
+    live = read_live_group(settings, group_id)
+    return Problem(live.group, live.strategy)
+
+
+def _expected(
+    problem: Problem, settings: Mapping[str, Any], group_id: str | None, topic: str | None
+) -> Expected | None:
+    """What is said to come, by the file or the feed; None: nothing."""
+    if group_id is not None and topic is not None:
+        return read_feed(problem.group, settings, group_id, topic)
+    return None if problem.expected is None else Expected(problem.expected)
+
+
+# --- the strategy ------------------------------------------------------------------------------------------
+
+
+def _strategy(name: str, group_id: str | None) -> type[Assignor]:
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    known = ", ".join(STRATEGIES)
+    if group_id is None:
+        raise click.UsageError(f"strategy: unknown {name!r}, there is {known}, {STATEFUL}")
+    raise click.UsageError(
+        f"group {group_id!r} runs {name!r}, which is not ours: give --strategy, one of {known}"
+    )

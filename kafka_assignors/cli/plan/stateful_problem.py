@@ -1,0 +1,155 @@
+"""The JSON of a ``stateful`` problem that ``plan`` reads, version 1: checked to the last field.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from kafka_assignors.cli.fields import (
+    INT64,
+    array,
+    entries,
+    object_at,
+    optional,
+    shown_value,
+    text,
+    whole,
+    wrong,
+)
+from kafka_assignors.cli.fields import fields as fields_of
+from kafka_assignors.cli.plan.problem import MOST_PARTITIONS, VERSION
+from kafka_assignors.errors import OptionError, ProblemError
+from kafka_assignors.plan import NO_GENERATION
+from kafka_assignors.plan.stateful import (
+    StatefulGroup,
+    StatefulMember,
+    StatefulOptions,
+    Subtopology,
+    Task,
+)
+
+__all__ = ["STATEFUL", "StatefulProblem", "is_stateful", "parse_stateful"]
+
+STATEFUL = "stateful"
+"""The strategy's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulProblem:
+    """What there is to plan, and how."""
+
+    group: StatefulGroup
+    options: StatefulOptions
+
+
+def is_stateful(value: object) -> bool:
+    """Whether parsed JSON names this strategy."""
+    return isinstance(value, dict) and value.get("strategy") == STATEFUL
+
+
+def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
+    """Make parsed JSON into a problem; what is missing has its default.
+
+    Args:
+        value: the JSON.
+        given: options that win over those of the file.
+
+    Raises:
+        ProblemError: an unknown field, a wrong type or value, a version we do not know; it names the field.
+    """
+    known = ("version", "strategy", "options", "subtopologies", "members", "end_offsets")
+    top = fields_of("", value, known)
+    if (version := whole("version", top.get("version", VERSION))) != VERSION:
+        raise ProblemError(f"version: know only {VERSION}, got {version}")
+    options = _options(object_at("options", top.get("options", {})), given)
+    subtopologies: list[Subtopology] = []
+    members: list[StatefulMember] = []
+    seen: dict[tuple[str, str], int] = {}
+
+    def once(path: str, where: str, name: str, i: int) -> None:
+        if (first := seen.setdefault((where, name), i)) != i:
+            raise ProblemError(f"{path}.id: {shown_value(name)} is {where}[{first}], too")
+
+    for i, entry in enumerate(array("subtopologies", top.get("subtopologies", []))):
+        path = f"subtopologies[{i}]"
+        subtopologies.append(_subtopology(path, entry))
+        once(path, "subtopologies", subtopologies[-1].id, i)
+    if (total := sum(s.partitions for s in subtopologies)) > MOST_PARTITIONS:
+        raise ProblemError(f"subtopologies: {total} partitions in all, more than {MOST_PARTITIONS}")
+    for i, entry in enumerate(array("members", top.get("members", []))):
+        path = f"members[{i}]"
+        members.append(_member(path, entry))
+        once(path, "members", members[-1].member_id, i)
+    ends = _records("end_offsets", top.get("end_offsets", {}), 0)
+    return StatefulProblem(StatefulGroup(tuple(subtopologies), tuple(members), ends), options)
+
+
+def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> StatefulOptions:
+    known = [field.name for field in fields(StatefulOptions)]
+    for where, names in (("options.", in_file), ("--option ", given)):
+        for name in names:
+            if name not in known:
+                raise ProblemError(f"{where}{name}: unknown, there is {', '.join(known)}")
+    values: dict[str, Any] = {**in_file, **given}
+    try:
+        return StatefulOptions(**values)
+    except OptionError as error:
+        where = "--option " if error.option in given else "options."
+        raise ProblemError(f"{where}{error.option}: {error.reason}") from error
+
+
+def _subtopology(path: str, value: object) -> Subtopology:
+    entry = fields_of(path, value, ("id", "partitions", "stateful", "logged"))
+    for name in ("id", "partitions"):
+        if name not in entry:
+            raise ProblemError(f"{path}.{name}: missing")
+    return Subtopology(
+        text(f"{path}.id", entry["id"]),
+        whole(f"{path}.partitions", entry["partitions"], 0),
+        _yes_or_no(f"{path}.stateful", entry.get("stateful", True)),
+        _yes_or_no(f"{path}.logged", entry.get("logged", True)),
+    )
+
+
+def _member(path: str, value: object) -> StatefulMember:
+    entry = fields_of(path, value, ("id", "process", "rack", "generation", "active", "standby", "lags"))
+    if "id" not in entry:
+        raise ProblemError(f"{path}.id: missing")
+    generation = entry.get("generation")
+    return StatefulMember(
+        text(f"{path}.id", entry["id"]),
+        process=optional(text, f"{path}.process", entry.get("process")),
+        rack=optional(text, f"{path}.rack", entry.get("rack")),
+        active=_tasks(f"{path}.active", entry.get("active", [])),
+        standby=_tasks(f"{path}.standby", entry.get("standby", [])),
+        # Members may say anything, and so may a file: a lag below 0 is no history.
+        lags=_records(f"{path}.lags", entry.get("lags", {}), -INT64),
+        generation=whole(
+            f"{path}.generation", NO_GENERATION if generation is None else generation, NO_GENERATION
+        ),
+    )
+
+
+def _tasks(path: str, value: object) -> list[Task]:
+    return [_task(f"{path}[{i}]", one) for i, one in enumerate(array(path, value))]
+
+
+def _records(path: str, value: object, least: int) -> dict[Task, int]:
+    return {
+        _task(at, name): whole(at, records, least, INT64 - 1) for at, name, records in entries(path, value)
+    }
+
+
+def _task(path: str, value: object) -> Task:
+    """``subtopology_partition``; it need not exist."""
+    subtopology, underscore, partition = text(path, value).rpartition("_")
+    if not (subtopology and underscore and partition.isascii() and partition.isdigit()):
+        wrong(path, "a task, SUBTOPOLOGY_PARTITION", value)
+    if len(partition) > 10 or str(int(partition)) != partition:
+        wrong(path, "a task, SUBTOPOLOGY_PARTITION", value)
+    return Task(subtopology, int(partition))
+
+
+def _yes_or_no(path: str, value: object) -> bool:
+    return value if isinstance(value, bool) else wrong(path, "true or false", value)

@@ -1,0 +1,91 @@
+"""A plan for stateful members: as JSON, and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group as Lines
+from rich.text import Text
+
+from kafka_assignors.cli.plan.problem import VERSION
+from kafka_assignors.cli.plan.stateful_problem import STATEFUL
+from kafka_assignors.cli.tables import MEMBERS, ROWS, Columns, columns, counted, more, short_names
+from kafka_assignors.plan import shown
+from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, Task
+
+__all__ = ["stateful_json", "stateful_table"]
+
+
+def stateful_json(plan: StatefulPlan) -> dict[str, Any]:
+    """The JSON of a ``stateful`` plan, version 1."""
+
+    def names(tasks: Mapping[str, tuple[Task, ...]]) -> dict[str, list[str]]:
+        return {member: [str(task) for task in mine] for member, mine in tasks.items()}
+
+    return {
+        "version": VERSION,
+        "strategy": STATEFUL,
+        "active": names(plan.active),
+        "standby": names(plan.standby),
+        "warmup": names(plan.warmup),
+        "probing": plan.probing,
+        "target": {"active": names(plan.target_active), "standby": names(plan.target_standby)},
+    }
+
+
+def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool) -> Lines:
+    """What each member has now and in the end, and what is on the move."""
+    names = short_names(plan.active)
+    table = columns("member", ">active", ">standby", ">warm-up", ">in the end: active", ">standby")
+    parts = (plan.active, plan.standby, plan.warmup, plan.target_active, plan.target_standby)
+    ids = list(plan.active)
+    for member in ids if everything else ids[:MEMBERS]:
+        table.add_row(Text(names[member]), *(f"{len(part.get(member, ())):,}" for part in parts))
+    tasks = sum(map(len, plan.active.values()))
+    lines: list[Text | Columns] = [
+        Text.assemble((STATEFUL, "bold"), f": {counted(len(ids), 'member')}, {counted(tasks, 'task')}"),
+        Text(
+            "a better plan waits for copies that are behind: plan again when they have caught up\n"
+            if plan.probing
+            else "nothing is waiting: no better plan\n"
+        ),
+        table,
+    ]
+    if not everything:
+        lines += more(len(ids) - MEMBERS)
+    moves = _moves(group, plan)
+    if moves:
+        shown_moves = moves if everything else moves[:ROWS]
+        found = columns("task", "from", "now", "in the end", "warming up")
+        for task, *members in shown_moves:
+            cells = (", ".join(names.get(m) or shown(m) for m in some) or "-" for some in members)
+            found.add_row(Text(shown(str(task))), *map(Text, cells))
+        lines += [Text(), found]
+        if not everything:
+            lines += more(len(moves) - ROWS)
+    return Lines(*lines)
+
+
+def _moves(
+    group: StatefulGroup, plan: StatefulPlan
+) -> list[tuple[Task, list[str], list[str], list[str], list[str]]]:
+    """Tasks whose active member changes, now or later, or that are warmed up: who has them when."""
+
+    def by_task(tasks: Mapping[str, tuple[Task, ...]]) -> dict[Task, list[str]]:
+        found: dict[Task, list[str]] = {}
+        for member, mine in tasks.items():
+            for task in mine:
+                found.setdefault(task, []).append(member)
+        return found
+
+    had: dict[Task, list[str]] = {}
+    for member in group.members:
+        for task in dict.fromkeys(member.active):
+            had.setdefault(task, []).append(member.member_id)
+    now, target, warm = by_task(plan.active), by_task(plan.target_active), by_task(plan.warmup)
+    return [
+        (task, had.get(task, []), now[task], target[task], warm.get(task, []))
+        for task in sorted(now)
+        if not had.get(task, []) == now[task] == target[task] or task in warm
+    ]

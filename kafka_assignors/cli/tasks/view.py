@@ -1,0 +1,104 @@
+"""A stateful group's tasks as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.console import Group as Lines
+from rich.text import Text
+
+from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, more, short_names
+from kafka_assignors.cli.tasks.report import Copy, TaskReport, TaskRow
+from kafka_assignors.plan import shown
+
+__all__ = ["fitted_lines", "task_lines"]
+
+_UNREAD = 4
+_LINES_A_ROW = 4  # what a row with long names may take; more only leaves lines free
+
+
+def task_lines(report: TaskReport, *, everything: bool, timed: bool = False) -> Lines:
+    """The group, its tasks with who has them; of many tasks those that wait for something first.
+
+    Args:
+        report: what to show.
+        everything: all tasks.
+        timed: whether to say when this was.
+    """
+    return _lines(report, len(report.rows) if everything else ROWS, timed=timed)
+
+
+def fitted_lines(report: TaskReport, console: Console, height: int) -> Lines:
+    """The same, with the time, and with as many tasks as fit into so many lines."""
+    rows = min(len(report.rows), max(height, 0))
+    while True:
+        lines = _lines(report, rows, timed=True, hint="")
+        excess = len(console.render_lines(lines, pad=False)) - height
+        if excess <= 0 or rows <= 1:
+            return lines
+        rows = max(rows - max(excess // _LINES_A_ROW, 1), 1)
+
+
+def _lines(report: TaskReport, most: int, *, timed: bool, hint: str = "; --all shows them") -> Lines:
+    names = short_names(member.member_id for member in report.group.members)
+    rows = sorted(sorted(report.rows, key=_urgency)[:most], key=lambda row: row.task)
+    parts: list[Text | Columns] = [_head(report, timed=timed), *_notes(report, names)]
+    if rows:
+        parts += [Text(), _table(rows, names), *more(len(report.rows) - len(rows), hint=hint)]
+    return Lines(*parts)
+
+
+def _urgency(row: TaskRow) -> tuple[bool, bool, int]:
+    return (row.active is not None, not row.warmups, -max((c.lag or 0 for c in _copies(row)), default=0))
+
+
+def _copies(row: TaskRow) -> list[Copy]:
+    return [*([row.active] if row.active else []), *row.standbys, *row.warmups]
+
+
+def _head(report: TaskReport, *, timed: bool) -> Text:
+    group = report.group
+    counts = [
+        counted(len(group.members), "member"),
+        counted(len(report.rows), "task"),
+        counted(sum(len(row.standbys) for row in report.rows), "standby"),
+        counted(sum(len(row.warmups) for row in report.rows), "warm-up"),
+    ]
+    return Text.assemble(
+        f"{report.time[11:19]} UTC  " if timed else "",
+        (shown(group.group_id), "bold"),
+        f": {shown(group.state)}, {', '.join(counts)}",
+    )
+
+
+def _notes(report: TaskReport, names: Mapping[str, str]) -> list[Text]:
+    notes = []
+    if report.probe_at:
+        notes.append(
+            Text(f"a better plan waits for copies; it is looked at again at {report.probe_at[11:19]} UTC")
+        )
+    idle = sum(row.active is None for row in report.rows)
+    if idle:
+        notes.append(Text(f"{counted(idle, 'task')} that nobody processes", style="yellow"))
+    unread = [f"{names[member_id]}: {shown(why)}" for member_id, why in sorted(report.unread.items())]
+    notes += [Text(line, style="yellow") for line in unread[:_UNREAD]]
+    return [*notes, *more(len(unread) - _UNREAD, hint=" that cannot be read")]
+
+
+def _table(rows: Iterable[TaskRow], names: Mapping[str, str]) -> Columns:
+    table = columns("task", "active", "standbys", "warm-ups")
+    for row in rows:
+        table.add_row(
+            Text(f"{shown(row.task[0])}_{row.task[1]}"),
+            Text("-" if row.active is None else _named(row.active, names)),
+            Text(", ".join(_named(copy, names) for copy in row.standbys) or "-"),
+            Text(", ".join(_named(copy, names) for copy in row.warmups) or "-"),
+        )
+    return table
+
+
+def _named(copy: Copy, names: Mapping[str, str]) -> str:
+    """``a-1f0c2d34 (12)``: who, and how many records its copy lacks; nothing where it lacks none."""
+    lag = "?" if copy.lag is None else f"{copy.lag:,}"
+    return names[copy.member_id] + f" ({lag})" * (copy.lag != 0)

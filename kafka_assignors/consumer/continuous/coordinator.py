@@ -1,0 +1,380 @@
+"""A coordinator whose ``poll()`` never waits for a join, so that the consumer goes on with what it keeps.
+
+kafka-python's consumer returns nothing from JoinGroup to the answer of SyncGroup, and a broker answers
+JoinGroup when the last member has joined.  Here the join stays on the I/O thread, where kafka-python runs it
+anyway; ``poll()`` fetches meanwhile and applies the assignment once it has come.  Listeners run inside
+``poll()`` only, as before.
+
+Like ``consumer_side`` this module touches kafka-python's private parts; ``known_parts`` checks them before
+use.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from typing import Any
+
+from kafka.coordinator.base import UnjoinedGroupException
+from kafka.errors import (
+    InconsistentGroupProtocolError,
+    KafkaError,
+    KafkaTimeoutError,
+    NoError,
+    RebalanceInProgressError,
+    RetriableError,
+    UnknownMemberIdError,
+)
+from kafka.protocol.consumer import HeartbeatRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.structs import MemberState, TopicPartition
+
+from kafka_assignors.consumer.continuous.heartbeat import SoonHeartbeat
+from kafka_assignors.consumer.continuous.join_state import JoinState
+from kafka_assignors.consumer.continuous.offsets import Offsets, OffsetsDuringJoins
+
+__all__ = ["ContinuousCoordinator"]
+
+log = logging.getLogger("kafka_assignors")
+
+
+_SLICE_MS = 20  # how often poll() looks at a join under way
+_COMMIT_MS = 5000  # for the commit of partitions that are given back
+
+
+class ContinuousCoordinator(OffsetsDuringJoins):
+    """Replaces the class of a cooperative consumer's coordinator; see ``begin``."""
+
+    rejoining: bool
+
+    def begin(self) -> None:
+        """Start from a coordinator that has not joined yet."""
+        self._join = JoinState()
+        self.heartbeat.__class__ = SoonHeartbeat
+        self._heard_at = float("-inf")  # the broker heard from this member then, or later
+        self._joined_at = float("-inf")
+        self._commits_next = False  # the next commit is the one before a join
+        self._update: Any = None  # of the metadata; the next join waits for it
+
+    # --- poll never waits for a join
+
+    def poll(self, timeout_ms: float | None = None) -> bool:
+        """As inherited, but with partitions to go on with it does not wait for a join or a coordinator.
+
+        Takes at most a slice of ``timeout_ms``, or ``retry_backoff_ms`` where no broker names a coordinator;
+        and, where an assignment takes partitions away, the time of their commit.
+        """
+        self._hold_back_unsubscribed()
+        if not self._goes_on():
+            return bool(super().poll(timeout_ms))
+        slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
+        self._invoke_completed_offset_commit_callbacks()
+        self.poll_heartbeat()
+        if self.coordinator_unknown() and not self.ensure_coordinator_ready(timeout_ms=slice_ms):
+            return self._may_still_own()
+        try:
+            for _ in range(2):  # the first applies an assignment, the second begins the follow-up
+                if self._join.is_in_flight or not self.need_rejoin() or not self._may_join(slice_ms):
+                    break
+                self.ensure_active_group(timeout_ms=0)
+        except KafkaTimeoutError:
+            return False
+        if self._join.is_in_flight and not self._may_still_own():  # stopped for a while, or cut off
+            self._net.run(self._net.sleep, slice_ms / 1000)
+            return False
+        self._maybe_auto_commit_offsets_async()
+        return True
+
+    def time_to_next_poll(self) -> float:
+        """Seconds that the consumer may wait for records."""
+        return _SLICE_MS / 1000 if self._goes_on() else float(super().time_to_next_poll())
+
+    def need_rejoin(self) -> bool:
+        """Also while an assignment waits to be applied."""
+        return bool(
+            super().need_rejoin()
+            or (self._join_task is not None and self._subscription.partitions_auto_assigned())
+        )
+
+    def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
+        """As inherited; without a coordinator new partitions do not hold up the others."""
+        if self._goes_on() and self.coordinator_unknown():
+            timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
+        return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
+
+    def _goes_on(self) -> bool:
+        """Whether there are partitions to deliver and something the inherited ``poll`` would wait for."""
+        subscription = self._subscription
+        return bool(
+            subscription.partitions_auto_assigned()
+            and subscription.assignment
+            and (self.need_rejoin() or self.coordinator_unknown())
+        )
+
+    def _may_still_own(self) -> bool:
+        """No other member has our partitions within a session of when the broker heard from us."""
+        session_s = self.config["session_timeout_ms"] / 1000
+        return not self._generation.is_lost() and time.monotonic() - self._heard_at < session_s
+
+    def _hold_back_unsubscribed(self) -> None:
+        """Deliver unsubscribed topics no more, and those that were subscribed again."""
+        if not self._subscription.partitions_auto_assigned():
+            return
+        topics = self._subscription.subscription or ()
+        for partition, state in list(self._subscription.assignment.items()):
+            state.mark_pending_revocation(partition.topic not in topics)
+
+    def _may_join(self, timeout_ms: float) -> bool:
+        """A pattern needs fresh metadata, as in the inherited ``poll``, unless the join goes on already."""
+        if not self._subscription.subscribed_pattern or self.rejoining:
+            return True
+        update = self._update = self._update or self._cluster.request_update()
+        try:
+            self._net.run(self._manager.wait_for, update, timeout_ms)
+        except RetriableError:
+            return False
+        finally:
+            if update.failed():
+                self._update = None
+        return True
+
+    # --- joins
+
+    async def join_group_async(self, timeout_ms: float | None = None) -> bool:
+        """As inherited, but a join that ended between two polls is applied, and not made again.
+
+        A join that goes on after this call ends like one begun outside ``poll()``: see ``_undo_join``.
+        """
+        before = self._join_task
+        if before is not None and before.is_done:
+
+            async def again() -> Any:
+                return await before
+
+            self._join_task = self._manager.call_soon(again)
+        self._join.polled = True
+        try:
+            return bool(await super().join_group_async(timeout_ms))
+        except Exception:
+            if self._join_task is not None and self._join_task.is_done:
+                self._join_task = None
+            raise
+        finally:
+            self._join.polled = False
+            if self._join_task is not None and self._join_task is not before:
+                self._undo_if_it_fails(self._join_task)
+
+    async def _on_join_prepare_async(
+        self, generation: int, member_id: str, timeout_ms: float | None = None
+    ) -> None:
+        """As inherited, but auto-commit does not wait for its answer.
+
+        The request goes out before JoinGroup, on the same connection.  It is waited for where topics were
+        unsubscribed, whose positions are dropped here.
+        """
+        self._commits_next = self.config["enable_auto_commit"] and not self._generation.is_lost()
+        await super()._on_join_prepare_async(generation, member_id, timeout_ms)
+
+    async def _commit_offsets_sync_async(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
+        """As inherited; the first commit of the inherited ``_on_join_prepare_async`` is our own instead."""
+        if self._commits_next:  # nothing is awaited between there and here
+            self._commits_next = False
+            await self._commit_before_join()
+        else:
+            await super()._commit_offsets_sync_async(offsets, timeout_ms)
+
+    async def _commit_before_join(self) -> None:
+        offsets = self._subscription.all_consumed_offsets()
+        topics = self._subscription.subscription or ()
+        if any(partition.topic not in topics for partition in offsets):
+            await self._commit_now(offsets)
+        elif offsets:
+            self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
+
+    async def _do_join_and_sync_async(self) -> bytes:
+        """As inherited, and again while other members begin new rounds; heartbeats go on with the answer.
+
+        Raises:
+            UnknownMemberIdError: the membership was lost; the join begins anew, which reports that.
+            KafkaError: as inherited.
+        """
+        self._update = None
+        self._join.send()
+        self._manager.call_soon(self._beat_during_join)
+        try:
+            assignment = await self._joined_and_synced()
+            with self._lock:
+                self._check_joining()
+                self._heard_at = self._joined_at
+                self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
+        except BaseException as error:
+            self._join.settle()
+            if isinstance(
+                error, InconsistentGroupProtocolError
+            ):  # compared with the generation after a reset
+                self._check_joining()
+            raise
+        self._beat_again()
+        return assignment
+
+    async def _joined_and_synced(self) -> bytes:
+        while True:
+            if self._generation.is_lost() and self._subscription.assignment:
+                log.warning("group %s: the membership was lost while joining", self.group_id)
+                self.rejoining = False  # prepare again: listeners hear of the loss
+                raise UnknownMemberIdError("the membership was lost: the join begins anew")
+            try:
+                assignment: bytes = await super()._do_join_and_sync_async()
+            except RebalanceInProgressError:  # others have begun the next round already
+                if not self._may_join_unpolled():
+                    raise
+            else:
+                return assignment
+
+    async def _beat_during_join(self) -> None:
+        """Confirm the membership until SyncGroup is answered, through all rounds of the join.
+
+        The broker keeps a member that waits, with or without heartbeats; but a member with state commits only
+        under a membership that was confirmed lately.
+        """
+        join = self._join_task
+        while True:
+            await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
+            if self._join_task is not join or not self._join.is_in_flight:
+                return
+            generation = self._generation  # another one after each answer of JoinGroup
+            if not generation.has_member_id() or self.coordinator_unknown():
+                continue
+            sent_at = time.monotonic()
+            request = HeartbeatRequest(
+                group_id=self.group_id,
+                generation_id=generation.generation_id,
+                member_id=generation.member_id,
+                group_instance_id=self.group_instance_id,
+            )
+            with suppress(KafkaError):
+                response = await self._manager.send(request, node_id=self._second_connection())
+                if response.error_code in (NoError.errno, RebalanceInProgressError.errno):
+                    self._heard_at = self.heartbeat.last_send = sent_at
+                    self.heartbeat.received_heartbeat()
+
+    def _beat_again(self) -> None:
+        polled = self.heartbeat.last_poll
+        self._enable_heartbeat()
+        self.heartbeat.last_poll = polled  # this is no poll: max_poll_interval_ms goes on
+
+    def _check_joining(self) -> None:
+        """Fail a join whose generation was reset meanwhile with a retriable error.
+
+        Raises:
+            UnjoinedGroupException: the member left, or was expelled.
+        """
+        if self.state is not MemberState.REBALANCING:
+            raise UnjoinedGroupException()
+
+    def _process_join_group_response(self, response: Any, send_time: float) -> Any:
+        """As inherited; SyncGroup is sent next, or after the plan."""
+        joined = super()._process_join_group_response(response, send_time)
+        self._joined_at = time.monotonic()
+        return joined
+
+    async def _on_join_complete_async(
+        self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
+    ) -> None:
+        """As inherited, after a commit: positions of partitions that are given back go now."""
+        given = self._join.apply()
+        try:
+            if self.config["enable_auto_commit"] and not self._generation.is_lost():
+                await self._commit_before_applying(given)
+            if self._generation.is_lost():  # since the answer came: begin anew, which reports the loss
+                self.reset_generation(member_id=self._generation.member_id)
+                return
+            await super()._on_join_complete_async(generation, member_id, protocol, member_assignment_bytes)
+        finally:
+            if self._join.settle():
+                self.request_rejoin()
+
+    async def _commit_before_applying(self, given: frozenset[TopicPartition]) -> None:
+        """Commit up to the last ``poll()``; wait for it where partitions are given back."""
+        offsets = self._subscription.all_consumed_offsets()
+        if not offsets.keys() <= given:
+            await self._commit_now(offsets)
+        elif offsets:
+            self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
+
+    async def _commit_now(self, offsets: Offsets) -> None:
+        try:
+            await self._commit_offsets_sync_async(offsets, timeout_ms=_COMMIT_MS)
+        except Exception as error:  # records are read again; the rebalance goes on
+            log.warning("commit before revoking partitions failed: %s", error)
+
+    def stable(self) -> bool:
+        """Also while an assignment waits: the heartbeat loop asks."""
+        return bool(super().stable() or (self._join.waits and self.state is MemberState.REBALANCING))
+
+    def request_rejoin(self) -> None:
+        """As inherited; kept when an assignment that waits is applied."""
+        super().request_rejoin()
+        self._join.request_again()
+
+    # --- joins while the application is busy
+
+    async def _do_heartbeat(self) -> None:
+        """As inherited; a rebalance that the answer reports is joined here and now.
+
+        The broker answers JoinGroup when the last member has joined: a batch must not hold up the others.
+        """
+        sent_at = time.monotonic()
+        await super()._do_heartbeat()
+        if self.heartbeat.last_receive >= sent_at:
+            self._heard_at = sent_at
+        if self.rejoin_needed and self._join.may_begin:
+            self._join_unpolled()
+
+    def _may_join_unpolled(self) -> bool:
+        """Whether a join has nothing to do that needs ``poll()``: listeners, or fresh metadata."""
+        subscription = self._subscription
+        topics = subscription.subscription
+        return bool(
+            topics is not None
+            and subscription.partitions_auto_assigned()
+            and not subscription.subscribed_pattern
+            and all(partition.topic in topics for partition in subscription.assigned_partitions())
+            and not self._generation.is_lost()
+            and not self.coordinator_unknown()
+            and not self.heartbeat.poll_timeout_expired()
+        )
+
+    def _join_unpolled(self) -> None:
+        """Join on the I/O thread.  Without auto-commit: the application still processes its records."""
+        settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
+        if not self._may_join_unpolled() or not (settled or self._join.waits):
+            return
+        self._join.settle()  # an assignment that waits is out of date
+        self._is_leader = False
+        self._subscription.reset_group_subscription()
+        self.rejoining = True
+        self._disable_heartbeat()
+        self._join_task = self._manager.call_soon(self._do_join_and_sync_async)
+        self._undo_if_it_fails(self._join_task)
+
+    def _undo_if_it_fails(self, task: Any) -> None:
+        task.add_errback(lambda error: self._undo_join(task, error))
+
+    def _undo_join(self, task: Any, error: Exception) -> None:
+        """After a fault that passes heartbeats go on, and the next one leads to another join."""
+        with self._lock:
+            if self._join_task is not task or self._join.polled or self._generation.is_lost():
+                return  # poll() takes care
+            if not isinstance(error, (RetriableError, RebalanceInProgressError)):
+                return  # poll() raises it
+            self._join_task = None
+            self.rejoining = False
+            self.rejoin_needed = True  # also where the subscription had changed: the join took note of it
+            self.state = MemberState.STABLE
+            self._beat_again()
+
+    async def _on_close_prepare_async(self) -> None:
+        self._join.closing = True
+        await super()._on_close_prepare_async()

@@ -1,0 +1,126 @@
+"""Offsets, and leaving the group, while a join is under way: over a second connection to the coordinator."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+from kafka.coordinator.base import Generation
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import IllegalGenerationError, RebalanceInProgressError
+from kafka.protocol.metadata import CoordinatorType
+from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
+
+from kafka_assignors.consumer.continuous.join_state import JoinState
+
+__all__ = ["Offsets", "OffsetsDuringJoins"]
+
+log = logging.getLogger("kafka_assignors")
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+
+_SECOND = "-during-joins"  # what the second connection to the coordinator is called
+_STALE = {IllegalGenerationError.errno, RebalanceInProgressError.errno}
+
+
+class _SentInJoin(dict[TopicPartition, OffsetAndMetadata]):
+    """Offsets that were sent while a join was under way: a stale answer does not end the membership."""
+
+
+class _StaleError(Exception):
+    """The broker refused offsets because the group has gone on to the next generation."""
+
+
+class OffsetsDuringJoins(ConsumerCoordinator):
+    """A coordinator that commits and fetches offsets during a join, and may leave in the middle of it."""
+
+    coordinator_id: Any
+    _join: JoinState
+    _join_task: Any
+
+    def coordinator(self) -> Any:
+        """The node for commits and offset fetches; joins and heartbeats take ``coordinator_id``."""
+        node_id = super().coordinator()
+        return node_id if node_id is None or not self._join.is_in_flight else self._second_connection()
+
+    def coordinator_unknown(self) -> bool:
+        """As inherited."""
+        return super().coordinator() is None
+
+    def _second_connection(self) -> str:
+        """Another node id of the coordinator: a broker answers a connection in order, JoinGroup first."""
+        if str(self.coordinator_id).endswith(_SECOND):  # while LeaveGroup takes it
+            return str(self.coordinator_id)
+        first = self._cluster.broker_metadata(self.coordinator_id)
+        node_id = f"{first.node_id}{_SECOND}"
+        known = self._cluster.broker_metadata(f"coordinator-{node_id}")
+        if known is None or (known.host, known.port) != (first.host, first.port):
+            response = SimpleNamespace(error_code=0, node_id=node_id, host=first.host, port=first.port)
+            self._cluster.add_coordinator(response, CoordinatorType.GROUP, self.group_id + _SECOND)
+        return f"coordinator-{node_id}"
+
+    def _failed_request(self, node_id: Any, request: Any, error: Exception) -> None:
+        """As inherited; a failure of the second connection does not end the join on the first one."""
+        if str(node_id).endswith(_SECOND):
+            log.debug("%s over the second connection failed: %s", type(request).__name__, error)
+        else:
+            super()._failed_request(node_id, request, error)
+
+    def generation_if_stable(self) -> Generation | None:
+        """Also during a join: commits name this generation.  None if the membership was lost."""
+        with self._lock:
+            is_joining = self._join.is_member and self.state is MemberState.REBALANCING
+            if is_joining and not self._generation.is_lost():
+                return self._generation
+        return super().generation_if_stable()
+
+    async def _send_offset_commit_request(self, offsets: Offsets) -> None:
+        """As inherited, and during a join.
+
+        A broker takes the old generation until all have joined, and the new one from the answer of SyncGroup
+        on. Offsets that it refuses in between are sent once more, unless the assignment has been applied or
+        the membership was lost by then: the partitions may have another owner, whose offsets are newer.
+
+        Raises:
+            RebalanceInProgressError: poll, and commit again.
+            KafkaError: as inherited.
+        """
+        join, member_id = self._join_task, self._generation.member_id
+        if not self._join.is_member or not self._subscription.partitions_auto_assigned():
+            await super()._send_offset_commit_request(offsets)
+            return
+        with suppress(_StaleError):
+            await super()._send_offset_commit_request(_SentInJoin(offsets))
+            return
+        with suppress(Exception):  # poll() reports it
+            await join
+        is_same_member = self._generation.member_id == member_id
+        is_owner = offsets.keys() <= self._subscription.assignment.keys()
+        if self._join_task is join and self._join.waits and is_same_member and is_owner:
+            with suppress(_StaleError):
+                await super()._send_offset_commit_request(_SentInJoin(offsets))
+                return
+        raise RebalanceInProgressError("the group rebalances: poll(), and commit again")
+
+    def _handle_offset_commit_response(self, offsets: Offsets, send_time: float, response: Any) -> None:
+        """As inherited, except that a stale generation is no reason to leave the group during a join."""
+        codes = {code for _topic, partitions in response.topics for _partition, code in partitions}
+        if isinstance(offsets, _SentInJoin) and codes & _STALE:
+            raise _StaleError
+        super()._handle_offset_commit_response(offsets, send_time, response)
+
+    async def maybe_leave_group_async(
+        self, reason: str | None = None, timeout_ms: float | None = None
+    ) -> None:
+        """As inherited; over the second connection where JoinGroup would hold up the request."""
+        first, second = self.coordinator_id, None
+        if self._join.is_in_flight and not self.coordinator_unknown():
+            self.coordinator_id = second = self._second_connection()
+        try:
+            await super().maybe_leave_group_async(reason, timeout_ms)
+        finally:
+            if second is not None and self.coordinator_id == second:
+                self.coordinator_id = first

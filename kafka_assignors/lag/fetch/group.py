@@ -1,0 +1,204 @@
+"""A group as its coordinator describes it, whatever its members are: who has what, and what is committed.
+
+Unlike the planner, which needs subscriptions it understands, this takes any group.  kafka-python's own
+``describe_groups`` raises for the whole group because of one member whose bytes it cannot decode, so this
+asks by itself and takes such a member as one that is not known to have anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.errors import GroupIdNotFoundError, KafkaError, for_code
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.metadata import FindCoordinatorRequest
+
+from kafka_assignors.errors import GroupError
+from kafka_assignors.lag.fetch import requests
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.plan import TopicPartition
+
+__all__ = ["GroupMember", "GroupState", "ask_group", "list_groups", "members_of", "state_of"]
+
+_PAUSE_S = 0.2
+_NO_CLASSIC = "Consumer"  # in place of a state
+_WITH_COMMITS = ("", "consumer", "streams")
+"""Kinds of groups: without a kind are those that commit and have no members."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member as the broker knows it.
+
+    Attributes:
+        member_id: what the broker calls it.
+        instance_id: of a static member, else None.
+        client_id: what its client calls itself.
+        host: where its connection comes from.
+        owned: what the leader gave it last.
+        readable: False: that cannot be read, and ``owned`` is empty.
+        said: the user data it joined with; empty where there is none, or it cannot be read.
+        told: the user data of what the leader gave it.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    owned: tuple[TopicPartition, ...]
+    readable: bool = True
+    said: bytes = b""
+    told: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A group at one moment.
+
+    Attributes:
+        group_id: its name.
+        state: in the broker's words; ``Empty`` is a group that has commits and no members.
+        strategy: what it runs; empty if nobody is in it.
+        members: in the order of their ids.
+        commits: for every partition that has one.
+    """
+
+    group_id: str
+    state: str
+    strategy: str
+    members: tuple[GroupMember, ...]
+    commits: Mapping[TopicPartition, int]
+
+
+async def ask_group(link: Link, group_id: str, timeout_ms: float) -> GroupState:
+    """The group now; asked again while its coordinator is on its way.  Runs on the link's thread.
+
+    Raises:
+        KafkaError: it cannot be had; what may pass was tried for as long as there was time.
+        GroupError: there is no such group.
+    """
+    deadline = time.monotonic() + timeout_ms / 1000
+    while True:
+        left_ms = max((deadline - time.monotonic()) * 1000, 1)
+        try:
+            described, commits = await _ask_once(link, group_id, left_ms)
+        except KafkaError as error:
+            if not error.retriable or time.monotonic() + 2 * _PAUSE_S > deadline:
+                raise
+        else:
+            return state_of(group_id, described, commits)
+        await link.sleep(_PAUSE_S)
+
+
+async def _ask_once(link: Link, group_id: str, timeout_ms: float) -> tuple[Any, dict[TopicPartition, int]]:
+    """Description and commits."""
+    manager = link.manager
+    versions = manager.broker_version_data
+    found = await manager.send(
+        requests.coordinator_request(group_id, versions.api_version(FindCoordinatorRequest)),
+        request_timeout_ms=timeout_ms,
+    )
+    node = requests.add_coordinator(manager.cluster, found, group_id)
+    response = await manager.send(
+        DescribeGroupsRequest(groups=[group_id]), node, request_timeout_ms=timeout_ms
+    )
+    (described,) = response.groups
+    error = for_code(described.error_code)
+    if described.error_code and error is not GroupIdNotFoundError:
+        raise error(getattr(described, "error_message", None) or f"group {group_id!r}")
+    request = requests.offset_fetch_request(group_id, None, versions.api_version(OffsetFetchRequest))
+    response = await manager.send(request, node, request_timeout_ms=timeout_ms)
+    rows = requests.read_offset_fetch(response, group_id)
+    return described, {tp: offset for tp, code, offset in rows if not code and offset >= 0}
+
+
+async def list_groups(link: Link, timeout_ms: float) -> tuple[list[str], list[KafkaError]]:
+    """Names of all groups that can have commits, and why a broker did not tell its own.
+
+    Runs on the link's thread.  A broker tells the groups it coordinates, so each is asked; of those one may
+    not describe it says nothing.
+    """
+    deadline = time.monotonic() + timeout_ms / 1000
+    found: set[str] = set()
+    while True:
+        failures: list[KafkaError] = []
+        for broker in link.manager.cluster.brokers():
+            left_ms = max((deadline - time.monotonic()) * 1000, 1)
+            try:
+                response = await link.manager.send(
+                    ListGroupsRequest(), broker.node_id, request_timeout_ms=left_ms
+                )
+            except KafkaError as error:
+                failures.append(error)
+                continue
+            if response.error_code:
+                failures.append(for_code(response.error_code)("groups"))
+                continue
+            found |= {one.group_id for one in response.groups if one.protocol_type in _WITH_COMMITS}
+        out_of_time = time.monotonic() + 2 * _PAUSE_S > deadline
+        if not failures or out_of_time or not all(error.retriable for error in failures):
+            return sorted(found), failures
+        await link.sleep(_PAUSE_S)
+
+
+def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:
+    """The group, from the broker's description.
+
+    Raises:
+        GroupError: there is no such group.
+    """
+    state = described.group_state
+    if "not a classic group" in (getattr(described, "error_message", None) or ""):
+        state = _NO_CLASSIC  # KIP-848: kafka-python cannot ask for its members, but there are its commits
+    elif (described.error_code or state == "Dead") and not commits:
+        raise GroupError(f"there is no group {group_id!r}")
+    return GroupState(
+        group_id, state or "Empty", described.protocol_data or "", members_of(described), commits
+    )
+
+
+def members_of(described: Any) -> tuple[GroupMember, ...]:
+    """The members of a group, from the broker's description."""
+    return tuple(
+        sorted(
+            (_member(member, described.protocol_type or "consumer") for member in described.members or ()),
+            key=lambda member: member.member_id,
+        )
+    )
+
+
+def _member(member: Any, kind: str) -> GroupMember:
+    owned, readable = _owned(member.member_assignment or b"") if kind == "consumer" else ((), False)
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=getattr(member, "group_instance_id", None) or None,
+        client_id=member.client_id or "",
+        host=(member.client_host or "").lstrip("/"),
+        owned=owned,
+        readable=readable,
+        said=_user_data(ConsumerProtocolSubscription, member.member_metadata) if kind == "consumer" else b"",
+        told=_user_data(ConsumerProtocolAssignment, member.member_assignment) if kind == "consumer" else b"",
+    )
+
+
+def _user_data(form: Any, data: bytes | None) -> bytes:
+    try:
+        return bytes(form.decode(data).user_data or b"") if data else b""
+    except Exception:  # kafka-python's decoder raises what its bytes make it
+        return b""
+
+
+def _owned(data: bytes) -> tuple[tuple[TopicPartition, ...], bool]:
+    """What an assignment says, and whether it can be read: it is bytes of somebody else's making."""
+    if not data:
+        return (), True  # nothing was given to it yet
+    try:
+        entries = ConsumerProtocolAssignment.decode(data).assigned_partitions or ()
+        return tuple(TopicPartition(str(e.topic), int(p)) for e in entries for p in e.partitions or ()), True
+    except Exception:  # kafka-python's decoder raises what its bytes make it
+        return (), False

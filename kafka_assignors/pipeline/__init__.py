@@ -1,0 +1,93 @@
+"""The pipeline on Spark: record what a group does, learn its load, feed the assignor, back-test strategies.
+
+The names below are what a notebook needs.  ``import kafka_assignors.pipeline`` needs no Spark; the first use
+of a name does.
+
+- ``session``, ``connector``: Spark sessions, and the options of Spark's Kafka connector.
+- ``record/``, ``model/``, ``feed/``: the three stages.  ``run``: all at once.  ``kept``: restarts streams.
+- ``tables/``: the recorded samples and the load table.  ``history``: reads them for back-tests.
+- ``backtest/``: tries strategies on a recorded history.
+- ``faults``: Spark's errors as ours.  ``time``: time stamps.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.forecast import LoadSettings
+
+if TYPE_CHECKING:
+    from kafka_assignors.pipeline.connector import connector_options
+    from kafka_assignors.pipeline.feed.feed import write_feed
+    from kafka_assignors.pipeline.feed.topic import create_feed
+    from kafka_assignors.pipeline.history import read_history
+    from kafka_assignors.pipeline.model.backcast import forecast_errors
+    from kafka_assignors.pipeline.model.job import run_load_model, start_load_model
+    from kafka_assignors.pipeline.model.model import model_load
+    from kafka_assignors.pipeline.model.sink import read_load
+    from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once
+    from kafka_assignors.pipeline.record.sampler import group_samples
+    from kafka_assignors.pipeline.record.samples import record_samples, record_samples_once
+    from kafka_assignors.pipeline.session import local_session
+    from kafka_assignors.pipeline.tables.importing import import_samples
+    from kafka_assignors.pipeline.tables.landing import read_samples
+
+__all__ = [
+    "LoadSettings",
+    "connector_options",
+    "create_feed",
+    "forecast_errors",
+    "group_samples",
+    "import_samples",
+    "local_session",
+    "model_load",
+    "read_history",
+    "read_load",
+    "read_samples",
+    "record_offsets",
+    "record_offsets_once",
+    "record_samples",
+    "record_samples_once",
+    "run_load_model",
+    "start_load_model",
+    "write_feed",
+]
+
+_MODULES = {
+    "connector_options": "connector",
+    "create_feed": "feed.topic",
+    "forecast_errors": "model.backcast",
+    "group_samples": "record.sampler",
+    "import_samples": "tables.importing",
+    "local_session": "session",
+    "model_load": "model.model",
+    "read_history": "history",
+    "read_load": "model.sink",
+    "read_samples": "tables.landing",
+    "record_offsets": "record.offsets",
+    "record_offsets_once": "record.offsets",
+    "record_samples": "record.samples",
+    "record_samples_once": "record.samples",
+    "run_load_model": "model.job",
+    "start_load_model": "model.job",
+    "write_feed": "feed.feed",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name's module when the name is first used.
+
+    Raises:
+        AttributeError: there is no such name.
+        MissingExtraError: the extra ``spark`` is not installed.
+    """
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("kafka_assignors"):
+            raise
+        raise MissingExtraError("spark", str(error.name)) from error

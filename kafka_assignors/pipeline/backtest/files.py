@@ -1,0 +1,142 @@
+"""The files of a back-test: ``results.parquet``, ``series.parquet``, ``results.json``, ``report.html``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.pipeline.backtest.job import TrialResult
+from kafka_assignors.pipeline.backtest.page import render
+from kafka_assignors.pipeline.backtest.results import Results
+
+__all__ = ["RESULTS", "SERIES", "prepare", "save"]
+
+RESULTS: dict[str, str] = {
+    "scenario": "int32",
+    "group": "string",
+    "load": "string",
+    "scale": "double",
+    "candidate": "string",
+    "strategy": "string",
+    "parameters": "string",
+    "members": "int32",
+    "churn": "string",
+    "service_rate": "double",
+    "arrived": "int64",
+    "served": "double",
+    "left": "double",
+    "drain_s": "double",
+    "recovery_s": "double",
+    "largest_lag": "double",
+    "mean_lag": "double",
+    "largest_member_lag": "double",
+    "time_lag_p50": "double",
+    "time_lag_p99": "double",
+    "time_lag_max": "double",
+    "moved": "int64",
+    "r_score": "double",
+    "r_score_mean": "double",
+    "rebalances": "int64",
+    "pause_s": "double",
+    "unserved_s": "double",
+    "simulated_s": "double",
+    "error": "string",
+}
+"""Columns of results.parquet, a row a scenario; ``parameters`` is JSON.  docs/backtest.md explains them."""
+
+SERIES: dict[str, str] = {
+    "scenario": "int32",
+    "at_s": "double",
+    "lag": "double",
+    "largest_member_lag": "double",
+    "unowned_lag": "double",
+    "time_lag_s": "double",
+    "members": "int32",
+}
+"""Columns of series.parquet, up to 300 rows a scenario, in the order of scenarios and of time."""
+
+
+def prepare(folder: Path) -> None:
+    """Make ``folder``, before anything takes time.
+
+    Raises:
+        KafkaAssignorsError: it cannot be made, or holds something that would be mixed with the new files.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise KafkaAssignorsError(f"{folder} is not empty: give --out a new folder")
+    except OSError as error:
+        raise KafkaAssignorsError(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def save(folder: Path, results: Results, found: Sequence[TrialResult]) -> None:
+    """Write all files into ``folder``, each whole or not at all.
+
+    Args:
+        folder: as `prepare` left it.
+        results: of the back-test.
+        found: what came of each trial, in the order of their numbers.
+
+    Raises:
+        KafkaAssignorsError: a file cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
+    tables = {
+        "results.parquet": pa.Table.from_pylist(rows, _schema(RESULTS)),
+        "series.parquet": _series(found),
+    }
+    for name, table in tables.items():
+        _write(folder / name, partial(pq.write_table, table, compression="zstd"))
+    _write(folder / "results.json", _text(json.dumps(results, allow_nan=False)))
+    _write(folder / "report.html", _text(render(results)))
+
+
+def _text(content: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(content, encoding="utf-8")
+
+
+def _series(found: Sequence[TrialResult]) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {name: [np.empty(0)] for name in SERIES}
+    for one in found:
+        if one.series is None:
+            continue
+        its = one.series
+        columns["scenario"].append(np.full(len(its.at), one.number))
+        columns["at_s"].append(its.at)
+        columns["lag"].append(its.lag)
+        columns["largest_member_lag"].append(its.largest_member_lag)
+        columns["unowned_lag"].append(its.unowned_lag)
+        columns["time_lag_s"].append(its.time_lag)
+        columns["members"].append(its.members)
+    schema = _schema(SERIES)
+    arrays = [
+        pa.array(np.concatenate(parts)).cast(field.type)
+        for field, parts in zip(schema, columns.values(), strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _schema(columns: dict[str, str]) -> Any:
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    new = path.with_name(f"{path.name}.new")
+    try:
+        write(new)
+        new.replace(path)
+    except OSError as error:
+        raise KafkaAssignorsError(f"cannot write {path}: {error.strerror or error}") from error

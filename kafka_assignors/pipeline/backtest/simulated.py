@@ -1,0 +1,76 @@
+"""Strategies as values that a simulation can take to another process (see ``simulation``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.lag.base import LagAssignor
+from kafka_assignors.assignor.lag.options import LagOptions
+from kafka_assignors.assignor.options import PLANS, ConfigurationError
+from kafka_assignors.plan import Assignment, Claims, Group
+from kafka_assignors.simulation import Strategy
+from kafka_assignors.strategies import strategy
+
+__all__ = ["NamedPlan", "simulated"]
+
+
+@dataclass(frozen=True)
+class NamedPlan:
+    """A strategy's planner by its name: pickled as that, and the planner is made where it is called.
+
+    Attributes:
+        name: on the wire.
+        options: of the strategy, those that decide what a plan looks like.
+    """
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = field(default=())
+
+    def __call__(self, group: Group, claims: Claims) -> Assignment:
+        """Plan a group as the strategy does."""
+        return _assignor(self.name, self.options).plan(group, claims)
+
+
+@lru_cache(maxsize=256)
+def _assignor(name: str, options: tuple[tuple[str, Any], ...]) -> Assignor:
+    return strategy(name)(**dict(options))
+
+
+def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: bool = False) -> Strategy:
+    """A strategy of ours, as a value for simulations.
+
+    Args:
+        name: on the wire.
+        options: those of its options that decide what a plan looks like; others are about one consumer.
+        by_load: it is fed forecasts, too; for a strategy that plans by lag.
+
+    Raises:
+        ConfigurationError: an unknown strategy, an option it does not have, that has no say in plans or has
+            a wrong value; or ``by_load`` where lag counts for nothing.
+    """
+    given = dict(options or {})
+    kind = strategy(name)
+    plans = [one.name for one in fields(kind.options_type) if one.metadata == PLANS]
+    for option in given:
+        if option not in plans:
+            known = ", ".join(plans) or "none"
+            raise ConfigurationError(option, f"{name} has no such option that decides on plans ({known})")
+    assignor = kind(**given)
+    if by_load and not kind.by_lag:
+        raise ConfigurationError("by_load", f"{name} does not plan by lag")
+    return Strategy(
+        name=name,
+        plan=NamedPlan(name, tuple(sorted(given.items()))),
+        parameters=given,
+        cooperative=RebalanceProtocol.COOPERATIVE in kind.protocols,
+        by_lag=kind.by_lag,
+        by_load=by_load,
+        lag_refresh_s=LagOptions().lag_refresh_ms / 1000,
+        pays_from=assignor.pays_from if isinstance(assignor, LagAssignor) else 0.1,
+    )

@@ -1,0 +1,268 @@
+"""Pure: what came of the trials, as the results of a back-test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.pipeline.backtest.grid import Trial
+from kafka_assignors.pipeline.backtest.job import TrialResult
+from kafka_assignors.pipeline.backtest.recorded import Recorded
+from kafka_assignors.pipeline.backtest.results import (
+    KIND,
+    VERSION,
+    CandidateResult,
+    GroupRanking,
+    GroupResult,
+    LeftOutResult,
+    LineResult,
+    PlotResult,
+    Results,
+    RunResult,
+)
+from kafka_assignors.pipeline.backtest.thinned import POINTS
+from kafka_assignors.simulation import Ranked, Series, Situation, Strategy, recommend
+
+__all__ = ["FIGURES", "MOST_LINES", "scenario_row", "summed_up"]
+
+FIGURES = (
+    *("arrived", "served", "left", "drain_s", "recovery_s", "largest_lag", "mean_lag", "largest_member_lag"),
+    *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "r_score_mean", "rebalances"),
+    *("pause_s", "unserved_s", "simulated_s"),
+)
+"""Of an `Outcome`, in the order of the columns."""
+
+MOST_LINES = 10
+"""In a plot: there are no more colours that can be told apart."""
+
+
+def summed_up(
+    recorded: Sequence[Recorded],
+    trials: Sequence[Trial],
+    found: Sequence[TrialResult],
+    *,
+    run: RunResult,
+    started: datetime,
+    left_out: Mapping[str, str] = MappingProxyType({}),
+) -> Results:
+    """Make the results of a back-test.
+
+    Args:
+        recorded: the histories.
+        trials: what was tried out.
+        found: what came of each trial, in the same order.
+        run: what was run.
+        started: when.
+        left_out: groups that were recorded and not tried, each with the reason.
+
+    Raises:
+        KafkaAssignorsError: every trial failed; its text has the first reason.
+    """
+    if not any(one.outcome for one in found):
+        why = found[0].error if found else "there is none"
+        raise KafkaAssignorsError(f"every scenario failed, the first one: {why}")
+    groups = {trial.group for trial in trials}
+    tried = [one for one in recorded if one.history.group in groups]
+    of_all = _ranking("", trials, found)
+    by_group = [_of_group(one.history.group, trials, found) for one in tried]
+    reasons = Counter(one.error for one in found if one.error)
+    return Results(
+        kind=KIND,
+        version=VERSION,
+        started=started.isoformat(timespec="seconds"),
+        run=run,
+        groups=[_group(one) for one in tried],
+        left_out=[LeftOutResult(group=group, why=why) for group, why in left_out.items()],
+        candidates=of_all["candidates"],
+        judged_by=of_all["judged_by"],
+        notes=of_all["notes"],
+        by_group=by_group,
+        failures=[f"{count:,} of {len(found):,}: {reason}" for reason, count in reasons.most_common()],
+        plots=[
+            plot
+            for one, its in zip(tried, by_group, strict=True)
+            if (plot := _plot(one, trials, found, its["candidates"]))
+        ],
+        scenarios=[scenario_row(trial, one) for trial, one in zip(trials, found, strict=True)],
+    )
+
+
+def scenario_row(trial: Trial, result: TrialResult) -> dict[str, Any]:
+    """One scenario: what it was, its figures (null where it failed), and why it failed."""
+    scenario = trial.scenario
+    figures = {} if result.outcome is None else result.outcome.figures()
+    return {
+        "scenario": trial.number,
+        "group": trial.group,
+        "load": scenario.history,
+        "scale": trial.scale,
+        "candidate": str(scenario.strategy),
+        "strategy": scenario.strategy.name,
+        "parameters": dict(scenario.strategy.parameters),
+        "members": scenario.members,
+        "churn": scenario.script,
+        "service_rate": scenario.service_rate,
+        **{name: figures.get(name) for name in FIGURES},
+        "error": result.error or None,
+    }
+
+
+def _situation(trial: Trial) -> Situation:
+    one = trial.scenario
+    return Situation(trial.group, one.history, one.members, one.script, float(one.service_rate or 0.0))
+
+
+# --- the ranking -------------------------------------------------------------------------------------------
+
+
+def _of_group(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
+    own = [(trial, one) for trial, one in zip(trials, found, strict=True) if trial.group == group]
+    return _ranking(group, [trial for trial, _ in own], [one for _, one in own])
+
+
+def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
+    """The candidates, the best first.
+
+    Those that were not tried, or failed, where others succeeded come last and have no place.
+    """
+    tried: dict[str, dict[Situation, TrialResult]] = {}
+    strategies: dict[str, Strategy] = {}
+    for trial, one in zip(trials, found, strict=True):
+        name = str(trial.scenario.strategy)
+        tried.setdefault(name, {})[_situation(trial)] = one
+        strategies[name] = trial.scenario.strategy
+    possible = {place for its in tried.values() for place, one in its.items() if one.outcome}
+    sound = [its for its in tried.values() if all(place in its and its[place].outcome for place in possible)]
+    outcomes = [one.outcome for its in sound for one in its.values() if one.outcome]
+    recommendation = recommend(outcomes) if outcomes else None
+    ranked = {str(one): one for one in recommendation.ranking} if recommendation else {}
+    order = [*ranked, *(name for name in tried if name not in ranked)]
+    return GroupRanking(
+        group=group,
+        candidates=[
+            _candidate(strategies[name], list(tried[name].values()), ranked.get(name), len(possible))
+            for name in order
+        ],
+        judged_by=recommendation.scenarios if recommendation else 0,
+        notes=list(recommendation.notes) if recommendation else ["every candidate failed in some scenario"],
+    )
+
+
+def _candidate(
+    strategy: Strategy, tried: Sequence[TrialResult], ranked: Ranked | None, possible: int
+) -> CandidateResult:
+    outcomes = [one.outcome for one in tried if one.outcome]
+    failed = len(tried) - len(outcomes)
+    why = f"failed in {failed:,} of {len(tried):,} scenarios"
+    if not failed:
+        why = f"was tried in {len(tried):,} of {possible:,} situations: not on every group"
+
+    def mean(figure: str) -> float | None:
+        values = [value for one in outcomes if (value := getattr(one, figure)) is not None]
+        return round(float(np.mean(values)), 3) if values else None
+
+    return CandidateResult(
+        candidate=str(strategy),
+        strategy=strategy.name,
+        parameters=dict(strategy.parameters),
+        place=ranked.place if ranked else None,
+        reasons=list(ranked.reasons) if ranked else [why],
+        scenarios=len(tried),
+        failed=failed,
+        drained=sum(one.drain_s is not None for one in outcomes),
+        drain_s=mean("drain_s"),
+        recovery_s=mean("recovery_s"),
+        largest_lag=mean("largest_lag"),
+        mean_lag=mean("mean_lag"),
+        largest_member_lag=mean("largest_member_lag"),
+        time_lag_p50=mean("time_lag_p50"),
+        time_lag_p99=mean("time_lag_p99"),
+        moved=mean("moved"),
+        r_score=mean("r_score"),
+        rebalances=mean("rebalances"),
+        pause_s=mean("pause_s"),
+    )
+
+
+# --- the histories and the plots ---------------------------------------------------------------------------
+
+
+def _group(one: Recorded) -> GroupResult:
+    history = one.history
+    starts = datetime.fromtimestamp(history.starts_at, timezone.utc)
+    return GroupResult(
+        group=history.group,
+        topics=len(history.topics),
+        partitions=history.partitions,
+        starts=starts.isoformat(timespec="seconds"),
+        steps=history.steps,
+        step_s=history.step_s,
+        records=history.records,
+        unknown=round(one.unknown, 4),
+        never_known=one.never_known,
+        appeared=one.appeared,
+        service_rate=None if history.service_rate is None else round(history.service_rate, 3),
+        forecasts=history.expected is not None,
+    )
+
+
+def _plot(
+    recorded: Recorded,
+    trials: Sequence[Trial],
+    found: Sequence[TrialResult],
+    candidates: Sequence[CandidateResult],
+) -> PlotResult | None:
+    """The situation in which most candidates succeeded, and of such the one with the most lag on average."""
+    tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
+    for trial, one in zip(trials, found, strict=True):
+        if trial.group == recorded.history.group and one.outcome:
+            tried.setdefault(_situation(trial), {})[str(trial.scenario.strategy)] = trial, one
+    if not tried:
+        return None
+
+    def telling(situation: Situation) -> tuple[int, float]:
+        lags = [one.outcome.mean_lag for _, one in tried[situation].values() if one.outcome]
+        return len(lags), float(np.mean(lags))
+
+    chosen = max(tried, key=telling)
+    of_chosen = tried[chosen]
+    names = [one["candidate"] for one in candidates if one["candidate"] in of_chosen][:MOST_LINES]
+    as_it_was = all(trial.scale == 1 for trial, _ in of_chosen.values())
+    return PlotResult(
+        group=chosen.group,
+        load=chosen.history,
+        members=chosen.members,
+        churn=chosen.churn,
+        service_rate=round(chosen.service_rate, 3),
+        lines=[_line(name, series) for name in names if (series := of_chosen[name][1].series)],
+        recorded=_recorded_lag(recorded) if as_it_was else [],
+    )
+
+
+def _line(candidate: str, series: Series) -> LineResult:
+    return LineResult(
+        candidate=candidate,
+        t=np.round(series.at, 3).tolist(),
+        lag=np.round(series.lag, 3).tolist(),
+        largest_member_lag=np.round(series.largest_member_lag, 3).tolist(),
+        time_lag=np.round(series.time_lag, 3).tolist(),
+    )
+
+
+def _recorded_lag(recorded: Recorded) -> list[tuple[float, float]]:
+    """At the end of each step, or of each few the most; steps whose lag is not known are left out."""
+    lag, step_s = recorded.lag, recorded.history.step_s
+    each = -(-len(lag) // POINTS)
+    found: list[tuple[float, float]] = []
+    for start in range(0, len(lag), each):
+        some = lag[start : start + each]
+        if not np.isnan(some).all():
+            peak = int(np.nanargmax(some))
+            found.append((round((start + peak + 1) * step_s, 3), float(some[peak])))
+    return found

@@ -1,0 +1,240 @@
+"""The feed: the newest forecast of each partition, as records of a compacted topic.
+
+Key and value are those of ``wire.load_feed``: UTF-8 JSON without spaces.
+
+Rules:
+- Spark's sink for Kafka writes a record once or more.  Twice is harmless: it is the same record again.
+- A record never follows a newer one of its key, or compaction would leave the older one to readers that come
+  later.  So what the topic has is looked up when a run begins, and what is not newer stays away.
+- A partition of which there was no forecast for ``FORGET_DAYS`` is forgotten, with a tombstone.
+- One job at a time writes to a topic.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.feed.topic import create_feed
+from kafka_assignors.pipeline.model.sink import has_load, read_load
+from kafka_assignors.wire import load_feed
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = [
+    "FORGET_DAYS",
+    "Feed",
+    "feed_records",
+    "newest_forecasts",
+    "only_newer",
+    "published_times",
+    "write_feed",
+]
+
+FORGET_DAYS = 7
+"""How much older than the newest forecast of all a partition's may be before it is forgotten."""
+
+_DAY_MS = 86_400_000
+_RECENT_DAYS = 2  # of the newest step; what is older has nothing to say on what will come
+
+
+def newest_forecasts(load: DataFrame) -> DataFrame:
+    """The row of each group's partition with the newest forecast; rows of ``LOAD`` in and out."""
+    names = [name for name in load.columns if name not in ("group", "topic", "partition")]
+    newest = F.max_by(F.struct(*names), "time").alias("newest")
+    return (
+        load.where(F.col("forecast").isNotNull() & (F.col("group") != ""))
+        .groupBy("group", "topic", "partition")
+        .agg(newest)
+        .select("group", "topic", "partition", "newest.*")
+        .select(*load.columns)
+    )
+
+
+def feed_records(forecasts: DataFrame) -> DataFrame:
+    """Rows of ``LOAD`` as records: strings ``key`` and ``value``."""
+    made_of: dict[str, Column] = {
+        "time_ms": F.unix_millis("time"),
+        "horizon_ms": F.round(F.col("horizon_s") * 1000).cast("bigint"),
+        "arrivals": F.greatest("forecast", F.lit(0.0)),
+        "error": F.col("forecast_error"),
+        "arrival_rate": F.greatest(F.coalesce("arrival_rate", "level"), F.lit(0.0)),
+        "service_rate": F.col("service_rate"),
+        "lag": F.col("lag"),
+    }
+    fields = (made_of[name].alias(name) for name in load_feed.FIELDS)
+    value = F.struct(F.lit(load_feed.VERSION).alias("version"), *fields)
+    return forecasts.select(
+        _key().alias("key"),
+        F.to_json(value, {"ignoreNullFields": "false"}).alias("value"),
+    )
+
+
+def only_newer(records: DataFrame, known: DataFrame) -> DataFrame:
+    """Records that are newer than what is known of their key.
+
+    Args:
+        records: ``key`` and ``value``.
+        known: ``key`` and ``known_ms``, once a key.
+    """
+    return (
+        records.join(known, on="key", how="left")
+        .where(F.col("known_ms").isNull() | (_time_ms() > F.col("known_ms")))
+        .select("key", "value")
+    )
+
+
+def published_times(records: DataFrame) -> DataFrame:
+    """Of each key in a feed its newest time.
+
+    Args:
+        records: of the topic, with strings ``key`` and ``value``, and ``timestamp`` and ``offset``.
+
+    Returns:
+        ``key``, ``known_ms``, and whether the last record is a tombstone (``gone``); keys that never had a
+        record with a time are not in it.
+    """
+    return (
+        records.withColumn("time_ms", _time_ms())
+        .groupBy("key")
+        .agg(
+            F.max("time_ms").alias("known_ms"),
+            F.max_by(F.col("value").isNull(), F.struct("timestamp", "offset")).alias("gone"),
+        )
+        .where(F.col("key").isNotNull() & F.col("known_ms").isNotNull())
+    )
+
+
+def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str], topic: str) -> int:
+    """Publish the newest forecasts of ``load/``, once; see `Feed`.
+
+    Returns:
+        How many records were written; 0 if the topic has them all.
+
+    Raises:
+        PipelineError: the cluster does not let us.
+    """
+    return Feed(spark, kafka_options, topic).publish_all(root)
+
+
+class Feed:
+    """One topic, and what it has by now; that is looked up with the first record there is to write.
+
+    Takes about 200 bytes a partition in the driver.  Others may write to the topic, as long as they are other
+    groups' forecasts: what they write is looked up again before anything old is taken away.
+
+    Args:
+        spark: the session.
+        kafka_options: of Spark's connector: ``kafka.bootstrap.servers`` and whatever else it takes to log in.
+        topic: of the feed; it is made if it is missing.
+    """
+
+    def __init__(self, spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> None:
+        self._spark = spark
+        self._options = kafka_options
+        self._topic = topic
+        self._known: dict[str, int] | None = None  # newest time of each key; None: not looked up
+        self._alive: set[str] = set()  # keys whose last record is no tombstone
+
+    def publish(self, load: DataFrame) -> int:
+        """Publish the newest forecasts among rows of ``LOAD``.
+
+        Returns:
+            How many records were written; those the topic has already, or newer, are not.
+
+        Raises:
+            PipelineError: no cluster answers, it does not let us, or the topic is no feed.
+        """
+        with one_line(f"the feed {self._topic!r}"):
+            records = feed_records(newest_forecasts(load)).persist()
+            try:
+                given = dict(map(tuple, records.select("key", _time_ms()).collect()))
+                if not given:
+                    return 0
+                known = self._look_up()
+                oldest = _newest_ms([*given.values(), *known.values()]) - FORGET_DAYS * _DAY_MS
+                newer = {key: at for key, at in given.items() if at > max(known.get(key, -1), oldest - 1)}
+                if newer:
+                    # What must not be written is said as something newer that is known.
+                    stale = [(key, at) for key, at in given.items() if key not in newer]
+                    self._write(only_newer(records, self._spark.createDataFrame(stale, _KNOWN)))
+                    known |= newer
+                    self._alive |= newer.keys()
+                self._forget(oldest)
+            finally:
+                records.unpersist()
+        return len(newer)
+
+    def publish_all(self, root: str) -> int:
+        """Publish the newest of all forecasts that have landed in a folder; 0 if none has."""
+        if not has_load(self._spark, root):
+            return 0
+        with one_line(f"the load of {root}"):
+            load = read_load(self._spark, root)
+            [(last,)] = load.agg(F.max("date")).collect()
+        last = min(last, datetime.now(timezone.utc).date())
+        return self.publish(load.where(F.col("date") >= F.date_sub(F.lit(last), _RECENT_DAYS)))
+
+    def _look_up(self) -> dict[str, int]:
+        if self._known is None:
+            create_feed(self._spark, self._options, self._topic)
+            with one_line(f"the feed {self._topic!r} (reading)"):
+                records = (
+                    self._spark.read.format("kafka")
+                    .options(**self._options)
+                    .option("subscribe", self._topic)
+                    .option("startingOffsets", "earliest")
+                    .load()
+                    .withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
+                )
+                rows = published_times(records).collect()
+            self._known = {row["key"]: row["known_ms"] for row in rows}
+            self._alive = {row["key"] for row in rows if not row["gone"]}
+        return self._known
+
+    def _forget(self, oldest: int) -> None:
+        if not self._older(oldest):
+            return
+        self._known = None  # others may have written newer ones meanwhile
+        self._look_up()
+        if gone := self._older(oldest):
+            self._write(self._spark.createDataFrame([(key, None) for key in gone], _RECORD))
+            self._alive.difference_update(gone)
+
+    def _older(self, oldest: int) -> list[str]:
+        known = self._known or {}
+        return sorted(key for key in self._alive if known[key] < oldest)
+
+    def _write(self, records: DataFrame) -> None:
+        with one_line(f"the feed {self._topic!r} (writing)"):
+            records.write.format("kafka").options(**self._options).option("topic", self._topic).save()
+
+
+_KNOWN = "key string, known_ms bigint"
+_RECORD = "key string, value string"
+
+
+def _newest_ms(times: Iterable[int]) -> int:
+    """The newest of times, unless that is to come: a clock that is ahead makes no other partition old."""
+    return min(max(times), round(time.time() * 1000))
+
+
+def _time_ms() -> Column:
+    """The time in a value; null where there is none, whatever somebody else wrote."""
+    return F.get_json_object("value", "$.time_ms").try_cast("bigint")
+
+
+def _key() -> Column:
+    # JSON of an array needs elements of one type, so each name is written as an array of its own.
+    def text(name: str) -> Column:
+        return F.regexp_replace(F.to_json(F.array(name)), r"^\[|\]$", "")
+
+    return F.concat(
+        F.lit("["), text("group"), F.lit(","), text("topic"), F.lit(","), F.col("partition"), F.lit("]")
+    )

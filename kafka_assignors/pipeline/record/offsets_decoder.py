@@ -1,0 +1,291 @@
+"""Pure: decodes what the broker keeps in ``__consumer_offsets``, a batch of Arrow's at a time.
+
+A record's key begins with its type, its value with its version, 2 bytes each (Kafka's ``OffsetCommitKey``,
+``OffsetCommitValue`` and the others, in the group coordinator's ``common/message``)::
+
+    key     type 0, 1   group string, topic string, partition int32
+    value   version 0   offset int64, metadata string, commit time int64
+            1           ..., expiry int64
+            2           as 0
+            3           offset int64, leader epoch int32, metadata string, commit time int64
+            4           as 3, with a compact string, and tagged fields at the end (0: the topic's id)
+
+Without a value it is a tombstone: the commit is gone, deleted or expired.  Type 2 is the state of a classic
+group; those after it are of consumer groups (KIP-848), share groups and streams groups.
+
+Rules:
+- Arrays of a batch's rows only: no row becomes a Python object, except that of a batch with a text that is no
+  UTF-8 each text that is not ASCII does.
+- No record is an error, and none is guessed at: one that is not wholly as above has a ``problem``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from re import Pattern
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_assignors.pipeline.record.byte_column import ByteColumn, is_text
+from kafka_assignors.pipeline.record.offsets_counts import counted
+from kafka_assignors.pipeline.record.own_groups import means
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafka_assignors.pipeline.record.byte_column import Ints, Mask
+
+__all__ = ["COLUMNS", "FOR_GROUPS", "KINDS", "PROBLEMS", "Groups", "decode_batch", "decode_batches"]
+
+KINDS = {
+    "commit": "a commit",
+    "tombstone": "a commit that is no longer",
+    "group": "the state of a classic group",
+    "other": "of a consumer group (KIP-848), share group or streams group",
+}
+"""What a record can be."""
+
+PROBLEMS = {
+    "no-key": "it has no key",
+    "key-cut": "its key ends before it should",
+    "unknown-type": "its type is none that this package knows",
+    "key-length": "its key has a text of negative length",
+    "key-trailing": "its key goes on where it should end",
+    "key-name": "its key has an empty group or topic",
+    "key-text": "its key has a text that is not UTF-8",
+    "key-partition": "its key has a negative partition",
+    "value-cut": "its value ends before it should",
+    "unknown-version": "its value has a version that this package does not know",
+    "value-length": "its value has a text of a length that cannot be",
+    "value-text": "its value has a text that is not UTF-8",
+    "value-offset": "its offset is below -1",
+    "value-time": "its commit time is not in the years 1970 to 9999",
+    "value-tags": "its tagged fields are not what they should be",
+    "value-trailing": "its value goes on where it should end",
+}
+"""What can be wrong with a record: the first that is met.  What ends too early is met where it ends."""
+
+COLUMNS = """
+    kind string, problem string, time timestamp, group string, topic string, partition int,
+    committed_offset bigint, record_partition int, record_offset bigint, record_time timestamp
+"""
+"""What ``decode_batch`` gives, as Spark's DDL."""
+
+FOR_GROUPS = "landed boolean, counted string"
+"""And with groups."""
+
+_CODES = {name: code for code, name in enumerate(PROBLEMS, start=1)}
+_KIND_NAMES = (None, *KINDS)  # by code
+_COMMIT, _TOMBSTONE, _GROUP, _OTHER = range(1, 5)
+_KIND_OF_TYPE = np.zeros(24, np.int64)  # Kafka 4.1's CoordinatorRecordType
+_KIND_OF_TYPE[[0, 1]] = _COMMIT
+_KIND_OF_TYPE[2] = _GROUP
+_KIND_OF_TYPE[[*range(3, 9), *range(10, 18), *range(19, 24)]] = _OTHER
+
+_LAST_VERSION = 4
+_FLEXIBLE = 4  # the first version with a compact string and tagged fields
+_WITH_EPOCH = 3
+_WITH_EXPIRY = 1  # and no other
+_LONGEST_TEXT = 0x7FFF
+_LATEST_MS = 253_402_300_799_999  # the end of 9999; Spark's timestamps would overflow some time later
+_TOPIC_ID, _UUID = 0, 16  # a tagged field, and its length
+_MOST_TAGS = 1000  # each takes a pass over the records that have so many; Kafka has one
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups that are asked for.
+
+    Attributes:
+        names: by name.
+        like: and all whose whole name matches, but for Spark's own consumers.
+    """
+
+    names: frozenset[str]
+    like: Pattern[str] | None = None
+
+    def among(self, column: Any) -> Mask:
+        """Which rows are of them; null is of none.  Each name that there is is looked at once."""
+        coded = column.dictionary_encode()
+        wanted = [self._wanted(name) for name in coded.dictionary.to_pylist()]
+        of_row = pa.array(wanted, pa.bool_()).take(coded.indices).fill_null(False)
+        return np.asarray(of_row.to_numpy(zero_copy_only=False), dtype=bool)
+
+    def _wanted(self, name: str) -> bool:
+        return name in self.names or (self.like is not None and means(self.like, name))
+
+
+def decode_batches(batches: Iterable[Any], groups: Groups | None = None) -> Iterator[Any]:
+    """`decode_batch` of one after the other, as ``mapInArrow`` takes it."""
+    for batch in batches:
+        yield decode_batch(batch, groups)
+
+
+def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
+    """What each record says.
+
+    Args:
+        batch: a record batch with ``key``, ``value``, ``partition``, ``offset`` and ``timestamp``.
+        groups: those asked for.
+
+    Returns:
+        A batch with a row a record, and ``COLUMNS``; with ``groups`` also ``landed``, whether it is a commit
+        or tombstone of theirs without a problem, and ``counted``, in the first row: of all of them, by
+        ``offsets_counts``.
+    """
+    key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
+    met = _Met(len(batch))
+    kind = _kinds(key, value.valid, met)
+    is_commit = (kind == _COMMIT) | (kind == _TOMBSTONE)
+    of = _Keys(key, is_commit, met)
+    committed, commit_ms = _values(value, kind == _COMMIT, met)
+    fine = is_commit & met.nothing
+
+    record_time = batch.column("timestamp")
+    tombstone = kind == _TOMBSTONE
+    commit_time = pa.array(commit_ms * 1000, mask=~fine).cast(record_time.type)
+    group, topic = of.names(fine)
+    columns = {
+        "kind": pa.array(_KIND_NAMES, pa.string()).take(pa.array(kind)),
+        "problem": pa.array((None, *PROBLEMS), pa.string()).take(pa.array(met.codes)),
+        "time": pc.if_else(pa.array(tombstone & fine), record_time, commit_time),
+        "group": group,
+        "topic": topic,
+        "partition": pa.array(of.partition, pa.int32(), mask=~fine),
+        "committed_offset": pa.array(np.where(tombstone, -1, committed), mask=~fine),
+        "record_partition": batch.column("partition"),
+        "record_offset": batch.column("offset"),
+        "record_time": record_time,
+    }
+    if groups is None:
+        return pa.RecordBatch.from_pydict(columns)
+    columns["landed"] = pa.array(groups.among(group))
+    told = [counted(pa.RecordBatch.from_pydict(columns))] if len(batch) else []
+    columns["counted"] = pa.concat_arrays(
+        [pa.array(told, pa.string()), pa.nulls(max(len(batch) - 1, 0), pa.string())]
+    )
+    return pa.RecordBatch.from_pydict(columns)
+
+
+class _Met:
+    """What is wrong with each row: the first that is met."""
+
+    def __init__(self, rows: int) -> None:
+        self.codes = np.zeros(rows, np.int8)
+
+    def where(self, mask: Mask, problem: str) -> None:
+        """Rows that have this problem, unless they have one already."""
+        if mask.any():
+            self.codes[mask & (self.codes == 0)] = _CODES[problem]
+
+    @property
+    def nothing(self) -> Mask:
+        mask: Mask = self.codes == 0
+        return mask
+
+
+def _kinds(key: ByteColumn, has_value: Mask, met: _Met) -> NDArray[np.int64]:
+    """The kind of each row, by code; 0: it is not known."""
+    number, known = key.number(2, 0)
+    listed = known & (number >= 0) & (number < len(_KIND_OF_TYPE))
+    kind = np.where(listed, _KIND_OF_TYPE[np.where(listed, number, 0)], 0)
+    met.where(~key.valid, "no-key")
+    met.where(~known, "key-cut")
+    met.where(kind == 0, "unknown-type")
+    return np.where((kind == _COMMIT) & ~has_value, _TOMBSTONE, kind)
+
+
+class _Keys:
+    """What keys of commits say.
+
+    Args:
+        key: the column.
+        is_commit: which rows are of commits.
+        met: is told what is wrong with those.
+    """
+
+    def __init__(self, key: ByteColumn, is_commit: Mask, met: _Met) -> None:
+        group_length, has_group = key.number(2, 2)
+        topic_at = group_length + 6
+        topic_length, has_topic = key.number(2, topic_at - 2)
+        end = topic_at + topic_length
+        self.partition, has_partition = key.number(4, end)
+        has_topic &= has_group
+        has_partition &= has_topic
+
+        negative = (has_group & (group_length < 0)) | (has_topic & (topic_length < 0))
+        met.where(is_commit & negative, "key-length")
+        met.where(is_commit & ~has_partition, "key-cut")
+        met.where(is_commit & (key.size > end + 4), "key-trailing")
+        met.where(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
+        self._rows = np.flatnonzero(is_commit & met.nothing)
+        self._group = key.pieces(4, group_length, self._rows)
+        self._topic = key.pieces(topic_at, topic_length, self._rows)
+        no_text = np.zeros(len(is_commit), bool)
+        no_text[self._rows] = ~(is_text(self._group) & is_text(self._topic))
+        met.where(no_text, "key-text")
+        met.where(is_commit & (self.partition < 0), "key-partition")
+
+    def names(self, fine: Mask) -> list[Any]:
+        """Groups and topics; null where it is not fine."""
+        place = np.zeros(len(fine), np.int64)
+        place[self._rows] = np.arange(len(self._rows))
+        which = pa.array(place, mask=~fine)
+        return [pieces.take(which).cast(pa.string()) for pieces in (self._group, self._topic)]
+
+
+def _values(value: ByteColumn, is_commit: Mask, met: _Met) -> tuple[Ints, Ints]:
+    """Committed offset and commit time (ms) of each row; 0 where they are not known."""
+    version, has_version = value.number(2, 0)
+    flexible = has_version & (version >= _FLEXIBLE)
+    committed, has_committed = value.number(8, 2)
+    metadata_at = np.where(version >= _WITH_EPOCH, 14, 10)
+    length, has_length = value.number(2, metadata_at)
+    compact, size, begun, ended = value.varint(metadata_at)
+    length = np.where(flexible, np.where(ended, compact - 1, -1), length)
+    has_length = np.where(flexible, begun, has_length)
+    text_at = metadata_at + np.where(flexible, size, 2)
+    time_at = text_at + length
+    commit_ms, has_time = value.number(8, time_at)
+
+    met.where(is_commit & ~has_version, "value-cut")
+    met.where(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
+    met.where(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
+    met.where(is_commit & ~(has_committed & has_length & has_time), "value-cut")
+    rows = np.flatnonzero(is_commit & met.nothing & (length > 0))
+    no_text = np.zeros(len(is_commit), bool)
+    no_text[rows] = ~is_text(value.pieces(text_at, length, rows))
+    met.where(no_text, "value-text")
+    met.where(is_commit & (committed < -1), "value-offset")
+    met.where(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
+    end = time_at + np.where(version == _WITH_EXPIRY, 16, 8)
+    rows = np.flatnonzero(is_commit & met.nothing & flexible)
+    end[rows], well_formed = _end_of_tags(value.rows(rows), end[rows])
+    no_tags = np.zeros(len(is_commit), bool)
+    no_tags[rows] = ~well_formed
+    met.where(no_tags, "value-tags")
+    met.where(is_commit & (end > value.size), "value-cut")
+    met.where(is_commit & (end < value.size), "value-trailing")
+    return committed, np.where(met.nothing, commit_ms, 0)
+
+
+def _end_of_tags(value: ByteColumn, at: Ints) -> tuple[Ints, Mask]:
+    """The position behind the tagged fields that begin at ``at``, and where they are well-formed."""
+    left, size, _, fine = value.varint(at)
+    fine = fine & (left <= _MOST_TAGS)
+    end = at + size
+    rows = np.flatnonzero(fine & (left > 0))
+    while len(rows):
+        some = value.rows(rows)
+        tag, tag_size, _, has_tag = some.varint(end[rows])
+        length, length_size, _, has_length = some.varint(end[rows] + tag_size)
+        end[rows] += tag_size + length_size + length
+        good = has_tag & has_length & ((tag != _TOPIC_ID) | (length == _UUID)) & (end[rows] <= some.size)
+        fine[rows] = good
+        left[rows] -= 1
+        rows = rows[good & (left[rows] > 0)]
+    return end, fine

@@ -1,0 +1,214 @@
+"""What no plan can go below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.claims import Claims
+from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.sticky.goals import Mask, Vector
+from kafka_assignors.plan.sticky.planner import plan_fair
+
+__all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound"]
+
+_ROUNDS, _MOST_CELLS = 8, 2**22
+"""So often each topic's lag is poured anew; fewer times, twice at least, where the matrix is large."""
+
+_MOST_FULL, _PARTS = 8, 16
+"""So many rounds of the heaviest partitions are looked at, and so many parts of the next one."""
+
+_MOST_KINDS = 16
+"""With more different sets of subscribers they are not looked at one by one."""
+
+
+def load_lower_bound(group: Group) -> int:
+    """The least that the largest load can be in any valid plan, a load being a number of partitions.
+
+    Exact for any subscriptions: the loads whose squares add up to the least are also those whose largest is
+    the least, so it is the largest load of the fair plan.  Cost: that of the plan.
+    """
+    return int(plan_fair(group).loads.max(initial=0))
+
+
+def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
+    """No valid plan's largest load is smaller, a load being the lag (records) of a member's partitions.
+
+    Proven, not exact: the largest of
+
+    - the heaviest partition;
+    - for topics that only some subscribe to: their lag divided by how many those are, rounded up.  The set of
+      topics for which this is most is found as a flow of lag, as if partitions could be divided;
+    - of a set of topics with m subscribers the k m + 1 heaviest partitions: somebody has k + 1 of them, which
+      weigh at least what the k + 1 lightest of them do; and likewise of the k m + r heaviest, of which some e
+      members, at most r, have e k + r.
+
+    With ``fair`` it is the bound of the plans whose counts are as even as can be (a ``max_partition_skew`` of
+    1): who has some heavy partitions then has others besides, which weigh what the lightest do at least.
+
+    Lag that nobody knows counts as ``Group.lag`` guesses it.  Cost: a sort, and with unequal subscriptions a
+    few passes over the matrix of topics and members.
+    """
+    fewest = np.zeros(len(group.members), np.int64)
+    if fair:
+        # In two equally fair plans one member's counts differ by one at most.
+        fewest = np.maximum(plan_fair(group).loads - 1, fewest)
+        read = group.subscribed.any(axis=1) & (group.counts > 0)
+        players = group.subscribed[read].any(axis=0)
+        if group.subscribed[np.ix_(read, players)].all():
+            fewest[players] = int(group.counts[read].sum()) // max(int(players.sum()), 1)
+    return LagBound(group).of_plans(fewest)
+
+
+class LagBound:
+    """``lag_lower_bound`` for one group and several rules of counts."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._read = group.subscribed.any(axis=1) & (group.counts > 0)
+        lag = np.sort(group.lag[self._read[group.topic_of]])
+        self._lightest = np.append(0, np.cumsum(lag))
+
+    def of_plans(self, fewest: Vector, beyond: int | None = None) -> int:
+        """No plan is lighter that gives each member at least so many partitions.
+
+        Whoever has the heaviest partition of a topic then has others too, which weigh at least
+        what as many of the lightest ones do; likewise who has k + 1 of the heaviest.
+
+        Args:
+            fewest: by member, partitions.
+            beyond: the look for better bounds, which take longer to find, ends with one above this.
+        """
+        group = self._group
+        topics = np.flatnonzero(self._read)
+        if not len(topics):
+            return 0
+        # What nobody reads lies between the topics that somebody does.
+        lag = np.where(self._read[group.topic_of], group.lag, 0)
+        heaviest = np.maximum.reduceat(lag, group.firsts[topics])
+        others = np.where(group.subscribed[topics], fewest, group.size).min(axis=1) - 1
+        best = int((heaviest + self._lightest[np.clip(others, 0, len(self._lightest) - 2)]).max())
+        for some in self._sets():
+            best = max(best, self._crowding(some, fewest))
+            if beyond is not None and best > beyond:
+                break
+        return best
+
+    def _sets(self) -> Iterator[Mask]:
+        """Sets of topics to look at: all, those with the same subscribers, and the most crowded one."""
+        group, read = self._group, self._read
+        yield read
+        subscribed = group.subscribed[read]
+        if bool(subscribed[:, subscribed.any(axis=0)].all()):
+            return
+        yield self._most_crowded
+        kinds: dict[bytes, list[int]] = {}
+        for topic in np.flatnonzero(read).tolist():
+            kinds.setdefault(group.subscribed[topic].tobytes(), []).append(topic)
+        if len(kinds) <= _MOST_KINDS:
+            for topics in kinds.values():
+                some = np.zeros_like(read)
+                some[topics] = True
+                yield some
+
+    @cached_property
+    def _most_crowded(self) -> Mask:
+        return _most_crowded(self._group, self._read)
+
+    def _crowding(self, topics: Mask, fewest: Vector) -> int:
+        """What some subscriber of these topics must have of their lag, and of other lag besides."""
+        lag = -np.sort(-self._group.lag[topics[self._group.topic_of]])
+        subscribers = self._group.subscribed[topics].any(axis=0)
+        members = int(subscribers.sum())
+        bound = -(-int(lag.sum()) // members)
+        rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after which there is still one left
+        heavier = np.append(0, np.cumsum(lag))
+        shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
+        least = int(fewest[subscribers].min())
+        others = np.clip(least - rounds - 1, 0, len(self._lightest) - 1)
+        bound = max(bound, int((shared + self._lightest[others]).max(initial=0)))
+        for full in rounds[:_MOST_FULL].tolist():
+            left = min(len(lag) - full * members, members)
+            for more in sorted({-(-left * part // _PARTS) for part in range(1, _PARTS + 1)}):
+                bound = max(bound, self._crowded(heavier, (members, full, more), least))
+        return bound
+
+    def _crowded(self, heavier: Vector, shape: tuple[int, int, int], least: int) -> int:
+        """The bound by the ``full`` times ``members`` plus ``more`` heaviest partitions: somebody has more.
+
+        Some e members have more than ``full`` of them: e times ``full`` plus ``more`` at least, as the others
+        have no more than ``full`` each.  Those weigh what as many of the lightest of them do, and with what
+        else these members have as many partitions as they must; one of the e has its e-th part or more.
+        """
+        members, full, more = shape
+        crowded = np.arange(1, more + 1)
+        theirs = crowded * full + more
+        last = full * members + more
+        others = np.clip(crowded * least - theirs, 0, len(self._lightest) - 1)
+        total = heavier[last] - heavier[last - theirs] + self._lightest[others]
+        return int((-(-total // crowded)).min())
+
+
+def _most_crowded(group: Group, read: Mask) -> Mask:
+    """The topics of which the most lag falls on each of their subscribers, or nearly the most.
+
+    All lag is divided among the subscribers as if it were a liquid.  Then who has most shows where it is
+    crowded: of all sets of topics that only the first few of them subscribe to, the most crowded one.
+    """
+    total = np.zeros(len(group.names), np.int64)
+    np.add.at(total, group.topic_of, group.lag)
+    topics = np.flatnonzero(read)
+    subscribed = group.subscribed[topics]
+    loads = _poured(total[topics].astype(np.float64), subscribed)
+    rank = np.empty(len(loads), np.int64)
+    rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
+    last = np.where(subscribed, rank, -1).max(axis=1)  # when all subscribers of a topic are among the first
+    joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0, initial=len(loads))
+    members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
+    lag = np.zeros(len(loads))
+    np.add.at(lag, last, total[topics].astype(np.float64))
+    crowded = np.zeros_like(read)
+    if len(topics):
+        crowded[topics] = last <= last[int((np.cumsum(lag)[last] / members).argmax())]
+    return crowded
+
+
+def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.float64]:
+    """By member: what it has when each topic's lag is divided as it makes the loads even.
+
+    Topic after topic is poured anew onto the lowest loads, which converges to the fairest division; a few
+    rounds are enough to see who has most.
+    """
+    subscribers = [np.flatnonzero(row) for row in subscribed]
+    loads = np.zeros(subscribed.shape[1])
+    given = [np.zeros(len(members)) for members in subscribers]
+    for _ in range(min(max(_MOST_CELLS // max(subscribed.size, 1), 2), _ROUNDS)):
+        for topic, members in enumerate(subscribers):
+            others = loads[members] - given[topic]
+            ascending = np.sort(others)
+            level = (lag[topic] + np.cumsum(ascending)) / np.arange(1, len(members) + 1)
+            # The level of those whose others lie below it.
+            full = int((ascending < level).sum())
+            given[topic] = np.maximum(level[max(full, 1) - 1] - others, 0)
+            loads[members] = others + given[topic]
+    return loads
+
+
+def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
+    """So many owned partitions at least must go to others in any plan whose largest load is ``load`` records.
+
+    Whoever owns more gives away partitions until it does not, and no way of that takes fewer than the
+    heaviest first.  Cost: a sort.
+    """
+    owned = np.flatnonzero(claims.owner != NOBODY)
+    owner, lag = claims.owner[owned], group.lag[owned]
+    order = np.lexsort((-lag, owner))
+    moves = 0
+    for mine in np.split(lag[order], np.cumsum(np.bincount(owner, minlength=1))[:-1]):
+        excess = int(mine.sum()) - load
+        if excess > 0:
+            moves += int(np.searchsorted(np.cumsum(mine), excess)) + 1
+    return moves

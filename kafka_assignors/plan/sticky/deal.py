@@ -1,0 +1,148 @@
+"""From partitions to counts, and from counts back to partitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.sticky.goals import Mask, Matrix, Problem, Vector
+
+__all__ = ["Lots", "deal", "turns"]
+
+
+class Lots:
+    """The rows of the matrix: lots of partitions that nobody can tell apart but by their owner.
+
+    A lot is a topic, or with racks those of its partitions that are near the same subscribers: up to seven
+    lots with three racks, nearly one a partition with thirty (where that would be too many, racks are left
+    out).  Who subscribes to nothing takes no part: it
+    must not change what the others get, not even in a tie.
+
+    Args:
+        group: who plans.
+        owner: by partition, whose history counts; None for nobody's.
+
+    Attributes:
+        players: index of the member behind each column.
+        partitions: all that are to be dealt, lot by lot.
+        lot: of each of those.
+        owner: of each of those, as a column or ``NOBODY``.
+        rows: the topic of each lot.
+        away: who is in no rack of a lot's replicas while others are, shape (lots, members); None without
+            racks.
+    """
+
+    def __init__(self, group: Group, owner: Owners | None = None) -> None:
+        self.group = group
+        self.topics = np.flatnonzero((group.counts > 0) & group.subscribed.any(axis=1))
+        self.players = np.flatnonzero(group.subscribed[self.topics].any(axis=0))
+        row = np.full(len(group.names), NOBODY)
+        row[self.topics] = np.arange(len(self.topics))
+        lot = row[group.topic_of]
+        self.partitions = np.flatnonzero(lot != NOBODY)
+        self.lot = lot[self.partitions]
+        self.rows = self.topics
+        self.away: Mask | None = None
+        if group.in_racks is not None:
+            self._split_by_rack(group.in_racks)
+        column = np.full(len(group.members) + 1, NOBODY)  # the last one is for NOBODY
+        column[self.players] = np.arange(len(self.players))
+        self.owner = column[(np.full(group.size, NOBODY) if owner is None else owner)[self.partitions]]
+
+    def problem(self, *, keep_all: bool) -> Problem:
+        """The counts; with ``keep_all`` nothing owned may be taken away."""
+        shape = len(self.rows), len(self.players)
+        known = self.owner != NOBODY
+        cells = self.lot[known] * shape[1] + self.owner[known]
+        owned = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+        return Problem(
+            supply=np.bincount(self.lot, minlength=shape[0]),
+            subscribed=self.group.subscribed[np.ix_(self.rows, self.players)],
+            owned=owned,
+            floor=owned if keep_all else np.zeros_like(owned),
+            away=None if self.away is None else self.away.astype(np.int64),
+        )
+
+    def _split_by_rack(self, in_racks: Mask) -> None:
+        """Cut the topics into lots by who of their subscribers is near, in the order of their first ones."""
+        of, sets = self.group.rack_sets
+        keys = self.lot * len(sets) + of[self.partitions]
+        pairs, first, pair = np.unique(keys, return_index=True, return_inverse=True)
+        row, racks = np.divmod(pairs, len(sets))
+        may = self.group.subscribed[np.ix_(self.topics, self.players)][row]
+        near = in_racks[np.ix_(racks, self.players)] & may
+        # Where nobody is near, everybody is as far: no reason to prefer anyone.
+        away = may & ~near & near.any(axis=1, keepdims=True)
+        lots: dict[tuple[int, bytes], int] = {}
+        lot = np.empty(len(pairs), np.int64)
+        firsts: list[int] = []
+        for i in np.argsort(first).tolist():
+            lot[i] = lots.setdefault((int(row[i]), away[i].tobytes()), len(lots))
+            if lot[i] == len(firsts):
+                firsts.append(i)
+        self.rows, self.away = self.topics[row[firsts]], away[firsts]
+        by_lot = np.argsort(lot[pair], kind="stable")
+        self.partitions, self.lot = self.partitions[by_lot], lot[pair][by_lot]
+
+
+def deal(lots: Lots, shares: Matrix) -> Owners:
+    """Name the partitions of each share.
+
+    A member keeps the lowest of those it owned; the others are dealt in turn, going on where the last lot
+    stopped, so that a fresh plan for equal subscriptions is the round-robin one.  Cost: two sorts.
+    """
+    owners = np.full(lots.group.size, NOBODY, np.int32)
+    keeps = _keeps(lots, shares)
+    kept = np.flatnonzero(keeps)
+    owners[lots.partitions[kept]] = lots.players[lots.owner[kept]]
+    members = len(lots.players)
+    missing = shares.copy().reshape(-1)
+    missing -= np.bincount(lots.lot[kept] * members + lots.owner[kept], minlength=len(missing))
+    cells = np.flatnonzero(missing)
+    if len(cells):
+        owners[lots.partitions[~keeps]] = lots.players[turns(cells, missing[cells], members)]
+    return owners
+
+
+def _keeps(lots: Lots, shares: Matrix) -> npt.NDArray[np.bool_]:
+    """Which partitions stay with their owner: of each lot the first ones, as many as it may keep."""
+    keeps = np.zeros(len(lots.partitions), np.bool_)
+    owned = np.flatnonzero(lots.owner != NOBODY)
+    cell = lots.lot[owned] * shares.shape[1] + lots.owner[owned]
+    order = np.argsort(cell, kind="stable")
+    cell = cell[order]
+    if not len(cell):
+        return keeps
+    starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+    rank = np.arange(len(cell)) - np.repeat(starts, np.diff(np.append(starts, len(cell))))
+    keeps[owned[order[rank < shares.reshape(-1)[cell]]]] = True
+    return keeps
+
+
+def turns(cells: Vector, units: Vector, members: int) -> Vector:
+    """Who gets the free partitions, lot by lot: round after round of those that still miss something.
+
+    Args:
+        cells: ``lot * members + member`` of those that miss something, in order.
+        units: how many each misses.
+        members: how many there are.
+
+    Returns:
+        A member for each free partition, in the order of lots.
+    """
+    row, column = np.divmod(cells, members)
+    bounds = np.append(np.flatnonzero(np.concatenate([[True], row[1:] != row[:-1]])), len(row))
+    offset = np.empty(len(cells), np.int64)
+    turn = 0
+    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        mine = (column[start:end] - turn) % members
+        offset[start:end] = mine
+        rounds = units[start:end]
+        turn = (turn + int(mine[rounds == rounds.max()].max()) + 1) % members
+    most = int(units.max())
+    each = np.repeat(np.arange(len(cells)), units)
+    turn_of = np.arange(len(each)) - np.repeat(np.cumsum(units) - units, units)
+    keys = (row[each] * most + turn_of) * members + offset[each]
+    return column[each[np.argsort(keys, kind="stable")]]

@@ -1,0 +1,109 @@
+"""Minimum-cost flow: from a good matrix of shares to the best one, with the proof.
+
+A matrix is optimal for a goal exactly when there are potentials under which no arc of the residual network
+has a negative reduced cost.  So:
+
+1. Often the goal itself knows such potentials, or a few rounds of Bellman and Ford find them.
+2. Else start from the better of two guesses, and use up every arc that is negative under it.  Now no arc is,
+   but some nodes have too much and others too little.
+3. Send it back on shortest paths: label all nodes with their distance from those that have too much, which
+   makes the new potentials, and push a blocking flow through the layers of arcs that cost nothing under
+   them (the primal-dual method, Ford and Fulkerson 1962; its layers are Dinic's).  A few phases are enough,
+   each a handful of passes over the matrix.
+
+Where units are many the last two steps are done in large steps first, then in halves (Minoux 1986).  Loads
+are not sent one by one either: see ``balance``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafka_assignors.plan.sticky.goals import Goal, Vector
+from kafka_assignors.plan.sticky.max_flow import balance
+from kafka_assignors.plan.sticky.residual import Residual
+from kafka_assignors.plan.sticky.zero_cost_flow import Labels, Phase
+
+__all__ = ["settle"]
+
+_ROUNDS = 6
+"""Of Bellman and Ford, before guessing; without negative cycles four are usually enough."""
+
+_UNIT_BITS = 6
+"""Bits of a difference in cost that single units make good quickly enough."""
+
+
+def settle(residual: Residual, goal: Goal) -> None:
+    """Make the shares optimal for a goal, without harm to those settled before."""
+    state = residual.problem, residual.shares, residual.loads
+    if goal.holds(*state):
+        residual.settled(goal, goal.guess(*state))
+        return
+    if goal.of_loads:
+        balance(residual)
+    residual.price(goal)
+    labels = Labels(residual)
+    if not labels.relax(residual.hub + 2 if goal.of_loads else _ROUNDS):
+        labels = _repair(residual, goal, labels)
+    residual.settled(goal, labels.potentials())
+
+
+def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
+    """Find the optimum and its labels.
+
+    Arcs without a capacity must not be negative, as they cannot be used up: those that add, unless the goal
+    is curved.  The goal's own guess sees to that; what the arcs made of the labels does not.
+    """
+    labels = Labels(residual, goal.guess(residual.problem, residual.shares, residual.loads))
+    step = 1
+    if goal.curved:
+        labels = min(labels, relaxed, key=_wrong)
+        farthest = -min(int(part.min(initial=0)) for part in labels.negative())
+        step = 2 ** max(farthest.bit_length() - _UNIT_BITS, 0)
+    while True:
+        if step > 1 or residual.step > 1:
+            residual.price(goal, step)
+            labels.widen()
+        excess = _use_up(residual, labels)
+        while bool((excess > 0).any()):
+            phase = Phase(residual, labels, excess)
+            if not phase.measure():
+                raise RuntimeError("what one node has too much of no other can take")  # a bug, if ever
+            phase.send()
+        if step == 1:
+            return labels
+        step //= 2
+
+
+def _wrong(labels: Labels) -> int:
+    """How much is to repair under these labels."""
+    return -sum(int(part.sum()) for part in labels.negative())
+
+
+def _use_up(residual: Residual, labels: Labels) -> Vector:
+    """Push along every negative arc until none is; return by how much each node has too much."""
+    excess = np.zeros(residual.hub + 1, np.int64)
+    step = residual.step
+
+    def push(here: int, there: int, negative: int) -> None:
+        units = residual.room(here, there)
+        if residual.goal.curved and residual.hub not in (here, there):
+            enough = step * -(negative // (2 * step))
+            units = min(units - units % step, enough)
+        residual.push(here, there, units)
+        excess[here] -= units
+        excess[there] += units
+
+    while True:
+        add, take, grow, shrink = labels.negative()
+        before = excess.copy()
+        for topic, member in np.argwhere(add).tolist():
+            push(topic, residual.topics + member, int(add[topic, member]))
+        for member, topic in np.argwhere(take).tolist():
+            push(residual.topics + member, topic, int(take[member, topic]))
+        for member in np.flatnonzero(grow).tolist():
+            push(residual.topics + member, residual.hub, int(grow[member]))
+        for member in np.flatnonzero(shrink).tolist():
+            push(residual.hub, residual.topics + member, int(shrink[member]))
+        if np.array_equal(before, excess):
+            return excess

@@ -1,0 +1,50 @@
+"""KIP-54 and its two relatives: ``sticky``, ``fair`` and ``fairest-sticky``."""
+
+from __future__ import annotations
+
+from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.claims import Claims
+from kafka_assignors.plan.model import Group
+from kafka_assignors.plan.sticky.deal import Lots, deal
+from kafka_assignors.plan.sticky.shares import best_shares
+
+__all__ = ["plan_fair", "plan_fairest_sticky", "plan_sticky"]
+
+
+def plan_sticky(group: Group, claims: Claims) -> Assignment:
+    """The fairest plan; among those the one that keeps most; among those the one that spreads topics best.
+
+    Fair: the sum of the squares of the members' partition counts is the least there is, whatever the
+    subscriptions.  Sticky: no fair plan leaves more partitions with their owner.  Spread: no such plan has a
+    smaller sum of squares of the members' shares of the topics.  All three are exact; KIP-54 calls the second
+    "an optimum (and not necessarily the best)".
+
+    With racks (of the members, and of the replicas in the group's ``racks``) locality comes between fair and
+    sticky, as exact as they are: no fair plan has more partitions with a member in a rack of a replica
+    (KIP-881).  Spread is then that of the partitions of a topic that are near the same subscribers; over
+    whole topics the sum of squares can be larger than it had to be (docs/planner.md: by 2 % on average, 43 %
+    at most).  With more sets of racks than memory allows (``Group.too_many_racks``) racks are left out.
+
+    Ties: members by seniority, topics by name, partitions by number.  Planning again with nothing changed
+    changes nothing.  Cost: see ``best_shares``.
+    """
+    return _plan(group, Lots(group, claims.owner), keep_all=False)
+
+
+def plan_fair(group: Group) -> Assignment:
+    """``plan_sticky`` without a history (KIP-54, "Alternatives": the fair strategy of KIP-49)."""
+    return _plan(group, Lots(group), keep_all=False)
+
+
+def plan_fairest_sticky(group: Group, claims: Claims) -> Assignment:
+    """Everything owned stays; only the rest is placed, as fairly as that allows (then as near, with racks).
+
+    KIP-54, "Alternatives": "stickiness take precedence and all previously assigned partitions are preserved".
+    Ties as in ``plan_sticky``.
+    """
+    return _plan(group, Lots(group, claims.owner), keep_all=True)
+
+
+def _plan(group: Group, lots: Lots, *, keep_all: bool) -> Assignment:
+    """Count first, then name the partitions."""
+    return Assignment(group, deal(lots, best_shares(lots.problem(keep_all=keep_all))))

@@ -1,0 +1,216 @@
+"""The residual network of a matrix of shares: what may change, and what each change costs.
+
+Nodes: topics, members and one hub, numbered in that order.  An arc topic -> member gives the member one more
+of the topic, the arc back takes one away; member -> hub lets its load grow by one, hub -> member lets it
+shrink.
+
+Goals are settled one after the other, each with small numbers of its own.  What settling one leaves behind
+are its potentials: a cycle costs nothing in that goal exactly when all its arcs have a reduced cost of 0
+there.  So the next goal may use just those arcs, which makes the whole lexicographic, and exact.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kafka_assignors.plan.sticky.goals import ALL, Goal, Mask, Matrix, Potentials, Problem, Vector
+
+__all__ = ["Edges", "Residual"]
+
+_NARROW, _WIDE = 2**30, 2**62
+_LARGE = 2**62
+
+
+class Edges:
+    """Who subscribes to what as lists, for groups in which few subscribe to the same.
+
+    Attributes:
+        members: of all topics, one after the other.
+        topics: of all members, one after the other.
+    """
+
+    def __init__(self, subscribed: Mask) -> None:
+        self.members = np.nonzero(subscribed)[1]
+        self.topics = np.nonzero(subscribed.T)[1]
+        self._of_topic = np.append(0, np.cumsum(subscribed.sum(axis=1)))
+        self._of_member = np.append(0, np.cumsum(subscribed.sum(axis=0)))
+
+    def of_topics(self, topics: Vector) -> tuple[Vector, Vector]:
+        """The edges of some topics: places in ``topics``, and members."""
+        places, edges = _ranges(self._of_topic, topics)
+        return places, self.members[edges]
+
+    def of_members(self, members: Vector) -> tuple[Vector, Vector]:
+        """The edges of some members: places in ``members``, and topics."""
+        places, edges = _ranges(self._of_member, members)
+        return places, self.topics[edges]
+
+
+def _ranges(bounds: Vector, wanted: Vector) -> tuple[Vector, Vector]:
+    """For ranges ``bounds[i]`` to ``bounds[i + 1]``: which one each entry is of, and all entries."""
+    sizes = bounds[wanted + 1] - bounds[wanted]
+    places = np.repeat(np.arange(len(wanted)), sizes)
+    return places, np.arange(len(places)) + (bounds[wanted] - np.cumsum(sizes) + sizes)[places]
+
+
+class Residual:
+    """Shares on their way to the optimum, and the costs of all arcs for the goal at hand.
+
+    Attributes:
+        shares: changed in place.
+        loads: what the hub has seen of each member's load; the same as the sum of its shares once everything
+            is in balance.
+        step: of how many units a push is.
+        kind: numpy type of the costs.
+        forbidden: the cost of an arc that is not there.
+        add, take, grow, shrink: costs of topic -> member (by topic, member), member -> topic (by member,
+            topic: what is read together lies together), member -> hub, hub -> member.
+    """
+
+    def __init__(self, problem: Problem, shares: Matrix) -> None:
+        self.problem = problem
+        self.shares = shares
+        self.loads: Vector = shares.sum(axis=0)
+        self.topics, self.members = shares.shape
+        self.hub = self.topics + self.members
+        self.step = 1
+        self._settled: list[tuple[Goal, Potentials]] = []
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The cells that may hold something, as lists."""
+        return Edges(self.problem.subscribed)
+
+    @cached_property
+    def _even(self) -> Vector:
+        """The larger share of each topic if it were spread evenly."""
+        even: Vector = -(-self.problem.supply // np.maximum(self.problem.subscribed.sum(axis=1), 1))
+        return even
+
+    def settled(self, goal: Goal, proof: Potentials) -> None:
+        """From now on nothing may cost anything in ``goal``."""
+        self._settled.append((goal, proof))
+
+    def price(self, goal: Goal, step: int = 1) -> None:
+        """Lay out the costs of all arcs, a unit's on average where pushes are of ``step`` units.
+
+        An arc without room for that many is not there then, nor is the hub.
+        """
+        self.goal, self.step = goal, step
+        more = goal.cell(self.shares, ALL) + step - 1
+        less = goal.cell(self.shares - 1, ALL) - step + 1
+        may_add = self.problem.subscribed.copy()
+        for done, proof in self._settled:
+            if done.fixed:
+                may_add &= proof.topic[:, None] - proof.member + done.cell(self.shares, ALL) == 0
+        may_take = may_add & (self.shares > self.problem.floor)
+        if step > 1:
+            wanted, beyond = self.problem.owned - self.shares, self.shares - self.problem.owned
+            may_add &= (wanted <= 0) | (wanted >= step)
+            may_take &= np.where(beyond > 0, beyond, self.shares - self.problem.floor) >= step
+        self._changing = [(done, proof) for done, proof in self._settled if not done.fixed]
+        for done, proof in self._changing:
+            across = proof.topic[:, None] - proof.member
+            may_add &= across + done.cell(self.shares, ALL) == 0
+            may_take &= across + done.cell(self.shares - 1, ALL) == 0
+        steepest = max(int(np.abs(more).max(initial=1)), int(self.loads.max(initial=0)) + 1)
+        # A potential is at most the cost of a path through all nodes.
+        narrow = (self.hub + 1) * steepest < _NARROW // 128
+        self.kind: Any = np.int32 if narrow else np.int64  # a pass over the matrix is bound by memory
+        self.forbidden = _NARROW if narrow else _WIDE
+        self.add = np.where(may_add, more, self.forbidden).astype(self.kind)
+        self.take = np.ascontiguousarray(np.where(may_take, -less, self.forbidden).astype(self.kind).T)
+        self.grow = np.empty(self.members, self.kind)
+        self.shrink = np.empty(self.members, self.kind)
+        for member in range(self.members):
+            self._price_of_load(member)
+
+    def close(self, cells: Mask) -> None:
+        """Take out arcs that add, until costs are laid out anew."""
+        self.add[cells] = self.forbidden
+
+    def close_hub(self) -> None:
+        """Take out the hub, until costs are laid out anew."""
+        self.grow[:] = self.shrink[:] = self.forbidden
+
+    def cost(self, here: int, there: int) -> int:
+        """Cost of one arc."""
+        if here < self.topics:
+            return int(self.add[here, there - self.topics])
+        if here == self.hub:
+            return int(self.shrink[there - self.topics])
+        member = here - self.topics
+        return int(self.grow[member] if there == self.hub else self.take[member, there])
+
+    def room(self, here: int, there: int) -> int:
+        """How many units an arc takes before it ends, or before what they cost in a linear goal changes."""
+        if self.hub in (here, there):
+            return 1
+        if here < self.topics:
+            at = here, there - self.topics
+            wanted = int(self.problem.owned[at] - self.shares[at])
+            return wanted if wanted > 0 else _LARGE
+        at = there, here - self.topics
+        beyond = int(self.shares[at] - self.problem.owned[at])
+        return beyond if beyond > 0 else int(self.shares[at] - self.problem.floor[at])
+
+    def even(self, here: int, there: int) -> int:
+        """How many units an arc can take without making a share larger than an even one; 1 at least."""
+        if here >= self.topics:
+            return _LARGE
+        return max(int(self._even[here] - self.shares[here, there - self.topics]), 1)
+
+    def push(self, here: int, there: int, units: int) -> None:
+        """Send units along an arc."""
+        if here < self.topics:
+            self.give(here, there - self.topics, units)
+        elif here == self.hub:
+            self.load(there - self.topics, -units)
+        elif there == self.hub:
+            self.load(here - self.topics, units)
+        else:
+            self.give(there, here - self.topics, -units)
+
+    def give(self, topic: int, member: int, units: int) -> None:
+        """Change a share."""
+        self.shares[topic, member] += units
+        at = topic, member
+        share = int(self.shares[at])
+        may_add = True
+        may_take = share > self.problem.floor[at]
+        for goal, proof in self._changing:
+            across = int(proof.topic[topic] - proof.member[member])
+            may_add = may_add and across + goal.cell(share, at) == 0
+            may_take = may_take and across + goal.cell(share - 1, at) == 0
+        # An arc that a fixed goal has closed nobody pushes along, so it stays open here.
+        if self.step > 1:
+            may_add = may_add and self.room(topic, self.topics + member) >= self.step
+            may_take = may_take and self.room(self.topics + member, topic) >= self.step
+        self.add[at] = self.goal.cell(share, at) + self.step - 1 if may_add else self.forbidden
+        self.take[member, topic] = (
+            -self.goal.cell(share - 1, at) + self.step - 1 if may_take else self.forbidden
+        )
+
+    def load(self, member: int, units: int) -> None:
+        """Change a load."""
+        self.loads[member] += units
+        self._price_of_load(member)
+
+    def _price_of_load(self, member: int) -> None:
+        load = int(self.loads[member])
+        grow = shrink = self.forbidden
+        if self.step == 1 and self._is_free(member, load + 1):
+            grow = load + 1 if self.goal.of_loads else 0
+        if self.step == 1 and load > 0 and self._is_free(member, load):
+            shrink = -load if self.goal.of_loads else 0
+        self.grow[member], self.shrink[member] = grow, shrink
+
+    def _is_free(self, member: int, cost: int) -> bool:
+        """Whether the arc between a member and the hub costs nothing in the goals settled before."""
+        return all(
+            int(proof.member[member]) + (cost if goal.of_loads else 0) == proof.hub
+            for goal, proof in self._settled
+        )

@@ -1,0 +1,181 @@
+"""What is written down while a scenario goes on, and the figures made of it at the end."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+from kafka_assignors.simulation.history import History, Levels
+from kafka_assignors.simulation.interval import NOTHING, Interval, first_below
+from kafka_assignors.simulation.outcome import Move, Outcome, Series
+from kafka_assignors.simulation.scenario import Scenario
+from kafka_assignors.simulation.time_lag import ages, quantile, stretches
+
+__all__ = ["Books"]
+
+_RECENT_S = 30.0
+"""An arrival rate is the mean of so long: where traffic comes in bursts, that of the moment says nothing."""
+
+
+class Books:
+    """Adds up what `Outcome` tells.
+
+    Args:
+        history: what arrives.
+        scenario: what is simulated.
+        rate: of one member, records/s.
+    """
+
+    def __init__(self, history: History, scenario: Scenario, rate: float) -> None:
+        self._history, self._scenario, self._rate = history, scenario, rate
+        loaded = np.flatnonzero(history.arrivals.any(axis=1))
+        self._last_arrival = (int(loaded[-1]) + 1) * history.step_s if len(loaded) else 0.0
+        self._drained: float | None = None
+        #: what happened, and the lag right before; until the lag is back at that
+        self._open: list[tuple[float, float]] = []
+        self._recoveries: list[float] = []
+        self._area = self._largest = self._largest_member = 0.0
+        self.pause_s = self.unserved_s = 0.0
+        self.rebalances = 0
+        self._moves: list[Move] = []
+        #: of each rebalance; the last one is not over
+        self._r_scores = [0.0]
+        #: moments between which all was even
+        self._at: list[float] = []
+        self._read: list[Levels] = []
+        self._arrived: list[Levels] = []
+        self._step_ends: list[int] = []
+        self._members: list[int] = []
+        self._member_lag: list[tuple[float, float]] = []
+
+    def disturbed(self, now: float, before: float) -> None:
+        """Something happened that may cause lag; ``before`` it was so much."""
+        self._open.append((now, before))
+
+    def hand_over(self, move: Move, capacity: float) -> None:
+        """A partition was handed over, to one that can read so many records/s; after ``moment``."""
+        self._moves.append(move)
+        self._r_scores[-1] += self._arriving(move.partition) / capacity
+
+    def round_over(self, *, again: bool) -> None:
+        """A round has ended; with ``again`` another one has to follow, which is the same rebalance."""
+        self.rebalances += 1
+        if not again:
+            self._r_scores.append(0.0)
+
+    def _arriving(self, partition: int) -> float:
+        """Records/s to it of late."""
+        now = self._at[-1]
+        since = max(now - _RECENT_S, 0.0)
+        after = bisect_right(self._at, since)
+        if after == len(self._at):  # no time has passed at all
+            return float(self._history.arrivals[0, partition] / self._history.step_s)
+        before = self._arrived[after - 1][partition]
+        part = (since - self._at[after - 1]) / (self._at[after] - self._at[after - 1])
+        then = before + part * (self._arrived[after][partition] - before)
+        return float((self._arrived[-1][partition] - then) / (now - since))
+
+    def passed(self, interval: Interval, *, settled: bool) -> None:
+        """Time has passed.
+
+        Args:
+            interval: and what there was in it.
+            settled: no rebalance goes on, nobody is dead or pausing.
+        """
+        times, totals = interval.totals()
+        self._largest = max(self._largest, float(totals.max()))
+        begin, end = interval.start, interval.start + interval.length
+        inside = min(end, self._history.length_s) - begin
+        if inside > 0:  # an interval is either before the history's end or after it
+            self._area += float(((totals[1:] + totals[:-1]) / 2 * np.diff(times)).sum())
+        if self._drained is None and end >= self._last_arrival:
+            self._drained = first_below(times, totals, NOTHING, self._last_arrival)
+        elif self._drained is not None and totals[-1] > NOTHING:
+            self._drained = None  # before the last arrival's step had ended
+        if settled and self._open:
+            still: list[tuple[float, float]] = []
+            for since, level in self._open:
+                at = first_below(times, totals, max(level, NOTHING), since)
+                if at is None:
+                    still.append((since, level))
+                else:
+                    self._recoveries.append(at - since)
+            self._open = still
+
+    def owned(self, lags: Levels) -> None:
+        """So much is left of what each member owns."""
+        self._largest_member = max(self._largest_member, float(lags.max(initial=0.0)))
+
+    def moment(self, now: float, arrived: Levels, read: Levels) -> None:
+        """Since the last moment records arrived and were read evenly; how many until now, by partition."""
+        if self._at and self._at[-1] == now:
+            self._arrived[-1], self._read[-1] = arrived, read
+            return
+        self._at.append(now)
+        self._arrived.append(arrived)
+        self._read.append(read)
+
+    def sample(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
+        """The end of a step, or the start of the first one.
+
+        Args:
+            now: seconds.
+            arrived: records until now, by partition.
+            read: of those.
+            lags: by member, of what it owns; and at last of what nobody does.
+            members: in the group.
+        """
+        self.moment(now, arrived, read)
+        self._step_ends.append(len(self._at) - 1)
+        self._member_lag.append((float(lags[:-1].max(initial=0.0)), float(lags[-1])))
+        self._members.append(members)
+
+    def outcome(self, now: float, *, series: bool) -> Outcome:
+        """The figures, at the end of it all."""
+        history, scenario = self._history, self._scenario
+        at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
+        late = stretches(at, arrived, read, min(history.length_s, now))
+        at, arrived, read = at[self._step_ends], arrived[self._step_ends], read[self._step_ends]
+        lag = np.maximum(arrived - read, 0.0)
+        r_scores = self._r_scores if self._r_scores[-1] else self._r_scores[:-1]
+        left = float(lag[-1].sum())
+        largest_member, unowned = np.array(self._member_lag).T
+        return Outcome(
+            group=history.group,
+            history=scenario.history,
+            strategy=scenario.strategy.name,
+            parameters=dict(scenario.strategy.parameters),
+            members=scenario.members,
+            churn=scenario.script,
+            service_rate=self._rate,
+            arrived=history.records,
+            served=float(read[-1].sum()),
+            left=left if left > NOTHING else 0.0,
+            drain_s=None if self._drained is None else self._drained - self._last_arrival,
+            recovery_s=None if self._open else max(self._recoveries, default=0.0),
+            largest_lag=self._largest,
+            mean_lag=self._area / history.length_s,
+            largest_member_lag=self._largest_member,
+            time_lag_p50=quantile(late, 0.5),
+            time_lag_p99=quantile(late, 0.99),
+            time_lag_max=float(max(late.first.max(initial=0.0), late.last.max(initial=0.0))),
+            moved=len(self._moves),
+            r_score=sum(r_scores),
+            r_score_mean=sum(r_scores) / max(len(r_scores), 1),
+            rebalances=self.rebalances,
+            pause_s=self.pause_s,
+            unserved_s=self.unserved_s,
+            simulated_s=now,
+            moves=tuple(self._moves),
+            series=Series(
+                at=at,
+                lag=lag.sum(axis=1),
+                largest_member_lag=largest_member,
+                unowned_lag=unowned,
+                time_lag=ages(at, arrived, read).max(axis=1, initial=0.0),
+                members=np.array(self._members, np.int64),
+            )
+            if series
+            else None,
+        )

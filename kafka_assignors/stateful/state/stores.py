@@ -1,0 +1,103 @@
+"""Opens stores: what all of one process share, and how much memory that may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka_assignors.errors import MissingExtraError, OptionError, StateError
+from kafka_assignors.stateful.state.faults import store_error
+from kafka_assignors.stateful.state.store import Store
+
+__all__ = ["StoreOptions", "Stores"]
+
+_MIB = 1024 * 1024
+_LEAST = {"block_cache_bytes": _MIB, "write_buffer_bytes": _MIB, "max_open_files": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """How much the stores of one process may take.
+
+    Attributes:
+        block_cache_bytes: what was read, of all stores together.
+        write_buffer_bytes: what was committed and not flushed, of all stores together; a store that takes an
+            eighth of it is flushed in the background.
+        max_open_files: of each store.
+
+    Raises:
+        OptionError: a number that is too small to work with.
+    """
+
+    block_cache_bytes: int = 64 * _MIB
+    write_buffer_bytes: int = 64 * _MIB
+    max_open_files: int = 64
+
+    def __post_init__(self) -> None:
+        for option, least in _LEAST.items():
+            value = getattr(self, option)
+            if type(value) is not int or value < least:
+                raise OptionError(option, f"{value!r} is no number from {least} on")
+
+
+class Stores:
+    """Opens stores that share their memory.
+
+    Raises:
+        MissingExtraError: rocksdict is not installed.
+    """
+
+    def __init__(self, options: StoreOptions | None = None) -> None:
+        try:
+            import rocksdict
+        except ImportError as error:
+            raise MissingExtraError("stateful", "rocksdict") from error
+        self._library: Any = rocksdict
+        self._options = options or StoreOptions()
+        self._cache = rocksdict.Cache(self._options.block_cache_bytes)
+        self._buffers = rocksdict.WriteBufferManager(self._options.write_buffer_bytes, False)
+
+    def open(self, path: Path, at_least: int | None = None, *, logged: bool = True) -> Store:
+        """Open the store in that directory, or make one.
+
+        Args:
+            path: its directory; what is above it has to exist.
+            at_least: the offset a checkpoint says it has; None: there is no checkpoint.
+            logged: whether there is a changelog to restore from.  Where there is none, the store keeps a log
+                of its own, so that what was committed outlives the process.
+
+        Raises:
+            StateError: it cannot be opened.  `StateDamagedError`: it is not what was written, or behind the
+                checkpoint: wipe it and restore.  Without a changelog only where its bytes are wrong for sure.
+        """
+        try:
+            database = self._library.Rdict(str(path), self._settings())
+        except Exception as error:  # the library has no class for it
+            raise store_error(error, path, logged=logged) from error
+        store = Store(database, path, logged=logged)
+        try:
+            store.load_position(at_least)
+        except StateError:
+            database.close()
+            raise
+        return store
+
+    def _settings(self) -> Any:
+        settings = self._library.Options(raw_mode=True)
+        settings.create_if_missing(True)
+        table = self._library.BlockBasedOptions()
+        table.set_block_cache(self._cache)
+        table.set_bloom_filter(10, False)
+        settings.set_block_based_table_factory(table)
+        settings.set_compression_type(self._library.DBCompressionType.lz4())
+        settings.set_write_buffer_manager(self._buffers)
+        settings.set_write_buffer_size(max(self._options.write_buffer_bytes // 8, _MIB))
+        settings.set_max_write_buffer_number(2)
+        settings.set_arena_block_size(64 * 1024)  # of many stores each may write little
+        settings.set_max_open_files(self._options.max_open_files)
+        settings.set_max_background_jobs(2)
+        settings.set_keep_log_file_num(1)
+        settings.set_max_log_file_size(_MIB)
+        settings.set_stats_dump_period_sec(0)
+        return settings

@@ -1,0 +1,35 @@
+"""``cooperative-sticky`` (KIP-54's plan, KIP-429's rounds)."""
+
+from __future__ import annotations
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.options import StickyOptions
+from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_sticky
+from kafka_assignors.wire import cooperative_user_data
+
+__all__ = ["CooperativeStickyAssignor"]
+
+
+class CooperativeStickyAssignor(Assignor):
+    """As ``sticky``, with moves staged over two rounds so that nobody stops for what does not move.
+
+    May share a group with Java's ``CooperativeStickyAssignor`` and with kafka-python's.  In a consumer whose
+    list also has an eager strategy (the first bounce of an upgrade, KIP-726) it runs eager, and says so to
+    the leader: such a member names nothing as still in its hands.
+    """
+
+    name = "cooperative-sticky"
+    protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+    options_type = StickyOptions
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_sticky(group, claims)
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return cooperative_user_data.encode(generation, revoked)
+
+    def told(self, user_data: bytes) -> Told:
+        return Told(*cooperative_user_data.decode(user_data))

@@ -1,0 +1,104 @@
+"""``failover``: active and passive members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.fallback import SENIORS
+from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.options import PLANS, ConfigurationError, Options
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan import Assignment, Claims, Group, Ownership, Reason, plan_failover
+from kafka_assignors.wire import failover_user_data
+
+__all__ = ["FailoverAssignor", "FailoverOptions"]
+
+_HIGHEST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverOptions(Options):
+    """Options of ``failover``.
+
+    Attributes:
+        priority: of this consumer, a signed 32-bit number; the highest is active.  None: 2147483647.
+        assignment_consumer_priority: the same by the name it has in Java.
+        preempt: whether a member with a higher priority takes over from an active one that lives.  The
+            leader's counts, and any member may come to lead: give it to all of them alike.
+    """
+
+    priority: int | None = None
+    assignment_consumer_priority: int | None = None
+    preempt: bool = field(default=True, metadata=PLANS)
+
+    def check(self) -> None:
+        """Refuse values that make no sense.
+
+        Raises:
+            ConfigurationError: naming the option.
+        """
+        Options.check(self)  # slots make a new class, which super() without arguments does not know
+        for name in ("priority", "assignment_consumer_priority"):
+            value: Any = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if value is not None and not (whole and -_HIGHEST - 1 <= value <= _HIGHEST):
+                raise ConfigurationError(
+                    name, f"expected a whole number from {-_HIGHEST - 1} to {_HIGHEST}, got {value!r}"
+                )
+        short, long = self.priority, self.assignment_consumer_priority
+        if short is not None and long is not None and short != long:
+            raise ConfigurationError(
+                "assignment_consumer_priority", f"is another name of priority: {long} here, {short} there"
+            )
+        preempt: Any = self.preempt
+        if not isinstance(preempt, bool):
+            raise ConfigurationError("preempt", f"expected true or false, got {preempt!r}")
+
+    @property
+    def sent(self) -> int:
+        """The priority this consumer sends."""
+        given = (self.priority, self.assignment_consumer_priority)
+        return next((value for value in given if value is not None), _HIGHEST)
+
+
+class FailoverAssignor(Assignor):
+    """The subscriber with the highest priority gets everything, the others stand by.  See ``plan_failover``.
+
+    May share a group with the published Java ``FailoverAssignor``: it writes that one's 4 bytes first, and
+    reads them.  A member whose priority cannot be read ranks last.
+    """
+
+    name = "failover"
+    options_type = FailoverOptions
+    options: FailoverOptions
+    by_rack = False
+    is_classic_only = True
+    by_priority = True
+    last_resort = SENIORS  # ranges would make several members active
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_failover(group, claims, preempt=self.options.preempt)
+
+    def plan_provisionally(
+        self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
+    ) -> Assignment:
+        """The active member stays, also where it would have to give way."""
+        return plan_failover(group, claims, preempt=False, elsewhere=unlisted)
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return failover_user_data.encode(self.options.sent, revoked, generation)
+
+    def told(self, user_data: bytes) -> Told:
+        priority = failover_user_data.decode_priority(user_data)
+        try:
+            return Told(*failover_user_data.decode_history(user_data), priority)
+        except CodecError as error:
+            return Told(priority=priority, unread=str(error))
+
+    def in_its_words(self) -> Mapping[Reason, Reason]:
+        if self.options.preempt:
+            return {Reason.MOVED: Reason.HIGHEST, Reason.NEARER: Reason.HIGHEST}
+        return {Reason.MOVED: Reason.ACTIVE, Reason.NEARER: Reason.ACTIVE, Reason.KEPT: Reason.STAYS}

@@ -1,0 +1,18 @@
+"""``fair``."""
+
+from __future__ import annotations
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.plan import Assignment, Claims, Group, plan_fair
+
+__all__ = ["FairAssignor"]
+
+
+class FairAssignor(Assignor):
+    """As fair as can be, from scratch each time (KIP-54 with stickiness switched off).  See ``plan_fair``."""
+
+    name = "fair"
+    in_order = True
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_fair(group)

@@ -1,0 +1,38 @@
+"""``fairest-sticky``."""
+
+from __future__ import annotations
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.joined import Told
+from kafka_assignors.plan import (
+    Assignment,
+    Claims,
+    Group,
+    Ownership,
+    plan_fairest_sticky,
+)
+from kafka_assignors.wire import history
+
+__all__ = ["FairestStickyAssignor"]
+
+
+class FairestStickyAssignor(Assignor):
+    """Everything owned stays; only the rest is placed, as fairly as that allows.
+
+    See ``plan_fairest_sticky``.
+    """
+
+    name = "fairest-sticky"
+    protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+    is_classic_only = True
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_fairest_sticky(group, claims)
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return history.encode(revoked, generation) if revoked else b""
+
+    def told(self, user_data: bytes) -> Told:
+        return Told(*history.decode(user_data)) if user_data else Told()

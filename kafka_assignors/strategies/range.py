@@ -1,0 +1,19 @@
+"""``range``."""
+
+from __future__ import annotations
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.plan import Assignment, Claims, Group, plan_range
+
+__all__ = ["RangeAssignor"]
+
+
+class RangeAssignor(Assignor):
+    """Contiguous ranges, topic by topic; equal topics are co-located.  See ``plan_range``."""
+
+    name = "range"
+    in_order = True
+    by_rack = False
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_range(group)

@@ -1,0 +1,31 @@
+"""``sticky`` (KIP-54)."""
+
+from __future__ import annotations
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.options import StickyOptions
+from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Ownership, plan_sticky
+from kafka_assignors.wire import sticky_user_data
+
+__all__ = ["StickyAssignor"]
+
+
+class StickyAssignor(Assignor):
+    """The fairest plan, and among the fairest the one that moves least; eager.  See ``plan_sticky``.
+
+    May share a group with Java's ``StickyAssignor`` and with kafka-python's: it writes Java's bytes and reads
+    both.
+    """
+
+    name = "sticky"
+    options_type = StickyOptions
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        return plan_sticky(group, claims)
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return b"" if generation == NO_GENERATION else sticky_user_data.encode(revoked, generation)
+
+    def told(self, user_data: bytes) -> Told:
+        return Told(*sticky_user_data.decode(user_data)) if user_data else Told()

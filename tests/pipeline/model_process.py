@@ -1,0 +1,45 @@
+"""The load model in a process of its own, with the feed behind it or without, for a test to kill."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline.model.job import run_load_model
+from kafka_assignors.pipeline.run import Wanted, run_pipeline
+from kafka_assignors.pipeline.session import local_session
+
+SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
+
+
+def model_and_feed(root: str, bootstrap: str, topic: str) -> Wanted:
+    """The pipeline of that folder without its recordings."""
+    return Wanted(
+        root,
+        {"bootstrap_servers": [bootstrap]},
+        every_s=0,
+        load=SETTINGS,
+        sampler=False,
+        offsets_topic=False,
+        feed_topic=topic,
+    )
+
+
+def main(root: str, *feed: str) -> None:
+    """Go on until killed.
+
+    Args:
+        root: the pipeline's folder.
+        feed: the broker and the topic, if there is to be one.
+    """
+    with local_session("load model, to be killed", cores=2, memory="512m") as spark:
+        if feed:
+            wanted = model_and_feed(root, *feed)
+            run_pipeline(spark, wanted, stop=threading.Event(), on_report=lambda _: None)
+        else:
+            run_load_model(spark, root, SETTINGS, available_now=False, every_s=0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

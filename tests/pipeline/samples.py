@@ -1,0 +1,79 @@
+"""Samples as tables, and folders of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka_assignors.pipeline.tables.schemas import SAMPLES
+
+START = 1_384_000_200  # s; 2013-11-09 12:30:00 UTC
+
+
+class Look(NamedTuple):
+    """One sample; ``after`` in seconds after the start."""
+
+    after: float
+    end: int | None = None
+    committed: int | None = None
+    begin: int | None = 0
+    partition: int = 0
+    group: str = "g"
+    topic: str = "t"
+
+
+def samples_df(spark: SparkSession, looks: Iterable[Look]) -> DataFrame:
+    """A table of samples."""
+    rows = []
+    for look in looks:
+        time = datetime.fromtimestamp(START + look.after, timezone.utc)
+        where = (look.group, look.topic, look.partition)
+        rows.append((time, *where, look.begin, look.end, look.committed, "import", time.date()))
+    return spark.createDataFrame(rows, SAMPLES)
+
+
+def land(spark: SparkSession, root: Path, looks: Iterable[Look], writer: str = "import") -> None:
+    """Add samples to a pipeline's folder."""
+    rows = samples_df(spark, looks).coalesce(1)
+    rows.write.mode("append").partitionBy("date").parquet(str(root / "samples" / writer))
+
+
+def samples_table(looks: Iterable[Look], source: str = "import") -> pa.Table:
+    """The same without Spark, and without dates."""
+    rows = [(datetime.fromtimestamp(START + look.after, timezone.utc), look) for look in looks]
+    columns: dict[str, pa.Array] = {
+        "time": pa.array([time for time, _ in rows], pa.timestamp("us", "UTC")),
+        "group": pa.array([look.group for _, look in rows]),
+        "topic": pa.array([look.topic for _, look in rows]),
+        "partition": pa.array([look.partition for _, look in rows], pa.int32()),
+        "begin_offset": pa.array([look.begin for _, look in rows], pa.int64()),
+        "end_offset": pa.array([look.end for _, look in rows], pa.int64()),
+        "committed_offset": pa.array([look.committed for _, look in rows], pa.int64()),
+        "source": pa.array([source] * len(rows)),
+    }
+    return pa.table(columns)
+
+
+def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> Path:
+    """Land a file of samples of the first day, whole at once; the lower its number the older."""
+    folder = root / "samples" / writer / "date=2013-11-09"
+    folder.mkdir(parents=True, exist_ok=True)
+    aside, file = folder / f".{number}", folder / f"part-{number:05d}.parquet"
+    pq.write_table(samples_table(looks, writer), aside)
+    os.utime(aside, (START + number, START + number))
+    return aside.rename(file)
+
+
+def load_rows(load: DataFrame) -> list[tuple[Any, ...]]:
+    """All rows in a fixed order, times in seconds after the start."""
+    seconds = (F.unix_micros("time") / 1e6 - START).alias("time")
+    names: list[Any] = ["group", "topic", "partition", seconds, *load.columns[5:], "step_s"]
+    return sorted(tuple(row) for row in load.select(*names).collect())

@@ -1,0 +1,83 @@
+"""Programs that tests run in processes of their own: to kill them, and to hear all they say."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kafka_assignors.pipeline.connector import connector_options
+from kafka_assignors.pipeline.kept import Kept
+from kafka_assignors.pipeline.record.offsets import record_offsets
+from kafka_assignors.pipeline.record.sampler import NAME, group_samples
+from kafka_assignors.pipeline.record.samples import record_samples
+from kafka_assignors.pipeline.session import local_session
+
+LOOK_EVERY_S = 0.2
+
+
+def record(settings: dict[str, Any], root: str, group: str) -> None:
+    """Look at a group until killed, again and again."""
+    with local_session("recording", cores=1, memory="512m") as spark:
+        _keep(
+            lambda: record_samples(spark, settings, root, groups=[group], every_s=LOOK_EVERY_S, timeout_s=30)
+        )
+
+
+def record_commits(settings: dict[str, Any], root: str, groups: str) -> None:
+    """Record the commits of these groups (a list in JSON) until killed, a batch after the other."""
+    with local_session("recording commits", cores=2, memory="512m") as spark:
+        _keep(lambda: record_offsets(spark, settings, root, groups=json.loads(groups), every_s=0))
+
+
+def _keep(start: Callable[[], Any]) -> None:
+    # On a busy machine Spark does not wait long enough for a Python worker, and gives up the stream.
+    recording = Kept("recording", start)
+    while True:
+        recording.keep()
+        time.sleep(0.1)
+
+
+def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> None:
+    """Read with both, once and as a stream, with Spark as talkative as it gets short of DEBUG."""
+    events = Path(root, "events")
+    events.mkdir()
+    talkative = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",  # so that a test can read it
+        "spark.eventLog.dir": events.as_uri(),
+    }
+    with local_session("talking", cores=2, settings=talkative) as spark:
+        spark.sparkContext.setLogLevel("INFO")
+        spark.dataSource.register(group_samples(settings))
+        kafka = {**connector_options(settings), "subscribe": topic, "startingOffsets": "earliest"}
+        for reading, written, name in ((spark.read, False, "batch"), (spark.readStream, True, "stream")):
+            sampled = reading.format(NAME).option("groups", json.dumps([group])).load()
+            read = reading.format("kafka").options(**kafka).load()
+            for number, rows in enumerate((sampled, read)):
+                rows.explain(True)
+                rows.printSchema()
+                if not written:
+                    sys.stdout.write(f"{name} {number}: {rows.count()}\n")
+                    continue
+                query = (
+                    rows.writeStream.format("parquet")
+                    .option("path", f"{root}/out{number}")
+                    .option("checkpointLocation", f"{root}/checkpoint{number}")
+                    .trigger(availableNow=True)
+                    .start()
+                )
+                query.awaitTermination()
+                query.explain(True)
+                sys.stdout.write(f"{query.lastProgress.json}\n")
+                landed = spark.read.parquet(f"{root}/out{number}").count()
+                sys.stdout.write(f"{name} {number}: {landed}\n")
+
+
+if __name__ == "__main__":
+    what, given, *rest = sys.argv[1:]
+    known: dict[str, Callable[..., None]] = {one.__name__: one for one in (record, record_commits, tell_all)}
+    known[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)

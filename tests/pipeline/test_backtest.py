@@ -1,0 +1,354 @@
+"""Back-tests on a real Spark: what is read, what is run, what is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from kafka_assignors.cli.backtest import command as cli_backtest
+from kafka_assignors.errors import HistoryError, KafkaAssignorsError
+from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
+from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
+from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials, try_out
+from kafka_assignors.pipeline.backtest.recorded import Recorded
+from kafka_assignors.pipeline.history import read_history
+from kafka_assignors.pipeline.tables.schemas import SAMPLES
+from kafka_assignors.plan import Assignment, Claims, Group
+from kafka_assignors.simulation import parse
+from tests.examples import ROOT
+from tests.loads import START, Cell, busy_group, row, write_load
+
+PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```sh\n(kafka-assignors backtest.*?)\n```", PAGE, re.DOTALL | re.MULTILINE)
+BY_LAG: dict[str, Sequence[Any]] = {"rebalance_on_skew": [False, True]}
+GRID = Grid(
+    candidates(["range", "cooperative-sticky", "cooperative-lag-aware"], BY_LAG, forecasts=True),
+    members=(2, 3),
+    churn=(parse("join@100,kill@400"),),
+    scales=(1.0, 1.5),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline's folder with the load of two groups, ten minutes of it."""
+    made = tmp_path_factory.mktemp("pipeline")
+    write_load(made, busy_group("g") + busy_group("h", partitions=4, forecasts=True))
+    return made
+
+
+@pytest.fixture(scope="module")
+def recorded(spark: SparkSession, folder: Path) -> list[Recorded]:
+    return read_history(spark, str(folder))
+
+
+def ordered(found: Iterator[TrialResult]) -> list[TrialResult]:
+    return sorted(found, key=lambda one: one.number)
+
+
+def trials_of(recorded: Sequence[Recorded]) -> list[Trial]:
+    return GRID.trials([one.history for one in recorded])
+
+
+# --- reading -----------------------------------------------------------------------------------------------
+
+
+def test_each_group_is_read_as_it_was_recorded(recorded: list[Recorded]) -> None:
+    assert [one.history.group for one in recorded] == ["g", "h"]
+    for one, partitions in zip(recorded, (6, 4), strict=True):
+        history = one.history
+        assert (history.steps, history.partitions, history.step_s) == (60, partitions, 10.0)
+        assert history.starts_at == START.timestamp()
+        busy = np.where((np.arange(60) >= 20) & (np.arange(60) < 30), 3, 1)
+        expected = 20 * busy[:, None] * (np.arange(partitions) + 1)
+        assert (history.arrivals == expected).all()
+        assert history.expected is not None
+        assert (history.expected == 6.0 * expected).all()
+        assert history.horizon_s == 60.0
+        assert history.service_rate == pytest.approx(4.0 * partitions)  # the fastest one's while it lagged
+        assert one.unknown == 0.0
+
+
+def test_a_time_and_a_group_can_be_chosen(spark: SparkSession, folder: Path) -> None:
+    [one] = read_history(
+        spark,
+        str(folder),
+        groups=["g"],
+        since=START + timedelta(seconds=195),  # within the 20th step, which is left out
+        until=START + timedelta(seconds=300),
+    )
+    assert one.history.starts_at == (START + timedelta(seconds=200)).timestamp()
+    assert one.history.steps == 10
+    assert one.history.start_lags.sum() == 0
+    [later] = read_history(spark, str(folder), groups=["g"], since=START + timedelta(seconds=250))
+    assert later.history.start_lags.tolist() == [20 * (p + 1) * 5 for p in range(6)]  # left by five steps
+
+
+def test_days_and_gaps_are_read_as_one_history(spark: SparkSession, tmp_path: Path) -> None:
+    late = START.replace(hour=23, minute=59, second=30)
+    cells = [Cell(s, "t", 0, None if s == 1 else 10 * s, 10 * s, 0) for s in (0, 1, 2, 4, 5)]
+    write_load(tmp_path, [row(cell, start=late) for cell in cells])
+    assert len(list((tmp_path / "load").iterdir())) == 2
+    [one] = read_history(spark, str(tmp_path))
+    assert one.history.arrivals[:, 0].tolist() == [0, 10, 20, 30, 40, 50]
+    assert one.unknown == pytest.approx(2 / 6)
+    assert one.history.expected is None
+
+
+def test_without_a_model_the_history_is_made_of_the_samples(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [
+        (START + timedelta(seconds=30 * n), "g", "t", 0, 0, 300 * n, 150 * n, "sampler", START.date())
+        for n in range(41)
+    ]
+    spark.createDataFrame(rows, SAMPLES).coalesce(1).write.partitionBy("date").parquet(
+        str(tmp_path / "samples" / "sampler")
+    )
+    [one] = read_history(spark, str(tmp_path), step_s=60.0)
+    known = one.history.arrivals[1:-1, 0]
+    assert len(known) >= 17
+    assert (known == 600).all()
+    assert one.lag[5] - one.lag[4] == 300
+
+
+def test_what_is_not_there_is_said_in_a_line(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+    asked: list[tuple[Path, dict[str, Any], str]] = [
+        (tmp_path, {}, "no load/ and no samples/ in it"),
+        (folder, {"groups": ["x"]}, "nothing of a group 'x' in the time asked for"),
+        (folder, {"since": START + timedelta(days=2)}, "nothing was recorded in the time asked for"),
+    ]
+    for path, more, says in asked:
+        with pytest.raises(HistoryError, match=says) as caught:
+            read_history(spark, str(path), **more)
+        assert "\n" not in str(caught.value)
+        assert str(path) in str(caught.value)
+
+
+def test_what_is_no_load_table_is_refused_with_the_columns_name(spark: SparkSession, tmp_path: Path) -> None:
+    write_load(tmp_path, busy_group(steps=3))
+    [file] = (tmp_path / "load").glob("*/*.parquet")
+    whole = pq.read_table(file, partitioning=None)
+    place = whole.schema.get_field_index("lag")
+    for table, says in (
+        (whole.drop_columns(["arrived"]), "no column 'arrived'"),
+        (whole.set_column(place, "lag", whole["lag"].cast(pa.string())), "'lag' is string, expected bigint"),
+    ):
+        pq.write_table(table, file)
+        with pytest.raises(HistoryError, match=says):
+            read_history(spark, str(tmp_path))
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.0])
+def test_a_half_written_file_is_named(spark: SparkSession, tmp_path: Path, keep: float) -> None:
+    write_load(tmp_path, busy_group(steps=3))
+    [file] = (tmp_path / "load").glob("*/*.parquet")
+    content = file.read_bytes()
+    file.with_name("part-1.parquet").write_bytes(content[: int(keep * len(content))])
+    with pytest.raises(HistoryError, match=r"part-1\.parquet is no whole Parquet file: remove it") as caught:
+        read_history(spark, str(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_output_of_two_pipelines_is_not_added_up(spark: SparkSession, tmp_path: Path) -> None:
+    write_load(tmp_path, busy_group(steps=3))
+    [file] = (tmp_path / "load").glob("*/*.parquet")
+    file.with_name("part-1.parquet").write_bytes(file.read_bytes())
+    with pytest.raises(HistoryError, match="has a step more than once"):
+        read_history(spark, str(tmp_path))
+
+
+# --- running -----------------------------------------------------------------------------------------------
+
+
+def same(one: TrialResult, other: TrialResult) -> bool:
+    if one.outcome is None or other.outcome is None or one.series is None or other.series is None:
+        return one == other
+    arrays = zip(vars_of(one.series), vars_of(other.series), strict=True)
+    return one.outcome.figures() == other.outcome.figures() and all(
+        np.array_equal(mine, theirs) for mine, theirs in arrays
+    )
+
+
+def vars_of(series: Any) -> list[Any]:
+    return [series.at, series.lag, series.largest_member_lag, series.time_lag, series.members]
+
+
+def test_spark_finds_what_a_simulation_in_this_process_finds(
+    spark: SparkSession, recorded: list[Recorded]
+) -> None:
+    histories = {one.history.group: one.history for one in recorded}
+    trials = trials_of(recorded)
+    assert len(trials) == 2 * 2 * 2 * 6
+    tracker = spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup())
+    found = ordered(run_trials(spark, histories, trials))
+    [job] = set(tracker.getJobIdsForGroup()) - before
+    told = tracker.getJobInfo(job)
+    assert told is not None
+    tasks = [stage.numTasks for id in told.stageIds if (stage := tracker.getStageInfo(id))]
+    assert tasks == [len(trials)], "one task each"
+    assert [one.number for one in found] == list(range(len(trials)))
+    for one, trial in zip(found, trials, strict=True):
+        assert one.error == ""
+        assert same(one, try_out(histories[trial.group], trial))
+
+
+def test_a_trial_that_fails_says_why_and_takes_no_other_with_it(
+    spark: SparkSession, recorded: list[Recorded]
+) -> None:
+    histories = {one.history.group: one.history for one in recorded}
+    trials = trials_of(recorded)[:6]
+    trials[2] = replace(trials[2], scenario=replace(trials[2].scenario, churn=parse("join@9999")))
+    trials[4] = replace(trials[4], scenario=replace(trials[4].scenario, strategy=broken_strategy()))
+    found = ordered(run_trials(spark, histories, trials))
+    assert [bool(one.error) for one in found] == [False, False, True, False, True, False]
+    assert "not within the history of 600 s" in found[2].error
+    assert found[4].error == "ZeroDivisionError: division by zero"
+    assert all(one.outcome is not None for one in found if not one.error)
+
+
+def broken_strategy() -> Any:
+    """One whose planner fails."""
+
+    def plan(group: Group, claims: Claims) -> Assignment:
+        raise ZeroDivisionError("division by zero")
+
+    return replace(GRID.candidates[0].strategy, plan=plan)
+
+
+def test_what_spark_cannot_do_is_an_error_and_nothing_goes_on_behind(
+    spark: SparkSession, recorded: list[Recorded]
+) -> None:
+    trials = trials_of(recorded)[:3]
+    with pytest.raises(KafkaAssignorsError, match=r"Spark gave up after \d of 3 scenarios"):
+        list(run_trials(spark, {"another": recorded[0].history}, trials))
+    first = next(run := run_trials(spark, {one.history.group: one.history for one in recorded}, trials))
+    assert first.outcome is not None
+    run.close()  # type: ignore[attr-defined]  # a generator's, as by Ctrl-C
+    assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
+
+
+# --- the command -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process use the session that is there, and leave it."""
+
+    @contextmanager
+    def session(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(cli_backtest, "session", session)
+
+
+@pytest.mark.usefixtures("_this_session")
+def test_the_command_leaves_tables_results_and_a_report(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = "--strategies range,cooperative-lag-aware --members 2,3 --churn join@100 --churn join@9999"
+    done = CliRunner().invoke(
+        cli_backtest.command, [str(folder), *arguments.split(), "--out", str(out), "--output", "json"]
+    )
+    assert isinstance(done.exception, KafkaAssignorsError)  # of 40 scenarios 20 failed
+    assert str(done.exception) == (
+        "20 of 40 scenarios failed; 10 of 40: option 'churn': join m3 is not within the history of 600 s"
+    )
+    results = json.loads(done.stdout)
+    assert results.pop("report") == str(out / "report.html")
+    assert results == json.loads((out / "results.json").read_text())
+    assert {path.name for path in out.iterdir()} == {
+        "results.parquet", "series.parquet", "results.json", "report.html",
+    }  # fmt: skip
+    table = pq.read_table(out / "results.parquet")
+    assert {field.name: str(field.type) for field in table.schema} == RESULTS
+    rows = table.to_pylist()
+    for row_, told in zip(rows, results["scenarios"], strict=True):
+        assert {**row_, "parameters": json.loads(row_["parameters"])} == told
+    assert sum(row_["error"] is not None for row_ in rows) == 20
+    series = pq.read_table(out / "series.parquet")
+    assert {field.name: str(field.type) for field in series.schema} == SERIES
+    drawn = set(series["scenario"].to_pylist())
+    assert drawn == {row_["scenario"] for row_ in rows if row_["error"] is None}
+    assert "note: group 'g': a member reads 24.0 records/s, as its fastest partition was read" in done.stderr
+    assert "scenario 40 of 40" in done.stderr
+
+
+@pytest.mark.usefixtures("_this_session")
+def test_a_service_rate_that_the_history_does_not_tell_is_asked_for(tmp_path: Path) -> None:
+    pipeline, out = tmp_path / "pipeline", tmp_path / "out"
+    write_load(pipeline, [row(Cell(step, "t", 0, 10, 10, 0)) for step in range(9)])
+    done = CliRunner().invoke(cli_backtest.command, [str(pipeline), "--out", str(out)])
+    assert done.exit_code == 2
+    assert "--service-rate: group 'g' was never busy for long" in done.stderr
+
+
+@pytest.mark.usefixtures("_this_session")
+def test_a_group_that_never_had_a_backlog_is_left_out_and_the_others_are_tried(tmp_path: Path) -> None:
+    """It commits every 5 s, so it has lag; it has no forecasts either, which takes none from the other."""
+    pipeline, out = tmp_path / "pipeline", tmp_path / "out"
+    idle = [row(Cell(step, "t", 0, 100, 100, 40), "idle") for step in range(60)]
+    write_load(pipeline, busy_group("busy") + idle)
+    arguments = [str(pipeline), "--strategies", "range,cooperative-lag-aware", "--out", str(out)]
+    done = CliRunner().invoke(cli_backtest.command, arguments)
+    assert done.exit_code == 0, done.output
+    line = "left out: idle (its members never had more to read than they could: give --service-rate)"
+    assert line in " ".join(done.stdout.split())
+    assert "'idle'" not in done.stderr
+    results = json.loads((out / "results.json").read_text())
+    assert [one["group"] for one in results["left_out"]] == ["idle"]
+    assert [one["group"] for one in results["groups"]] == ["busy"]
+    assert {row_["group"] for row_ in results["scenarios"]} == {"busy"}
+    assert "cooperative-lag-aware (load=forecast)" in {one["candidate"] for one in results["candidates"]}
+    assert line in (out / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("_this_session")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.split()[:5]))
+def test_a_command_of_the_page_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_load(Path("pipeline"), busy_group("billing"))
+    words = shlex.split(command.removeprefix("kafka-assignors backtest").replace("\\\n", " "))
+    done = CliRunner().invoke(cli_backtest.command, words)
+    assert done.exit_code == 0, done.output
+    [report] = tmp_path.glob("out/**/report.html")
+    assert f"report: {report.relative_to(tmp_path)}" in done.stdout
+
+
+@pytest.mark.long
+def test_one_core_finds_what_two_find(folder: Path, tmp_path: Path) -> None:
+    """In processes of their own, as a user runs it."""
+    tables = []
+    for cores in (1, 2):
+        out = tmp_path / f"out-{cores}"
+        arguments = ["--strategies", "sticky,cooperative-lag-aware", "--cores", str(cores), "--out", str(out)]
+        done = subprocess.run(
+            [sys.executable, "-m", "kafka_assignors", "backtest", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "COLUMNS": "100"},
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Use " in done.stdout
+        assert f"report: {out / 'report.html'}" in done.stdout
+        assert max(map(len, done.stdout.splitlines()[:-1])) <= 100
+        assert "ERROR" not in done.stderr
+        tables.append((pq.read_table(out / "results.parquet"), pq.read_table(out / "series.parquet")))
+    assert tables[0][0].equals(tables[1][0])
+    assert tables[0][1].equals(tables[1][1])

@@ -1,0 +1,124 @@
+"""The connector takes over a connection's settings, and nobody tells its secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_assignors.pipeline.connector import connector_options
+from kafka_assignors.pipeline.faults import pipeline_error
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.lagging import commit, write
+from tests.pipeline.secured import AWKWARD, PASSWORD, Secured, secured_broker
+
+PROGRAM = [sys.executable, "-m", "tests.pipeline.sampling_process"]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    with secured_broker(tmp_path_factory.mktemp("certificates")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def topic(secured: Secured) -> str:
+    name = FreshNames(secured.bootstrap).topic(1)
+    write(secured.bootstrap, {TopicPartition(name, 0): 9})
+    return name
+
+
+def rows(spark: SparkSession, settings: dict[str, Any], topic: str, **more: str) -> int:
+    options = {**connector_options(settings), "subscribe": topic, "startingOffsets": "earliest", **more}
+    count: int = spark.read.format("kafka").options(**options).load().count()
+    return count
+
+
+def test_a_password_of_any_kind(spark: SparkSession, secured: Secured, topic: str) -> None:
+    assert rows(spark, secured.login("PLAIN", PASSWORD), topic) == 9
+    assert rows(spark, secured.login("SCRAM-SHA-512", AWKWARD), topic) == 9
+
+
+def test_certificate_and_key_in_two_files_and_in_one(
+    spark: SparkSession, secured: Secured, topic: str
+) -> None:
+    settings = secured.certified()
+    assert rows(spark, settings, topic) == 9
+    both = str(secured.certificates / "client.both.pem")
+    assert rows(spark, {**settings, "ssl_certfile": both, "ssl_keyfile": both}, topic) == 9
+    assert rows(spark, {**settings, "ssl_check_hostname": False}, topic) == 9
+
+
+def test_a_wrong_password_is_one_line_without_it(spark: SparkSession, secured: Secured, topic: str) -> None:
+    wrong = secured.login("SCRAM-SHA-512", "wrong-" + PASSWORD)
+    with pytest.raises(Exception, match="SaslAuthenticationException") as caught:
+        rows(spark, wrong, topic)
+    assert PASSWORD not in str(caught.value)
+    said = str(pipeline_error(caught.value, "reading"))
+    assert said.startswith("reading: the cluster does not let us in")
+    assert "\n" not in said
+    assert PASSWORD not in said
+
+
+def test_a_server_that_is_not_who_it_says_is_not_trusted(
+    spark: SparkSession, secured: Secured, topic: str
+) -> None:
+    stranger = {**secured.certified(), "ssl_cafile": str(secured.certificates / "client.pem")}
+    with pytest.raises(Exception, match=r"Ssl|SSL") as caught:
+        rows(spark, stranger, topic)
+    assert "does not let us in" in str(pipeline_error(caught.value, "reading"))
+
+
+@pytest.mark.parametrize("way", ["password", "certificate"])
+def test_neither_plans_nor_logs_nor_events_tell_a_secret(
+    secured: Secured, topic: str, tmp_path: Path, way: str
+) -> None:
+    """Both sources, in batch and as streams, with all that Spark logs at INFO and writes of its events."""
+    group = FreshNames(secured.bootstrap).group()
+    commit(secured.bootstrap, group, {TopicPartition(topic, 0): 1})
+    settings = secured.login("SCRAM-SHA-512", AWKWARD) if way == "password" else secured.certified()
+    given = tmp_path / "settings.json"
+    given.write_text(json.dumps(settings), encoding="utf-8")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tests.pipeline.sampling_process",
+            "tell_all",
+            str(given),
+            str(tmp_path),
+            group,
+            topic,
+        ],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    for line in ("batch 0: 1", "batch 1: 9", "stream 0: 1", "stream 1: 9"):
+        assert line in done.stdout.splitlines()
+    events = "".join(
+        file.read_text(encoding="utf-8") for file in (tmp_path / "events").rglob("*") if file.is_file()
+    )
+    assert "SparkListenerApplicationStart" in events
+    kept = "".join(
+        file.read_text(encoding="utf-8", errors="replace")
+        for folder in tmp_path.glob("checkpoint*")
+        for file in folder.rglob("*")
+        if file.is_file()
+    )
+    key = (secured.certificates / "client.key").read_text(encoding="ascii").splitlines()[1]
+    for told in (done.stdout, done.stderr, events, kept):
+        assert "pa55word" not in told
+        assert key not in told
+        assert key[8:40] not in told

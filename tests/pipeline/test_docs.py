@@ -1,0 +1,149 @@
+"""docs/pipeline.md, sampling.md and forecast.md leave out no option, column or setting."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+
+import click
+import pytest
+
+from kafka_assignors.cli.pipeline import command as pipeline
+from kafka_assignors.cli.pipeline import record
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline import connector
+from kafka_assignors.pipeline.record import sampling
+from kafka_assignors.pipeline.record.samples import record_samples
+from kafka_assignors.pipeline.record.sampling import Wanted
+from kafka_assignors.pipeline.tables.schemas import LOAD, SAMPLES
+from tests.examples import ROOT
+
+PAGE, SAMPLING, FORECAST = (
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("pipeline", "sampling", "forecast")
+)
+
+
+def rows(page: str, head: str) -> list[list[str]]:
+    """Cells of the table that begins so."""
+    table = page[page.index(head) :].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def options(command: click.Command) -> dict[str, click.Option]:
+    return {name: one for one in command.params if isinstance(one, click.Option) for name in one.opts}
+
+
+# --- pipeline.md -------------------------------------------------------------------------------------------
+
+
+def run_options() -> dict[str, click.Option]:
+    group = pipeline.command
+    assert isinstance(group, click.Group)
+    return options(group.commands["run"])
+
+
+def test_every_option_of_a_run_is_in_the_table_and_no_other() -> None:
+    told = [name for cell, _ in rows(PAGE, "| option | |") for name in re.findall(r"--[\w-]+", cell)]
+    assert sorted(told) == sorted(run_options())
+
+
+def test_every_default_of_a_run_is_told_as_it_is() -> None:
+    """Of the options of a row, in their order, in brackets at its end."""
+    known = run_options()
+    for cell, text in rows(PAGE, "| option | |"):
+        names = re.findall(r"--[\w-]+", cell)
+        told = re.search(r" \(([^()]+)\)$", text)
+        expected = [word for word in (in_words(name, known[name]) for name in names) if word is not None]
+        assert (told[1].split(", ") if told else []) == expected, cell
+
+
+def in_words(name: str, option: click.Option) -> str | None:
+    """A default as the page has it; None: there is none to tell of."""
+    if name == "--cores":
+        return "all"
+    if option.is_flag or not isinstance(option.default, (str, float, int)) or name == "--output":
+        return None
+    return f"`{option.default}`" if isinstance(option.default, str) else f"{option.default:g}"
+
+
+def test_what_record_has_beside_is_named() -> None:
+    own = options(record.command)
+    assert own.keys() - run_options().keys() == {"--from"}
+    assert isinstance(own["--from"].type, click.Choice)
+    for source in own["--from"].type.choices:
+        if source != own["--from"].default:
+            assert f"`--from {source}`" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("head", "schema"),
+    [
+        ("| column | type | |\n|---|---|---|\n| `time` |", SAMPLES),
+        ("| column | type | |\n|---|---|---|\n| `time`, `step_s` |", LOAD),
+    ],
+)
+def test_the_columns_are_those_of_the_files(head: str, schema: str) -> None:
+    """With their types; those of keys are told once."""
+    columns = dict(re.findall(r"^\s*(\w+) (\w+)", schema, re.MULTILINE))
+    told: dict[str, str] = {}
+    for cell, types, _ in rows(PAGE, head):
+        names = re.findall(r"`(\w+)`", cell)
+        kinds = types.split(", ") if types else [columns[name] for name in names]
+        told |= dict(zip(names, kinds * len(names) if len(kinds) == 1 else kinds, strict=True))
+    assert told == columns
+
+
+# --- sampling.md -------------------------------------------------------------------------------------------
+
+
+def test_what_the_stream_of_samples_takes_is_told_with_its_default() -> None:
+    given = inspect.signature(record_samples).parameters
+    assert f"`every_s` ({given['every_s'].default:g})" in SAMPLING
+    for name in ("groups_like", "topics_like", "every_s", "timeout_s"):
+        assert name in given
+        assert name in SAMPLING
+
+
+def test_every_option_of_the_source_is_told_with_its_default() -> None:
+    paragraph = SAMPLING[SAMPLING.index("Options: `groups`") :].partition("\n\n")[0]
+    assert re.findall(r"`(\w+)`", paragraph) == list(sampling._OPTIONS)
+    by_default = Wanted.from_options({"groups": '["g"]'})
+    assert f"`every` and `timeout` (seconds, {by_default.every_s:g} each)" in paragraph
+    assert by_default.every_s == by_default.timeout_s
+    assert f"`num_partitions` (tasks that share the groups, {by_default.num_partitions})" in paragraph
+
+
+def test_every_setting_that_the_connector_takes_over_or_not_is_told() -> None:
+    told = SAMPLING[SAMPLING.index("## Spark's Kafka connector") :]
+    elsewhere = {"security_protocol", "sasl_mechanism"}  # as in Kafka, without a row
+    for name in set(connector._MAPPED) - elsewhere:
+        assert re.search(rf"^\|[^|]*`{name}[`=]", told, re.MULTILINE), name
+    for mechanism in connector._LOGIN:
+        assert mechanism.partition("-")[0] in told
+    for name in re.findall(r"`(sasl_\w+)`", told.partition("Revocation lists")[2]):
+        assert name in connector._UNMAPPED
+
+
+# --- forecast.md -------------------------------------------------------------------------------------------
+
+
+def test_every_setting_of_the_model_is_told_with_its_default() -> None:
+    told = {cell.strip("`"): default for cell, default, _ in rows(FORECAST, "| setting | default |")}
+    settings = {one.name: one.default for one in dataclasses.fields(LoadSettings) if one.init}
+    assert told.keys() == settings.keys()
+    for name, default in settings.items():
+        if default is not None:
+            assert told[name] == (f"`{default}`" if isinstance(default, str) else f"{default:g}"), name
+    for step_s in (60.0, 900.0):
+        ten_minutes, _, three = told["max_gap_s"].partition(", or ")
+        assert three == "three steps"
+        assert LoadSettings(step_s=step_s).max_gap == 1e6 * max(float(ten_minutes), 3 * step_s)
+
+
+def test_the_model_of_a_run_is_that_of_the_settings() -> None:
+    known = run_options()
+    for name in ("step", "horizon", "delay", "reset"):
+        field = name if name == "reset" else f"{name}_s"
+        assert known[f"--{name}"].default == getattr(LoadSettings(), field)

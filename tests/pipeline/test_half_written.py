@@ -1,0 +1,163 @@
+"""Files of samples that are not whole, or not there: an error that names them, or a count; never silence.
+
+A machine that goes down leaves such files of what was not on its disk yet: also of files that are in a
+stream's list of finished ones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_assignors.errors import HistoryError, PipelineError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline.history import read_history
+from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
+from kafka_assignors.pipeline.model.sink import read_load
+from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream, read_samples
+from kafka_assignors.pipeline.time import utc_date
+from tests.pipeline.samples import Look, load_rows, write_file
+
+SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)
+MINUTES = 5  # of looks in a file
+Damage = Callable[[Path], None]
+
+
+def cut(file: Path) -> None:
+    """Only the first half has come to the disk."""
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+
+
+def empty(file: Path) -> None:
+    """It has a name, and nothing in it."""
+    file.write_bytes(b"")
+
+
+def zeros(file: Path) -> None:
+    """Its length is known, and nothing in it has come to the disk."""
+    file.write_bytes(bytes(file.stat().st_size))
+
+
+def looks(number: int) -> list[Look]:
+    """What is in a file: a few minutes, after those of the file before."""
+    return [Look(60 * n, 10 * n, 9 * n) for n in range(number * MINUTES, (number + 1) * MINUTES)]
+
+
+def dropped(_: SparkSession, root: Path, number: int) -> Path:
+    """A file of a writer that keeps no list."""
+    return write_file(root, "import", number, looks(number))
+
+
+def landed(spark: SparkSession, root: Path, number: int) -> Path:
+    """A file of a stream, which is in its list."""
+    write_file(root / "given", "import", number, looks(number))
+    types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
+    given = spark.readStream.schema(types).parquet(str(root / "given" / "samples" / "import" / "date=*"))
+    before = set(files(root))
+    stream = given.withColumn("date", utc_date("time")).coalesce(1)
+    assert land_stream(stream, str(root), "sampler", available_now=True).awaitTermination(240)
+    (file,) = set(files(root)) - before
+    return file
+
+
+def files(root: Path) -> list[Path]:
+    return sorted((root / "samples").glob("*/date=*/*.parquet"))
+
+
+def overwrite(file: Path, damage: Damage) -> None:
+    """Damage it; its age, by which batches are made, stays as it was."""
+    age = file.stat().st_mtime
+    damage(file)
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    if file.exists():
+        os.utime(file, (age, age))
+
+
+def run(spark: SparkSession, root: Path, files_per_batch: int | None = None) -> LoadReport:
+    return run_load_model(spark, str(root), SETTINGS, available_now=True, files_per_batch=files_per_batch)
+
+
+def refused(spark: SparkSession, root: Path, file: Path) -> None:
+    with pytest.raises(PipelineError, match="is no whole Parquet file") as caught:
+        run(spark, root)
+    assert file.name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "damage"), [(dropped, cut), (dropped, empty), (landed, empty), (landed, zeros)]
+)
+def test_the_model_stops_at_a_file_that_is_not_whole_and_goes_on_when_it_is(
+    spark: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path, int], Path], damage: Damage
+) -> None:
+    make(spark, tmp_path, 0)
+    first = run(spark, tmp_path)
+    assert (first.samples, first.gone) == (MINUTES, 0)
+    before = load_rows(read_load(spark, str(tmp_path)))
+    victim = make(spark, tmp_path, 1)
+    make(spark, tmp_path, 2)
+    whole = victim.read_bytes()
+    overwrite(victim, damage)
+    refused(spark, tmp_path, victim)
+    assert load_rows(read_load(spark, str(tmp_path))) == before
+    victim.write_bytes(whole)
+    again = run(spark, tmp_path)
+    assert (again.samples, again.gone, again.late) == (2 * MINUTES, 0, 0)
+    rows = load_rows(read_load(spark, str(tmp_path)))
+    assert rows[: len(before)] == before
+    assert [row[-3] for row in rows] == ["ok"] * (3 * MINUTES - 1)
+
+
+def test_a_file_that_was_removed_is_counted_once_and_the_others_are_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of two writers; one that was read is nobody's loss."""
+    read = [write_file(tmp_path, "import", 0, looks(0)), landed(spark, tmp_path, 1)]
+    assert run(spark, tmp_path).gone == 0
+    victim = landed(spark, tmp_path, 2)
+    overwrite(victim, empty)
+    refused(spark, tmp_path, victim)
+    for file in (victim, *read):
+        file.unlink()
+    write_file(tmp_path, "import", 3, looks(3))
+    report = run(spark, tmp_path)
+    assert (report.gone, report.samples) == (1, MINUTES)
+    assert run(spark, tmp_path).gone == 0
+    landed(spark, tmp_path, 4)
+    assert run(spark, tmp_path).gone == 0
+
+
+@pytest.mark.long
+def test_it_is_seen_in_any_batch_of_a_long_run(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where Spark puts its notes of ten batches together."""
+    for number in range(12):
+        write_file(tmp_path, "import", number, looks(number))
+    for batch in (9, 10):
+        victim = files(tmp_path)[batch]
+        whole = victim.read_bytes()
+        overwrite(victim, empty)
+        with pytest.raises(PipelineError, match=victim.name):
+            run(spark, tmp_path, files_per_batch=1)
+        victim.write_bytes(whole)
+    assert run(spark, tmp_path, files_per_batch=1).gone == 0
+    assert len(load_rows(read_load(spark, str(tmp_path)))) == 12 * MINUTES - 1
+
+
+@pytest.mark.parametrize("damage", [cut, empty, zeros, Path.unlink])
+def test_a_history_of_a_stream_s_samples_names_the_file(
+    spark: SparkSession, tmp_path: Path, damage: Damage
+) -> None:
+    """It is in the list of what is there, so it is missed."""
+    victim = landed(spark, tmp_path, 0)
+    landed(spark, tmp_path, 1)
+    overwrite(victim, damage)
+    with pytest.raises(PipelineError, match=victim.name) as caught:
+        read_samples(spark, str(tmp_path))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(HistoryError, match=victim.name):
+        read_history(spark, str(tmp_path))

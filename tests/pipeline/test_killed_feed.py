@@ -1,0 +1,168 @@
+"""Model and feed are killed in the middle of batches; the topic ends up as it does without that.
+
+How that holds: a batch is fed after its rows have landed and before Spark knows it to be done, so one that
+was cut short is done again.  A run begins with the newest forecasts of all that has landed, less those that
+the topic has: that makes up for what was not written any more, and writes nothing twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from kafka import KafkaConsumer
+from kafka import TopicPartition as TheirPartition
+from pyspark.sql import SparkSession
+
+from kafka_assignors.pipeline.feed.topic import create_feed
+from kafka_assignors.pipeline.run import run_pipeline
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.wire import load_feed
+from tests.integration.conftest import FreshNames
+from tests.pipeline.killing import done, kill_at, program, under_way
+from tests.pipeline.model_points import MODEL, WRITER, landing, rows_of
+from tests.pipeline.model_process import model_and_feed
+from tests.pipeline.samples import Look, write_file
+
+FILES = 60
+MINUTES = 10  # of looks in a file
+ALWAYS = 0  # the partition that is in all of them
+
+
+class Told(NamedTuple):
+    """A forecast, as far as it has to be told from others."""
+
+    key: bytes
+    time_ms: int
+
+
+def files_of_samples() -> list[list[Look]]:
+    """In each file one partition goes on, and one is seen this once: no later batch has to do with it."""
+    return [
+        [
+            Look(60 * minute, (3 + p % 5) * minute, 2 * minute, partition=p)
+            for minute in range(n * MINUTES, (n + 1) * MINUTES)
+            for p in (ALWAYS, n + 1)
+        ]
+        for n in range(FILES)
+    ]
+
+
+class Reader:
+    """Who reads the feed from its first record on, as members do; ``landed`` and ``fed`` are points."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
+        )
+        self._at = [TheirPartition(topic, p) for p in self._consumer.partitions_for_topic(topic) or ()]
+        self._consumer.assign(self._at)
+        self._records: list[tuple[Told, bytes]] = []
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def records(self) -> list[tuple[Told, bytes]]:
+        """What each that there is by now tells, and its value; those of a key in their order."""
+        ends = self._consumer.end_offsets(self._at)
+        while any(self._consumer.position(one) < end for one, end in ends.items()):
+            for polled in self._consumer.poll(1000).values():
+                self._records += (
+                    (Told(record.key, json.loads(record.value)["time_ms"]), record.value) for record in polled
+                )
+        return self._records
+
+    def landed(self, root: Path) -> bool:
+        """The rows of a batch have landed, and none of their forecasts is in the topic."""
+        due = newest(root, under_way(root, MODEL))
+        return bool(due) and due.isdisjoint(told for told, _ in self.records())
+
+    def fed(self, root: Path) -> bool:
+        """A batch's forecasts are in the topic, and Spark does not know yet that it is done."""
+        due = newest(root, under_way(root, MODEL))
+        return not due.isdisjoint(told for told, _ in self.records())
+
+
+def last_values(records: Iterable[tuple[Told, bytes]]) -> dict[bytes, bytes]:
+    """What compaction leaves of them."""
+    return {told.key: value for told, value in records}
+
+
+def newest(root: Path, batches: Iterable[int]) -> set[Told]:
+    """Of what has landed of these batches the newest forecast of each partition."""
+    times: dict[bytes, int] = {}
+    for batch in batches:
+        for file in rows_of(root, batch):
+            with contextlib.suppress(FileNotFoundError):  # done again, it is replaced
+                for key, time_ms in foreseen(file):
+                    times[key] = max(times.get(key, 0), time_ms)
+    return {Told(key, at) for key, at in times.items()}
+
+
+@cache  # a batch that is done again has the same rows
+def foreseen(file: Path) -> tuple[Told, ...]:
+    """The forecasts in a file of load."""
+    rows = pq.ParquetFile(file).read(["time", "group", "topic", "partition", "forecast"])
+    ms = rows["time"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
+    return tuple(
+        Told(load_feed.encode_key(row["group"], TopicPartition(row["topic"], row["partition"])), at)
+        for row, at in zip(rows.to_pylist(), ms, strict=True)
+        if row["forecast"] is not None
+    )
+
+
+@pytest.mark.long
+def test_killed_at_any_time_the_topic_ends_up_as_if_it_had_not_been(
+    spark: SparkSession, bootstrap: str, tmp_path: Path
+) -> None:
+    """Killed with -9 when a batch had landed and was not fed, and when it was fed and Spark did not know.
+
+    At each kill all that Spark knows to be done is in the topic; and no record is older than one before it.
+    """
+    files = files_of_samples()
+
+    def topic_of(root: Path) -> str:
+        topic = FreshNames(bootstrap).group(f"feed-{root.name}")
+        assert create_feed(spark, {"kafka.bootstrap.servers": bootstrap}, topic)
+        return topic
+
+    def finish(root: Path, topic: str) -> None:
+        run_pipeline(spark, model_and_feed(str(root), bootstrap, topic), stop=None, on_report=lambda _: None)
+
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    topic = topic_of(calm)
+    for number, looks in enumerate(files):
+        write_file(calm, WRITER, number, looks)
+    finish(calm, topic)
+    with contextlib.closing(Reader(bootstrap, topic)) as undisturbed:
+        expected = last_values(undisturbed.records())
+    assert {load_feed.decode_key(key).at.partition for key in expected} == set(range(FILES + 1))
+
+    topic = topic_of(rough)
+    process = ["tests.pipeline.model_process", str(rough), bootstrap, topic]
+    write_file(rough, WRITER, 0, files[0])
+    with contextlib.closing(Reader(bootstrap, topic)) as feed:
+        with landing(rough, files) as landed:
+            for point in (feed.landed, feed.fed):
+                kill_at(point, rough, MODEL, lambda: program(rough, *process))
+                due = newest(rough, range(done(rough, MODEL)))
+                assert due <= {told for told, _ in feed.records()}
+        for number in range(len(landed), FILES):
+            write_file(rough, WRITER, number, files[number])
+        finish(rough, topic)
+        records = feed.records()
+
+    assert last_values(records) == expected
+    times: dict[bytes, list[int]] = defaultdict(list)
+    for told, _ in records:
+        times[told.key].append(told.time_ms)
+    assert max(map(len, times.values())) > 2, "of one partition each batch had something new"
+    assert all(of_one == sorted(set(of_one)) for of_one in times.values()), "each is newer than those before"

@@ -1,0 +1,92 @@
+"""The sampler is killed in the middle of batches: each look that lands is whole, and is there once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from kafka import KafkaProducer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka_assignors.pipeline.record.samples import record_samples_once
+from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.lagging import commit
+from tests.pipeline.killing import done, kill_at, meanwhile, program, under_way
+from tests.pipeline.writer_points import Writer
+
+PARTITIONS = 4
+EVERY_S = 0.02  # a record of each partition
+SAMPLER = Writer("sampler")
+
+
+def writing(bootstrap: str, topic: str) -> contextlib.AbstractContextManager[list[int]]:
+    """All partitions get a record, many a second; gives those made."""
+
+    def work(over: threading.Event, made: list[int]) -> None:
+        producer = KafkaProducer(bootstrap_servers=bootstrap)
+        try:
+            while not over.wait(EVERY_S):
+                for sent in [producer.send(topic, b"x", partition=p) for p in range(PARTITIONS)]:
+                    sent.get(60)
+                made.append(len(made))
+        finally:
+            producer.close()
+
+    return meanwhile(work)
+
+
+def looks_of(samples: DataFrame) -> list[dict[int, int]]:
+    """Where each partition's log ended, look by look in the order of their times."""
+    rows = samples.select(F.unix_micros("time").alias("at"), "partition", "end_offset").collect()
+    looks: dict[int, dict[int, int]] = defaultdict(dict)
+    for row in rows:
+        assert row["partition"] not in looks[row["at"]], "a sample is there twice"
+        looks[row["at"]][row["partition"]] = row["end_offset"]
+    return [looks[at] for at in sorted(looks)]
+
+
+@pytest.mark.long
+def test_killed_at_any_time_each_look_is_whole_and_lands_once(
+    spark: SparkSession, bootstrap: str, tmp_path: Path
+) -> None:
+    """Killed with -9 as a batch began, while its file was written, and before Spark knew it was done.
+
+    A look that is taken again has a time of its own, so one that landed twice would be two looks.  But a
+    batch is one look: when none is under way there are as many looks as batches.
+    """
+    names = FreshNames(bootstrap)
+    group, topic = names.group(), names.topic(PARTITIONS)
+    commit(bootstrap, group, {TopicPartition(topic, p): 0 for p in range(PARTITIONS)})
+    settings, root = {"bootstrap_servers": [bootstrap]}, tmp_path / "root"
+    given = tmp_path / "settings.json"
+    given.write_text(json.dumps(settings), encoding="utf-8")
+    process = ["tests.pipeline.sampling_process", "record", str(given), str(root), group]
+    with writing(bootstrap, topic) as made:
+        for point in (SAMPLER.written, SAMPLER.finished, SAMPLER.planned):
+            kill_at(point, root, SAMPLER.name, lambda: program(root, *process))
+            if point == SAMPLER.written:
+                assert SAMPLER.in_no_list(root), "what was cut short is still lying there"
+    for _ in range(2):  # the first time is for the batch that was cut short, which may have landed already
+        record_samples_once(spark, settings, str(root), groups=[group])
+    assert not under_way(root, SAMPLER.name)
+
+    samples = read_samples(spark, str(root))
+    looks = looks_of(samples)
+    assert len(looks) == done(root, SAMPLER.name)
+    assert all(look.keys() == set(range(PARTITIONS)) for look in looks)
+    assert looks[-1] == dict.fromkeys(range(PARTITIONS), len(made)), "it has gone on"
+    for p in range(PARTITIONS):
+        ends = [look[p] for look in looks]
+        assert ends == sorted(ends)
+    read = {Path(urlparse(file).path).name for file in samples.inputFiles()}
+    lying = SAMPLER.in_no_list(root)
+    assert lying, "what was cut short is still there"
+    assert read == {file.name for file in SAMPLER.files(root)} - lying

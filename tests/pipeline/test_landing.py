@@ -1,0 +1,259 @@
+"""Samples land exactly once, and are read back whole or not at all, whatever is damaged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.tables.damage import Damage
+from kafka_assignors.pipeline.tables.landing import (
+    COLUMNS,
+    land_stream,
+    read_samples,
+    stream_samples,
+    write_samples,
+    writers,
+)
+from tests.pipeline.samples import START, Look
+from tests.pipeline.samples import samples_df as samples
+
+ABOUT = {"topic": "t", "cluster": "c"}
+NOON = datetime.fromtimestamp(START, timezone.utc)  # about
+
+
+def row(hours: float, committed: int) -> Look:
+    """A sample so many hours after noon."""
+    return Look(3600 * hours, 100, committed)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return str(tmp_path / "pipeline")
+
+
+def source(spark: SparkSession, folder: Path, *batches: DataFrame) -> DataFrame:
+    """A stream of these samples: a folder that files are put into."""
+    for batch in batches:
+        batch.drop("date").coalesce(1).write.mode("append").parquet(str(folder))
+    schema = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
+    return spark.readStream.schema(schema).parquet(str(folder)).withColumn("date", F.to_date("time"))
+
+
+def land(
+    spark: SparkSession, root: str, folder: Path, *batches: DataFrame, about: dict[str, str] = ABOUT
+) -> None:
+    query = land_stream(source(spark, folder, *batches), root, "sampler", about=about, available_now=True)
+    assert query.awaitTermination(240)
+
+
+def committed(frame: DataFrame) -> list[int]:
+    return sorted(found.committed_offset for found in frame.collect())
+
+
+def files(root: str, writer: str) -> list[Path]:
+    return sorted(Path(root, "samples", writer).glob("date=*/*.parquet"))
+
+
+def test_a_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: str, tmp_path: Path) -> None:
+    """Also next to files that a crash left, which are in no list."""
+    land(spark, root, tmp_path / "in", samples(spark, [row(0, 1), row(13, 2)]))
+    stray = files(root, "sampler")[0]
+    shutil.copy(stray, stray.with_name("part-99999-half.parquet"))
+    land(spark, root, tmp_path / "in", samples(spark, [row(14, 3)]))
+    found = read_samples(spark, root)
+    assert found.columns == list(COLUMNS)
+    assert committed(found) == [1, 2, 3]
+    assert {str(one.date) for one in found.select("date").collect()} == {"2013-11-09", "2013-11-10"}
+    assert committed(read_samples(spark, root, since=NOON + timedelta(hours=13))) == [2, 3]
+    assert committed(read_samples(spark, root, until=NOON + timedelta(hours=13))) == [1]
+
+
+def test_writers_are_read_as_one_and_as_a_stream(spark: SparkSession, root: str, tmp_path: Path) -> None:
+    write_samples(samples(spark, [row(0, 1)]), root, "one")
+    write_samples(samples(spark, [row(1, 2), row(2, 3)]), root, "two")
+    assert writers(spark, root) == ("one", "two")
+    assert committed(read_samples(spark, root)) == [1, 2, 3]
+    query = (
+        stream_samples(spark, root, writers(spark, root))
+        .writeStream.format("parquet")
+        .option("path", str(tmp_path / "out"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(240)
+    assert committed(spark.read.parquet(str(tmp_path / "out"))) == [1, 2, 3]
+
+
+def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    root = str(tmp_path / "50 % of it")
+    write_samples(samples(spark, [row(0, 1)]), root, "one")
+    assert committed(read_samples(spark, root)) == [1]
+    (damaged,) = files(root, "one")
+    cut(damaged)
+    seen: list[Damage] = []
+    assert committed(read_samples(spark, root, on_damage=seen.append)) == []
+    assert [one.file.endswith(damaged.name) for one in seen] == [True]
+
+
+def test_nothing_recorded_says_so(spark: SparkSession, root: str) -> None:
+    with pytest.raises(PipelineError, match="record some first"):
+        read_samples(spark, root)
+
+
+def cut(file: Path) -> None:
+    """As a copy that broke off."""
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+    file.with_name(f".{file.name}.crc").unlink()
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+    file.with_name(f".{file.name}.crc").unlink()
+
+
+def text(file: Path) -> None:
+    file.write_text("time,group\n")
+    file.with_name(f".{file.name}.crc").unlink()
+
+
+@pytest.mark.parametrize("damage", [cut, empty, text])
+def test_a_damaged_file_is_named_or_left_out_and_counted(
+    spark: SparkSession, root: str, damage: Callable[[Path], None]
+) -> None:
+    write_samples(samples(spark, [row(0, 1)]), root, "one")
+    write_samples(samples(spark, [row(24, 2)]), root, "one")
+    victim = files(root, "one")[0]
+    damage(victim)
+    with pytest.raises(PipelineError, match=victim.name) as caught:
+        read_samples(spark, root)
+    assert "\n" not in str(caught.value)
+    lost: list[Damage] = []
+    assert committed(read_samples(spark, root, on_damage=lost.append)) == [2]
+    assert [Path(one.file).name for one in lost] == [victim.name]
+    # Of another date, it is in nobody's way.
+    assert committed(read_samples(spark, root, since=NOON + timedelta(hours=20))) == [2]
+
+
+def test_a_flipped_byte_inside_is_found_when_it_is_read(spark: SparkSession, root: str) -> None:
+    """The footer is whole, so only reading the rows can tell."""
+    write_samples(samples(spark, [row(0, n) for n in range(500)]).coalesce(1), root, "one")
+    write_samples(samples(spark, [row(24, 1000)]), root, "one")
+    victim = files(root, "one")[0]
+    data = bytearray(victim.read_bytes())
+    for at in range(40, 400):
+        data[at] ^= 0xFF
+    victim.write_bytes(bytes(data))
+    found = read_samples(spark, root)
+    with pytest.raises(PipelineError) as caught, one_line("counting"):
+        found.collect()
+    assert victim.name in str(caught.value)
+    lost: list[Damage] = []
+    assert committed(read_samples(spark, root, on_damage=lost.append)) == [1000]
+    assert [Path(one.file).name for one in lost] == [victim.name]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda s: s.withColumn("lag", F.lit(1)), "has a column 'lag'"),
+        (lambda s: s.withColumn("committed_offset", F.lit("7")), "'committed_offset' is string, not bigint"),
+        (
+            lambda s: s.withColumn("partition", F.col("partition").cast("bigint")),
+            "'partition' is bigint, not",
+        ),
+    ],
+)
+def test_files_with_other_columns_are_named(
+    spark: SparkSession, root: str, change: Callable[[DataFrame], DataFrame], says: str
+) -> None:
+    write_samples(samples(spark, [row(0, 1)]), root, "one")
+    change(samples(spark, [row(0, 2)])).coalesce(1).write.mode("append").partitionBy("date").parquet(
+        f"{root}/samples/one"
+    )
+    with pytest.raises(PipelineError, match=says):
+        read_samples(spark, root)
+
+
+def test_a_file_without_a_column_that_must_be_there_is_named(spark: SparkSession, root: str) -> None:
+    write_samples(samples(spark, [row(0, 1)]), root, "one")
+    before = set(files(root, "one"))
+    samples(spark, [row(0, 2)]).drop("group").coalesce(1).write.mode("append").partitionBy("date").parquet(
+        f"{root}/samples/one"
+    )
+    (victim,) = set(files(root, "one")) - before
+    found = read_samples(spark, root)
+    with (
+        pytest.raises(PipelineError, match=f"there is no 'group' in a row of .*{victim.name}"),
+        one_line("x"),
+    ):
+        found.collect()
+
+
+def test_columns_that_may_be_null_may_be_absent(spark: SparkSession, root: str) -> None:
+    samples(spark, [row(0, 2)]).drop("begin_offset").write.partitionBy("date").parquet(f"{root}/samples/one")
+    (found,) = read_samples(spark, root).collect()
+    assert (found.begin_offset, found.end_offset, found.committed_offset) == (None, 100, 2)
+
+
+def test_what_is_no_sample_is_not_written(spark: SparkSession, root: str) -> None:
+    with pytest.raises(PipelineError, match="has no column 'source'"):
+        write_samples(samples(spark, [row(0, 1)]).drop("source"), root, "one")
+    with pytest.raises(PipelineError, match="column 'topic' is int, not string"):
+        write_samples(samples(spark, [row(0, 1)]).withColumn("topic", F.lit(1)), root, "one")
+    with pytest.raises(PipelineError, match="a name is letters"):
+        write_samples(samples(spark, [row(0, 1)]), root, "../one")
+    assert not Path(root).exists()
+
+
+def test_a_checkpoint_is_for_one_thing_only(spark: SparkSession, root: str, tmp_path: Path) -> None:
+    """Of another topic or cluster, without its samples, without itself, damaged, or somebody else's."""
+    land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
+    again = source(spark, tmp_path / "in")
+    checkpoint, landed = Path(root, "checkpoints/sampler"), Path(root, "samples/sampler")
+
+    def refused(match: str, **about: str) -> None:
+        with pytest.raises(PipelineError, match=match) as caught:
+            land_stream(again, root, "sampler", about={**ABOUT, **about}, available_now=True)
+        assert "\n" not in str(caught.value)
+
+    refused("is about topic t, not u: take another folder", topic="u")
+    refused("is about cluster c, not d", cluster="d")
+    about = json.loads((checkpoint / "about.json").read_text())
+    (checkpoint / ".about.json.crc").unlink()
+    (checkpoint / "about.json").write_text(json.dumps({**about, "columns": {"time": "int"}}))
+    refused("is of samples with other columns")
+    (checkpoint / "about.json").write_text("{")
+    refused("about.json is damaged")
+    (checkpoint / "about.json").unlink()
+    refused("is another program's")
+    (checkpoint / "about.json").write_text(json.dumps(about))
+    with pytest.raises(PipelineError, match="is a stream's: name another writer"):
+        write_samples(samples(spark, [row(0, 1)]), root, "sampler")
+    landed.rename(tmp_path / "landed")
+    refused("has lost its samples")
+    (tmp_path / "landed").rename(landed)
+    checkpoint.rename(tmp_path / "aside")
+    refused("has lost its checkpoint")
+    (tmp_path / "aside").rename(checkpoint)
+    land(spark, root, tmp_path / "in", samples(spark, [row(1, 2)]))
+    assert committed(read_samples(spark, root)) == [1, 2]
+
+
+def test_a_stream_that_was_killed_as_it_began_can_be_started_again(
+    spark: SparkSession, root: str, tmp_path: Path
+) -> None:
+    """Spark makes the folder of the list of files, and only then that of the checkpoint."""
+    Path(root, "samples/sampler/_spark_metadata").mkdir(parents=True)
+    land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
+    assert committed(read_samples(spark, root)) == [1]

@@ -1,0 +1,302 @@
+"""The load model: a table of samples in, a table of load out; at once and as a stream."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
+from kafka_assignors.pipeline.model.model import model_load
+from kafka_assignors.pipeline.model.sink import LoadSink, read_load
+from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.schemas import LOAD
+from kafka_assignors.pipeline.tables.storage import Storage
+from tests.pipeline.samples import START, Look, land, load_rows, samples_df, write_file
+
+SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
+
+
+def told(spark: SparkSession, looks: list[Look]) -> list[tuple[object, ...]]:
+    """Time, arrived, served, lag, quality of each step, from a whole history."""
+    rows = model_load(samples_df(spark, looks), SETTINGS).select(
+        "time", "arrived", "served", "lag", "quality"
+    )
+    return [tuple(row)[1:] for row in sorted(rows.collect())]
+
+
+def run(spark: SparkSession, root: Path, **more: object) -> LoadReport:
+    return run_load_model(spark, str(root), SETTINGS, available_now=True, **more)  # type: ignore[arg-type]
+
+
+def busy(partitions: int, looks: int, seed: int = 1) -> list[Look]:
+    """A group of some partitions, looked at every 20 s, with all that may go wrong with a counter."""
+    chance, out = random.Random(seed), []
+    for partition in range(partitions):
+        end = committed = begin = 0
+        for n in range(looks):
+            end += chance.randrange(60)
+            committed = min(end, max(committed, begin) + chance.randrange(62))
+            if partition == 1 and n == looks // 2:
+                end, committed, begin = 5, 2, 0  # created again
+            if partition == 2 and n == looks // 3:
+                committed = begin  # set back
+            if partition == 3 and n == looks // 4:
+                begin = end - 3  # retention took nearly all
+            if partition == 4 and 60 < n < 110:
+                continue  # nobody looked for a quarter of an hour
+            out.append(Look(20 * n + chance.randrange(10), end, committed, begin, partition))
+    return out
+
+
+def test_the_columns_are_those_of_the_contract(spark: SparkSession) -> None:
+    rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
+    contract: Any = StructType.fromDDL(LOAD)
+    assert [(f.name, f.dataType) for f in rows.schema] == [(f.name, f.dataType) for f in contract]
+
+
+def test_a_step_says_what_arrived_was_served_and_is_left(spark: SparkSession) -> None:
+    [row] = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 120, 30)]), SETTINGS).collect()
+    assert (row.arrived, row.served, row.lag) == (120, 30, 90)
+    assert (row.arrival_rate, row.service_rate, row.time_lag_s) == (2.0, 0.5, 45.0)
+    assert (row.step_s, row.horizon_s, row.forecast, row.forecast_error) == (60.0, 300.0, 600.0, None)
+    assert (row.time.isoformat(), row.date.isoformat(), row.quality) == (
+        "2013-11-09T12:31:00",
+        "2013-11-09",
+        "ok",
+    )
+
+
+def test_duplicates_and_disorder_change_nothing(spark: SparkSession) -> None:
+    looks = busy(3, 60)
+    shuffled = [*looks, *looks[::4]]
+    random.Random(3).shuffle(shuffled)
+    expected = load_rows(model_load(samples_df(spark, looks), SETTINGS))
+    assert len(expected) > 50
+    assert load_rows(model_load(samples_df(spark, shuffled), SETTINGS)) == expected
+
+
+def test_a_topic_that_was_created_again_is_a_reset(spark: SparkSession) -> None:
+    looks = [Look(0, 900, 800), Look(60, 950, 850), Look(120, 4, 2), Look(180, 9, 9)]
+    assert told(spark, looks) == [(50, 50, 100, "ok"), (None, None, 2, "reset"), (5, 7, 0, "ok")]
+
+
+def test_a_truncated_log_has_not_served_what_it_lost(spark: SparkSession) -> None:
+    looks = [Look(0, 1_000, 100), Look(60, 1_100, 100, begin=600), Look(120, 1_200, 700, begin=600)]
+    assert told(spark, looks) == [(100, 0, 500, "ok"), (100, 100, 500, "ok")]
+
+
+def test_a_gap_has_no_arrivals(spark: SparkSession) -> None:
+    looks = [Look(0, 0, 0), Look(60, 10, 5), Look(720, 9_000, 6_000), Look(780, 9_010, 6_010)]
+    empty = (None, None, None, "gap")
+    assert told(spark, looks) == [
+        (10, 5, 5, "ok"),
+        *[empty] * 10,
+        (None, None, 3_000, "gap"),
+        (10, 10, 3_000, "ok"),
+    ]
+
+
+def test_a_stream_gives_the_same_rows_as_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Samples land a few minutes at a time, some of them late by less than the delay."""
+    looks = sorted(busy(6, 180), key=lambda look: look.after + random.Random(repr(look)).randrange(110))
+    total = LoadReport()
+    for first in range(0, len(looks), 250):
+        land(spark, tmp_path, looks[first : first + 250])
+        total += run(spark, tmp_path)
+    expected = load_rows(model_load(read_samples(spark, str(tmp_path)), SETTINGS, flush=False))
+    assert load_rows(read_load(spark, str(tmp_path))) == expected
+    assert (total.samples, total.late, total.duplicates) == (len(looks), 0, 0)
+    assert (total.steps, total.batches) == (len(expected), len(range(0, len(looks), 250)))
+    assert {row[-3] for row in expected} == {"ok", "gap", "reset"} or total.resets > 0 < total.gaps
+    assert total.refused == 0
+
+
+def test_late_and_repeated_samples_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    looks = [Look(20 * n, 10 * n, 10 * n) for n in range(60)]
+    land(spark, tmp_path, [look for look in looks if look.after not in (200, 400)])
+    first = run(spark, tmp_path)
+    before = load_rows(read_load(spark, str(tmp_path)))
+    land(spark, tmp_path, [looks[10], looks[20], looks[-1], Look(1_200, 600, 600)])
+    second = run(spark, tmp_path)
+    assert (first.late, second.late, second.duplicates) == (0, 2, 1)
+    assert load_rows(read_load(spark, str(tmp_path)))[: len(before)] == before
+
+
+def test_samples_that_are_ahead_are_counted_and_make_no_other_late(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A clock was an hour ahead for ten minutes, and was then put right."""
+    until = 60 * (int(time.time()) // 60) - START
+    right = [Look(until - 3_600 + 20 * n, 10 * n, 10 * n) for n in range(150)]
+    wrong = [look._replace(after=look.after + 3_600) for look in right[60:90]]
+    land(spark, tmp_path, [*right[:60], *wrong])
+    total = run(spark, tmp_path)
+    land(spark, tmp_path, right[90:])
+    total += run(spark, tmp_path)
+    assert (total.samples, total.ahead, total.late, total.refused) == (150, 30, 0, 0)
+    expected = model_load(samples_df(spark, [*right[:60], *right[90:]]), SETTINGS, flush=False)
+    assert load_rows(read_load(spark, str(tmp_path))) == load_rows(expected)
+    warned = [line for line in caplog.messages if "ahead" in line]
+    assert warned == [
+        "load model: 30 samples are ahead of this machine's clock, and are left out; "
+        "of more the number is told at the end"
+    ]
+
+
+def test_what_nothing_is_heard_of_is_flushed_and_forgotten(spark: SparkSession, tmp_path: Path) -> None:
+    """Then what comes from before that is refused, and counted."""
+    forget = {"forget_s": 3_600.0}
+    gone = [Look(60 * n, 5 * n, 0, partition=1) for n in range(10)]
+    land(spark, tmp_path, [*gone, Look(0, 0, 0)])
+    run(spark, tmp_path, **forget)
+    assert len(load_rows(read_load(spark, str(tmp_path)))) == 7  # the last two minutes wait
+    for hour in (2, 3):
+        land(spark, tmp_path, [Look(3_600 * hour, hour, 0)])
+        run(spark, tmp_path, **forget)
+    rows = load_rows(read_load(spark, str(tmp_path)))
+    assert [row[4] for row in rows if row[2] == 1] == [5] * 9
+    land(spark, tmp_path, [Look(540, 45, 0, partition=1), Look(3_600 * 4, 5, 0)])
+    assert run(spark, tmp_path, **forget).refused == 1
+
+
+def test_a_batch_that_is_done_again_replaces_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever uses the rows fails after they have landed: they come again, and are there once."""
+    land(spark, tmp_path, busy(3, 60))
+
+    def fail(*_: object) -> None:
+        raise PipelineError("no room for it")
+
+    with pytest.raises(PipelineError, match=r"^the load model of [^\n]*: no room for it$"):
+        run(spark, tmp_path, on_batch=fail)
+    landed = load_rows(read_load(spark, str(tmp_path)))
+    seen: list[int] = []
+    report = run(spark, tmp_path, on_batch=lambda rows, _: seen.append(rows.count()))
+    assert load_rows(read_load(spark, str(tmp_path))) == landed
+    assert (seen, report.steps) == ([len(landed)], len(landed))
+
+
+def test_in_a_backlog_no_writer_gets_ahead_of_another(spark: SparkSession, tmp_path: Path) -> None:
+    """The sampler has hours in a file, the commits are in more files than anybody would read at a time."""
+    files = 1_100
+    write_file(tmp_path, "sampler", 0, [Look(20 * n, 10 * n) for n in range(files)])
+    for n in range(files):
+        write_file(tmp_path, "offsets-topic", n, [Look(20 * n + 5, None, 10 * n, None)])
+    report = run(spark, tmp_path)
+    assert (report.samples, report.late, report.batches) == (2 * files, 0, 1)
+
+
+@pytest.mark.parametrize("text", ["", '{"token": "a', "[]", '{"token": 1}', "null", "\x00\xff"])
+@pytest.mark.parametrize("name", ["load/_model.json", "checkpoints/load/_model.json"])
+def test_a_model_s_file_that_is_damaged_is_an_error_of_one_line(
+    spark: SparkSession, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / "samples" / "import").mkdir(parents=True)
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(text, encoding="latin-1")
+    storage = Storage(spark, str(tmp_path))
+    with pytest.raises(
+        PipelineError, match=f"{name} is damaged, or no file of ours: to learn anew"
+    ) as caught:
+        LoadSink(storage, SETTINGS, ("import",)).bind()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_spark_cannot_reach_is_an_error_of_one_line(spark: SparkSession) -> None:
+    for use in (
+        lambda root: run_load_model(spark, root, SETTINGS, available_now=True),
+        lambda root: read_load(spark, root),
+    ):
+        with pytest.raises(PipelineError, match=r"^cannot use the folder s3a://[^\n]*hadoop-aws[^\n]*$"):
+            use("s3a://bucket/pipeline")
+
+
+class Stuck:
+    """A file system that moves nothing, and says so or not."""
+
+    def __init__(self, files: Any, says: bool) -> None:
+        self._files = files
+        self._says = says
+
+    def __getattr__(self, name: str) -> Any:
+        return (lambda *_: self._says) if name == "rename" else getattr(self._files, name)
+
+
+@pytest.mark.parametrize("says", [False, True])
+def test_rows_that_do_not_land_are_an_error_and_are_kept(
+    spark: SparkSession, tmp_path: Path, says: bool
+) -> None:
+    storage = Storage(spark, str(tmp_path))
+    sink = LoadSink(storage, SETTINGS, ("import",))
+    sink.bind()
+    rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
+    files = storage._files
+    storage._files = Stuck(files, says)
+    with pytest.raises(PipelineError, match=r"did not land|could not be moved"):
+        sink.land(rows, 7)
+    [aside] = (tmp_path / "load").glob("_staged-000000007-*")
+    assert len(list(aside.rglob("*.parquet"))) == 1
+    storage._files = files
+    LoadSink(storage, SETTINGS, ("import",)).bind()
+    assert not aside.exists(), "the next run cleans up"
+    sink.land(rows, 7)
+    assert read_load(spark, str(tmp_path)).count() == 1
+    assert not list((tmp_path / "load").glob("_staged*"))
+
+
+def test_what_spark_refuses_is_counted_once_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Also of batches that come so fast that nobody looks in between."""
+    write_file(tmp_path, "import", 0, [Look(0, 0, 0)])
+    write_file(tmp_path, "import", 1, [Look(9_000, 1, 0)])
+    write_file(tmp_path, "import", 2, [Look(18_000, 2, 0)])
+    for n in range(3, 7):
+        write_file(tmp_path, "import", n, [Look(60 * n, 45, 0, partition=1), Look(18_000 + n, 5, 0)])
+    report = run(spark, tmp_path, forget_s=3_600.0, files_per_batch=1)
+    assert (report.batches, report.refused) == (7, 4)
+
+
+def test_without_samples_it_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"no samples in .*: record some first"):
+        run(spark, tmp_path)
+
+
+def test_a_lost_checkpoint_is_an_error_and_not_rows_twice(spark: SparkSession, tmp_path: Path) -> None:
+    land(spark, tmp_path, busy(1, 30))
+    run(spark, tmp_path)
+    (tmp_path / "checkpoints").rename(tmp_path / "lost")
+    with pytest.raises(PipelineError, match="was written with a checkpoint that is gone"):
+        run(spark, tmp_path)
+
+
+def test_rows_of_another_model_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        land(spark, tmp_path / name, busy(1, 30))
+        run(spark, tmp_path / name)
+    (tmp_path / "one" / "load").rename(tmp_path / "gone")
+    (tmp_path / "other" / "load").rename(tmp_path / "one" / "load")
+    with pytest.raises(PipelineError, match="are of two models"):
+        run(spark, tmp_path / "one")
+
+
+def test_other_settings_are_another_model(spark: SparkSession, tmp_path: Path) -> None:
+    land(spark, tmp_path, busy(1, 30))
+    run(spark, tmp_path)
+    other = dataclasses.replace(SETTINGS, horizon_s=600)
+    with pytest.raises(PipelineError, match=r"horizon_s was 300, not 600.*remove load/ and checkpoints/load"):
+        run_load_model(spark, str(tmp_path), other, available_now=True)
+
+
+def test_a_writer_that_comes_later_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A checkpoint is about the writers there were: the new one is not read, and the report says so."""
+    land(spark, tmp_path, busy(1, 30))
+    assert run(spark, tmp_path).unread == ()
+    land(spark, tmp_path, busy(1, 30), writer="second")
+    assert run(spark, tmp_path).unread == ("second",)

@@ -1,0 +1,119 @@
+"""Decoding ``__consumer_offsets``: every version, every kind of damage, and never a row that is not so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_assignors.pipeline.record.offsets_topic import KINDS, PROBLEMS, SOURCE, commits, decode
+from tests import offsets_oracle as oracle
+from tests.offsets_cases import BAD, GOOD, KEY, VALUE, Record, damaged
+from tests.offsets_records import NOW_MS, text
+
+SEEN = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
+
+
+def records(spark: SparkSession, rows: Sequence[Record]) -> DataFrame:
+    """Records as the connector has them, at offsets 0, 1, ... of partition 3."""
+    return spark.createDataFrame(
+        [(key, value, 3, offset, SEEN) for offset, (key, value) in enumerate(rows)],
+        "key binary, value binary, partition int, offset long, timestamp timestamp",
+    )
+
+
+def decoded(spark: SparkSession, rows: Sequence[Record]) -> list[Any]:
+    """What is made of each, in the order given."""
+    found = sorted(decode(records(spark, rows)).collect(), key=lambda row: row.record_offset)
+    assert [row.record_offset for row in found] == list(range(len(rows)))
+    return found
+
+
+def moment(ms: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=ms)
+
+
+def utc(time: datetime) -> datetime:
+    """A timestamp as PySpark gives it: local, without a zone."""
+    return time.astimezone(timezone.utc)
+
+
+@pytest.fixture(scope="module")
+def known(spark: SparkSession) -> list[Any]:
+    """What is made of ``GOOD`` and then of ``BAD``, in one job."""
+    return decoded(spark, [record for record, _ in (*GOOD.values(), *BAD.values())])
+
+
+def test_good_records_are_read(known: list[Any]) -> None:
+    for name, row in zip(GOOD, known, strict=False):
+        (key, value), (offset, commit_ms) = GOOD[name]
+        expected = oracle.decode(key, value)
+        assert isinstance(expected, oracle.Commit)
+        time = SEEN if commit_ms is None else moment(commit_ms)
+        kind = "tombstone" if value is None else "commit"
+        found = (row.kind, row.problem, row.group, row.topic, row.partition, row.committed_offset)
+        assert found == (kind, None, expected.group, expected.topic, expected.partition, offset), name
+        assert utc(row.time) == time, name
+
+
+def test_bad_records_say_what_is_wrong_and_nothing_else(known: list[Any]) -> None:
+    for name, row in zip(BAD, known[len(GOOD) :], strict=True):
+        assert row.problem == BAD[name][1], name
+        assert (row.time, row.group, row.topic, row.partition, row.committed_offset) == (None,) * 5, name
+
+
+def test_each_problem_is_tested() -> None:
+    assert {problem for _, problem in BAD.values()} == PROBLEMS.keys()
+
+
+def test_what_is_no_commit_is_told_apart(spark: SparkSession) -> None:
+    others = [(b"\0" + bytes([kind]) + b"whatever", value) for kind in oracle.OTHER for value in (b"x", None)]
+    groups: list[Record] = [(b"\0\2" + text("g"), b"state"), (b"\0\2" + text("g"), None)]
+    found = decoded(spark, [*groups, *others])
+    assert [row.kind for row in found] == ["group"] * 2 + ["other"] * len(others)
+    assert {row.problem for row in found} == {None}
+    assert {row.kind for row in found} <= KINDS.keys()
+    assert commits(decode(records(spark, [*groups, *others]))).count() == 0
+
+
+def test_commits_are_samples(spark: SparkSession) -> None:
+    rows = commits(decode(records(spark, [(KEY, VALUE), (KEY, None), (None, None), (b"\0\2\0\1g", b"")])))
+    found = sorted(rows.collect(), key=lambda row: -row.committed_offset)
+    assert [row.committed_offset for row in found] == [42, -1]
+    assert {(row.group, row.topic, row.partition, row.source) for row in found} == {
+        ("billing", "orders", 7, SOURCE)
+    }
+    assert {(row.begin_offset, row.end_offset) for row in found} == {(None, None)}
+    assert [str(row.date) for row in found] == [str(moment(NOW_MS).date()), "2026-11-22"]
+
+
+def test_damage_is_never_an_error_and_never_another_row(spark: SparkSession) -> None:
+    """The decoder gives a row exactly where the oracle does, and the same."""
+    good = [record for record, _ in GOOD.values() if len(record[1] or b"") < 1000]
+    rows = list(damaged(random.Random(20261122), good))
+    survived = 0
+    for (key, value), row in zip(rows, decoded(spark, rows), strict=True):
+        try:
+            expected: oracle.Commit | str | None = oracle.decode(key, value)
+        except oracle.CorruptError:
+            expected = None
+        if isinstance(expected, oracle.Commit):
+            survived += 1
+            found = oracle.Commit(
+                row.group,
+                row.topic,
+                row.partition,
+                row.committed_offset,
+                None if row.kind == "tombstone" else round((utc(row.time).timestamp()) * 1000),
+            )
+            assert (row.problem, found) == (None, expected), (key, value)
+        elif expected is None:
+            assert row.problem is not None, (key, value)
+            assert row.group is None, (key, value)
+        else:
+            assert (row.kind, row.problem) == (expected, None), (key, value)
+    assert survived > 50  # else it tests nothing but noise

@@ -1,0 +1,383 @@
+"""The whole pipeline on a real broker: recorded, modelled, fed, stopped, gone on with; and its commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from kafka_assignors.broker import start_broker
+from kafka_assignors.broker.ports import free_ports
+from kafka_assignors.cli import cli
+from kafka_assignors.cli.pipeline import command as pipeline
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline.model.sink import read_load
+from kafka_assignors.pipeline.run import PipelineReport, Wanted, run_pipeline
+from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.storage import Storage
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.wire import load_feed
+from tests.integration.conftest import FreshNames
+from tests.integration.lagging import commit, write
+from tests.integration.reading import all_records
+
+PATIENCE_S = 600.0
+PARTITIONS = 3
+EVERY = 3.0  # three streams at a time: more often, and they would only keep each other waiting
+LOAD = LoadSettings(step_s=1.0, horizon_s=10.0, delay_s=1.0)
+
+
+@pytest.fixture(scope="module")
+def names(bootstrap: str) -> FreshNames:
+    return FreshNames(bootstrap)
+
+
+@contextmanager
+def working(bootstrap: str, group: str, topic: str) -> Iterator[None]:
+    """Something happens in the group, some times a second: partition 0 gets most, and commits follow."""
+    done = threading.Event()
+
+    def work() -> None:
+        at = 0
+        while not done.wait(0.3):
+            at += 1
+            write(bootstrap, {TopicPartition(topic, p): n for p, n in ((0, 6), (1, 2), (2, 1))})
+            commit(bootstrap, group, {TopicPartition(topic, p): at * n for p, n in ((0, 5), (1, 2), (2, 1))})
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def run_until(
+    spark: SparkSession, wanted: Wanted, met: Callable[[PipelineReport], bool]
+) -> tuple[PipelineReport, bool]:
+    """Run the pipeline until its report is as it should be; and whether it came so far."""
+    stop = threading.Event()
+    deadline = time.monotonic() + PATIENCE_S
+    came = False
+
+    def look(report: PipelineReport) -> None:
+        nonlocal came
+        came = came or met(report)
+        if came or time.monotonic() > deadline:
+            stop.set()
+
+    return run_pipeline(spark, wanted, stop=stop, on_report=look), came
+
+
+def fed(bootstrap: str, topic: str, group: str) -> dict[TopicPartition, load_feed.Forecast]:
+    """What the feed says of a group, as a reader has it."""
+    forecasts = (
+        (load_feed.decode_key(record.key), load_feed.decode(record.value))
+        for record in all_records(bootstrap, topic)
+    )
+    return {key.at: forecast for key, forecast in forecasts if key.group_id == group}
+
+
+def test_what_a_group_does_comes_out_as_forecasts_and_a_second_run_goes_on(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    group, topic, feed = names.group(), names.topic(PARTITIONS), names.group("feed")
+    root = str(tmp_path / "pipeline")
+    wanted = Wanted(
+        root, {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD, feed_topic=feed
+    )
+    write(bootstrap, {TopicPartition(topic, 0): 1})
+    commit(bootstrap, group, {TopicPartition(topic, 0): 0})
+    with working(bootstrap, group, topic):
+        first, came = run_until(spark, wanted, lambda report: report.fed >= 2 * PARTITIONS)
+        assert came, first
+        assert first.samples is not None
+        assert first.offsets is not None
+        # A look that was not answered in time is counted: on a busy machine there may be one.
+        assert first.samples.misses.keys() <= {"the cluster did not answer in time"}
+        assert first.offsets.problems == {}
+        assert first.unfed == 0
+        second, came = run_until(spark, wanted, lambda report: report.fed >= PARTITIONS)
+        assert came, second
+
+    forecasts = fed(bootstrap, feed, group)
+    assert forecasts.keys() == {TopicPartition(topic, p) for p in range(PARTITIONS)}
+    assert {one.horizon_ms for one in forecasts.values()} == {10_000}
+    assert forecasts[TopicPartition(topic, 0)].arrivals > forecasts[TopicPartition(topic, 2)].arrivals
+
+    assert second.samples is not None
+    assert second.offsets is not None
+    landed = read_samples(spark, root).where(f"`group` = '{group}'")
+    by_source = {row["source"]: row["count"] for row in landed.groupBy("source").count().collect()}
+    # What landed in a batch that the end interrupted is not in the report.
+    assert by_source["sampler"] >= first.samples.rows + second.samples.rows
+    assert by_source["offsets-topic"] >= first.offsets.landed + second.offsets.landed
+    commits = landed.where("source = 'offsets-topic' AND partition = 0").select("committed_offset")
+    offsets = [row[0] for row in commits.collect()]
+    assert len(offsets) == len(set(offsets)), "each commit landed once"
+    steps = read_load(spark, root)
+    assert steps.count() == steps.dropDuplicates(["group", "topic", "partition", "time"]).count()
+    arrived = steps.where("partition = 0").agg({"arrived": "sum"}).first()
+    assert arrived is not None
+    assert arrived[0] > 0
+
+
+def test_commits_that_are_there_land_before_anybody_looks(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    """A look is of now: after one, the commits of before would be late."""
+    group, at = names.group(), TopicPartition(names.topic(1), 0)
+    for committed in range(3):
+        write(bootstrap, {at: 1})
+        commit(bootstrap, group, {at: committed})
+    wanted = Wanted(
+        str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
+    )
+    before: list[int] = []  # commits there are as the first look is reported
+
+    def met(report: PipelineReport) -> bool:
+        if report.samples is not None and not before:
+            assert report.offsets is not None
+            before.append(report.offsets.landed)
+        return report.load.steps > 0
+
+    report, came = run_until(spark, wanted, met)
+    assert came, report
+    assert before == [3]
+    assert report.offsets is not None
+    assert report.offsets.landed == 3
+    assert report.load.late == 0
+
+
+def test_a_model_that_cannot_write_is_tried_again_and_what_is_recorded_meanwhile_is_not_lost(
+    spark: SparkSession,
+    bootstrap: str,
+    names: FreshNames,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    group, at = names.group(), TopicPartition(names.topic(1), 0)
+    commit(bootstrap, group, {at: 0})
+    wanted = Wanted(
+        str(tmp_path),
+        {"bootstrap_servers": [bootstrap]},
+        groups=[group],
+        every_s=EVERY,
+        load=LOAD,
+        offsets_topic=False,
+    )
+    move, broken = Storage.move, threading.Event()
+
+    def full(storage: Storage, name: str, to: str) -> None:
+        if broken.is_set():
+            raise PipelineError("the disk is full")
+        move(storage, name, to)
+
+    down: list[tuple[int, int]] = []  # samples and steps, as the model is first seen to be down
+    up: list[int] = []  # steps at the end of that
+
+    def met(report: PipelineReport) -> bool:
+        assert report.samples is not None
+        if not down and report.load.steps:
+            broken.set()
+        if not down and "load" in report.down:
+            assert "the disk is full" in report.down["load"]
+            down.append((report.samples.rows, report.load.steps))
+        if down and report.samples.rows > down[0][0] + 2:
+            broken.clear()
+        if down and not broken.is_set() and not report.down:
+            up.append(report.load.steps)
+        return bool(up) and report.load.steps > down[0][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Storage, "move", full)
+        report, came = run_until(spark, wanted, met)
+    assert came, report
+    assert report.down == {}
+    assert any("load: it ended: the disk is full; trying again in 1 s" in line for line in caplog.messages)
+    steps = read_load(spark, str(tmp_path))
+    assert steps.count() == report.load.steps
+    assert steps.count() == steps.dropDuplicates(["time"]).count()
+    assert report.load.late == 0
+
+
+def test_a_model_of_other_settings_is_an_error_at_once(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    group = names.group()
+    commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
+    wanted = Wanted(
+        str(tmp_path),
+        {"bootstrap_servers": [bootstrap]},
+        groups=[group],
+        every_s=EVERY,
+        load=LOAD,
+        offsets_topic=False,
+    )
+    _, came = run_until(spark, wanted, lambda report: report.load.batches > 0)
+    assert came
+    other = replace(wanted, load=replace(LOAD, horizon_s=20.0))
+    with pytest.raises(PipelineError, match=r"horizon_s was 10\.0, not 20\.0"):
+        run_until(spark, other, lambda _: False)
+    assert spark.streams.active == [], "what recorded beside it has ended, too"
+
+
+def test_what_the_caller_raises_ends_all_of_it(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    group = names.group()
+    commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
+    wanted = Wanted(
+        str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
+    )
+
+    def fail(report: PipelineReport) -> None:
+        if report.samples is not None:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run_pipeline(spark, wanted, stop=threading.Event(), on_report=fail)
+    assert spark.streams.active == []
+
+
+@pytest.mark.long
+def test_a_broker_that_is_started_again_loses_nothing(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is away for a while in the middle: then all commits are there, once, and the feed has caught up."""
+    (port,) = free_ports(1)
+    brokers = [start_broker("jars", data_dir=tmp_path / "broker", port=port)]
+    bootstrap = brokers[0].bootstrap
+    try:
+        names = FreshNames(bootstrap)
+        group, at, feed = names.group(), TopicPartition(names.topic(1), 0), names.group("feed")
+        made: list[int] = []
+
+        def work(records: int) -> None:
+            for _ in range(records):
+                write(bootstrap, {at: 2})
+                made.append(len(made))
+                commit(bootstrap, group, {at: made[-1]})
+
+        work(3)
+        root = str(tmp_path / "root")
+        wanted = Wanted(
+            root,
+            {"bootstrap_servers": [bootstrap]},
+            groups=[group],
+            every_s=EVERY,
+            load=LOAD,
+            feed_topic=feed,
+        )
+        missed: list[int] = []  # looks, before it went away
+        back: list[float] = []  # when, ms
+        sent: list[int] = []  # forecasts until then
+
+        def met(report: PipelineReport) -> bool:
+            misses = sum(report.samples.misses.values()) if report.samples is not None else 0
+            if not missed and report.fed:
+                brokers[0].stop()
+                missed.append(misses)
+            elif missed and len(brokers) == 1 and misses > missed[0] + 1:
+                brokers.append(start_broker("jars", data_dir=tmp_path / "broker", port=port))
+                back.append(1000 * time.time())
+                work(3)
+                sent.append(report.fed)
+            return bool(sent) and report.fed > sent[0] + 2 and not report.down and landed(report) == len(made)
+
+        def landed(report: PipelineReport) -> int:
+            return 0 if report.offsets is None else report.offsets.landed
+
+        report, came = run_until(spark, wanted, met)
+        assert came, report
+        commits = read_samples(spark, root).where("source = 'offsets-topic'").select("committed_offset")
+        assert sorted(row[0] for row in commits.collect()) == made
+        steps = read_load(spark, root)
+        assert steps.count() == steps.dropDuplicates(["time"]).count()
+        told = [line for line in caplog.messages if line.startswith("the feed")]
+        assert len(told) <= 1, "one warning an outage"
+        [forecast] = fed(bootstrap, feed, group).values()
+        assert forecast.time_ms > back[0]
+    finally:
+        brokers[-1].stop()
+
+
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(one) for one in arguments])
+
+
+def test_once_does_what_there_is_to_do_and_says_it(bootstrap: str, names: FreshNames, tmp_path: Path) -> None:
+    group, topic, root = names.group(), names.topic(1), tmp_path / "here"
+    write(bootstrap, {TopicPartition(topic, 0): 7})
+    commit(bootstrap, group, {TopicPartition(topic, 0): 4})
+    process = run_command(
+        "record", group, "--bootstrap", bootstrap, "--out", root, "--once", "--output", "json"
+    )
+    told = json.loads(process)
+    assert told["samples"] == {"looks": 1, "rows": 1, "misses": {}}
+    assert told["offsets_topic"]["commits"] == 1
+    assert told["offsets_topic"]["problems"] == {}
+    again = json.loads(
+        run_command("pipeline", "run", group, "--bootstrap", bootstrap, "--out", root, "--once", "--no-feed",
+                    "--output", "json")
+    )  # fmt: skip
+    assert again["offsets_topic"]["commits"] == 0, "it is recorded already"
+    assert again["load"]["samples"] == 3
+    assert again["folder"] == str(root)
+
+
+def run_command(*arguments: object) -> str:
+    """Run a command in a process of its own; what it wrote to stdout."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_assignors", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE_S,  # a Spark starts in it
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["record", "--bootstrap", "h:1"], "which groups? Name some, or give --groups-like REGEX"),
+        (["record", "g"], "bootstrap_servers: missing"),
+        (["pipeline", "run", "g", "--bootstrap", "h:1", "--step", "7"], "--step: a quarter of an hour"),
+        (["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"], "--horizon: 90 s are not"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(arguments: list[str], says: str) -> None:
+    result = command(*arguments)
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_a_cluster_that_does_not_answer_is_an_error_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    settings: dict[str, Any] = {"bootstrap_servers": [f"127.0.0.1:{port}"]}
+    wanted = Wanted(str(tmp_path), settings, groups=["g"], every_s=EVERY, load=LOAD)
+    with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):
+        run_pipeline(spark, wanted, stop=threading.Event(), on_report=lambda _: None)
+    with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):
+        run_pipeline(spark, wanted, stop=None, on_report=lambda _: None)
+
+
+def test_the_entry_for_spark_submit_is_a_file() -> None:
+    result = command("pipeline", "entry")
+    assert Path(result.output.strip()) == Path(pipeline.__file__).with_name("submit.py")
+    assert Path(result.output.strip()).is_file()

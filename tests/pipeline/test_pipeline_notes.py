@@ -1,0 +1,62 @@
+"""``kafka-assignors pipeline run``: what it says of its settings before it begins."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from kafka_assignors.assignor.lag.options import CooperativeLagOptions
+from kafka_assignors.cli import cli
+from kafka_assignors.cli.pipeline.command import notes_on_feed
+from kafka_assignors.cli.pipeline.recording import Recording
+from kafka_assignors.cli.plan.foreseen import MAX_AGE_MS
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.lag.feed.load_feed import LoadFeed
+
+
+def call(*arguments: str) -> list[str]:
+    done = CliRunner().invoke(cli, ["pipeline", "run", "g", "--bootstrap", "h:1", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.stderr.splitlines()
+
+
+@pytest.fixture(autouse=True)
+def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recording, "run", lambda *_: None)
+
+
+def test_a_feed_that_is_too_old_for_consumers_is_noted_with_what_to_give_them() -> None:
+    [said] = call("--step", "900", "--delay", "300", "--every", "10")
+    assert said == (
+        "note: forecasts get 1,210 s old before there are newer ones (--step, --delay and --every together), "
+        "and consumers use none that is older than 900 s: give them load_max_age_ms=1210000 or more"
+    )
+
+
+def test_a_feed_whose_forecasts_are_over_before_there_are_newer_ones_is_noted() -> None:
+    [said] = call("--step", "60", "--horizon", "60")
+    assert said.startswith("note: forecasts get 190 s old")
+    assert said.endswith("and foresee nothing after a --horizon of 60 s: let it be longer")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--step", "300", "--delay", "590", "--every", "10"),
+        ("--step", "900", "--delay", "300", "--no-feed"),
+    ],
+)
+def test_where_there_is_nothing_to_note_it_says_nothing(arguments: tuple[str, ...]) -> None:
+    assert call(*arguments) == []
+
+
+def test_a_second_more_than_consumers_take_is_noted() -> None:
+    load = LoadSettings(step_s=300, delay_s=590)
+    assert list(notes_on_feed(load, 10)) == []
+    assert len(list(notes_on_feed(load, 11))) == 1
+
+
+def test_what_it_says_of_consumers_is_their_default() -> None:
+    assert CooperativeLagOptions().load_max_age_ms == MAX_AGE_MS
+    assert LoadFeed("t").max_age_ms is None

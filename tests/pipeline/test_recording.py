@@ -1,0 +1,191 @@
+"""What ``record`` and ``pipeline run`` share: how they are told to end, and what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kafka_assignors.broker import Progress
+from kafka_assignors.cli import cli
+from kafka_assignors.cli.pipeline.recording import View, as_json, lines, stopping
+from kafka_assignors.pipeline.model.job import LoadReport
+from kafka_assignors.pipeline.record.offsets import OffsetsReport
+from kafka_assignors.pipeline.record.offsets_topic import PROBLEMS
+from kafka_assignors.pipeline.record.sample_report import SamplesReport
+from kafka_assignors.pipeline.run import PipelineReport
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.lagging import commit, write
+
+PATIENCE_S = 600.0
+
+EVERYTHING = PipelineReport(
+    samples=SamplesReport(looks=3, rows=1_200, groups=2, misses={"no broker answered": 4}),
+    offsets=OffsetsReport(
+        records=900,
+        kinds={"commit": 880, "tombstone": 3, "group": 7},
+        problems={"value-cut": 10},
+        first={"value-cut": (3, 41)},
+        landed=340,
+        since=datetime(2026, 11, 21, 10, tzinfo=timezone.utc),
+        until=datetime(2026, 11, 22, 11, 30, tzinfo=timezone.utc),
+    ),
+    load=LoadReport(
+        batches=2,
+        samples=1_540,
+        late=5,
+        ahead=9,
+        duplicates=6,
+        refused=7,
+        steps=96,
+        qualities={"ok": 90, "gap": 4, "reset": 2},
+        unread=("import",),
+        gone=8,
+    ),
+    fed=12,
+    unfed=1,
+    down={"feed": "no broker answers"},
+)
+
+
+def test_all_that_was_done_and_left_out_is_said() -> None:
+    said = list(lines(EVERYTHING))
+    for line in (
+        "looked at groups: 3 times, 1,200 samples",
+        "  not seen: no broker answered, 4 times",
+        "read of the offsets topic: 900 records, 340 commits recorded",
+        "  made from 2026-11-21 10:00:00 to 2026-11-22 11:30:00 UTC",
+        "  passed over: 7 of kind 'group'",
+        f"  left out: 10 records, {PROBLEMS['value-cut']} (the first is at offset 41 of partition 3)",
+        "load model: 1,540 samples to 96 steps",
+        "  5 samples came too late",
+        "  9 samples were ahead of this machine's clock",
+        "  6 samples were there already",
+        "  7 samples were older than what is remembered",
+        "  8 files of samples were gone before they were read",
+        "  4 steps of which nothing is known",
+        "  2 steps in which a topic began anew, or a group was set back",
+        "  not read, as they came after the model began: import",
+        "feed: 12 forecasts sent",
+        "feed: could not be written after 1 batches",
+        "down at the end: feed: no broker answers",
+    ):
+        assert any(one.startswith(line) for one in said), (line, said)
+
+
+def test_the_json_has_the_same() -> None:
+    told = json.loads(json.dumps(as_json(EVERYTHING, "here")))
+    assert (told["version"], told["folder"]) == (1, "here")
+    assert told["samples"] == {"looks": 3, "rows": 1_200, "misses": {"no broker answered": 4}}
+    offsets = told["offsets_topic"]
+    assert (offsets["records"], offsets["commits"], offsets["problems"]) == (900, 340, {"value-cut": 10})
+    assert offsets["until"] == "2026-11-22T11:30:00+00:00"
+    load = {
+        "samples": 1_540,
+        "steps": 96,
+        "late": 5,
+        "ahead": 9,
+        "duplicates": 6,
+        "refused": 7,
+        "gone": 8,
+        "gaps": 4,
+        "resets": 2,
+    }
+    assert load.items() <= told["load"].items()
+    assert told["down"] == {"feed": "no broker answers"}
+    assert told["feed"] == {"sent": 12, "failed_batches": 1}
+    nothing = as_json(PipelineReport(), "here")
+    assert (nothing["samples"], nothing["offsets_topic"]) == (None, None)
+
+
+def test_away_from_a_terminal_lines_come_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 100.0
+    with View(clock=lambda: now) as view:
+        view.step(Progress("starting Spark"))
+        view.report(PipelineReport())
+        now += 9
+        view.report(PipelineReport())
+        now += 2
+        view.report(EVERYTHING)
+        now += 11
+        view.report(EVERYTHING)
+    assert capsys.readouterr().err.splitlines() == [
+        "starting Spark",
+        "samples 1,200, commits 340, steps 96, forecasts sent 12, left out 39, feed down, trying again",
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_and_the_second_interrupts(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with stopping(None) as stop:
+        assert not stop.is_set()
+        signal.raise_signal(number)
+        assert stop.wait(10)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_a_time_ends_it() -> None:
+    with stopping(0.01) as stop:
+        assert stop.wait(10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--once ends by itself"),
+        (["record", "g", "--bootstrap", "h:1", "--memory", "3x"], "'3x' is no size such as 512m or 4g"),
+        (["backtest", ".", "--memory", "lots"], "'lots' is no size such as 512m or 4g"),
+    ],
+)
+def test_what_cannot_be_is_a_usage_error(arguments: list[str], says: str) -> None:
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_in_order_and_tells_what_was_done(bootstrap: str, tmp_path: Path) -> None:
+    names = FreshNames(bootstrap)
+    group, topic = names.group(), names.topic(1)
+    write(bootstrap, {TopicPartition(topic, 0): 7})
+    commit(bootstrap, group, {TopicPartition(topic, 0): 4})
+    arguments = ["record", group, "--bootstrap", bootstrap, "--out", str(tmp_path / "out"), "--every", "1"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "kafka_assignors", *arguments, "--output", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C goes to all of a terminal's group, as here
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        late = threading.Timer(PATIENCE_S, process.kill)
+        late.start()
+        try:
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if line.startswith("samples") and "commits 1" in line and "samples 0" not in line:
+                    break
+            os.killpg(process.pid, signal.SIGINT)
+            told, rest = process.stdout.read(), process.stderr.read()
+            assert process.wait() == 0, [*said, rest]
+        finally:
+            late.cancel()
+            process.kill()
+    report = json.loads(told)
+    assert report["samples"]["rows"] >= 1
+    assert report["offsets_topic"]["commits"] == 1
+    assert "Traceback" not in rest

@@ -1,0 +1,109 @@
+"""A stream's offsets: points in time that only ever go on, whatever the clock and Spark's version do."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+from pyspark import cloudpickle
+
+from kafka_assignors.broker.ports import free_ports
+from kafka_assignors.pipeline.record import sampler
+from kafka_assignors.pipeline.record.sampling import Connection, Wanted
+
+# kafka-python 3.0 does not close the socket of a connection that was refused.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
+
+NOBODY = Connection({"bootstrap_servers": ["127.0.0.1:1"]})
+
+
+class Clocks:
+    """One that people set, and one that they do not."""
+
+    def __init__(self) -> None:
+        self.time, self.ticks = 1_000_003.7, 50.0
+
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+        self.ticks += seconds
+
+    def stream(self, every_s: float = 10.0) -> sampler._Stream:
+        return sampler._Stream(
+            NOBODY, Wanted(("a", "b", "c"), every_s=every_s), lambda: self.time, lambda: self.ticks
+        )
+
+
+def test_the_first_look_is_at_once_and_the_next_when_it_is_due() -> None:
+    clocks = Clocks()
+    stream = clocks.stream()
+    start = stream.initialOffset()
+    first = stream.latestOffset(start, None)
+    assert first == {"tick": 1_000_000_000}
+    assert start["tick"] < first["tick"]
+    clocks.wait(6)  # 1,000,009.7 s
+    assert stream.latestOffset(first, None) == first
+    clocks.wait(0.4)
+    assert stream.latestOffset(first, None) == {"tick": 1_000_010_000}
+
+
+def test_another_pace_goes_on_from_there() -> None:
+    clocks = Clocks()
+    slow = clocks.stream(10.0).latestOffset({"tick": 0}, None)
+    clocks.wait(10)
+    quick = clocks.stream(0.5).latestOffset(slow, None)
+    clocks.wait(10)
+    assert slow["tick"] < quick["tick"] < clocks.stream(10.0).latestOffset(quick, None)["tick"]
+
+
+def test_a_clock_that_is_set_back_does_not_end_the_looks() -> None:
+    clocks = Clocks()
+    stream = clocks.stream()
+    last = stream.latestOffset({"tick": 0}, None)
+    clocks.time -= 3600
+    seen = [last["tick"]]
+    for _ in range(60):
+        clocks.wait(1)
+        last = stream.latestOffset(last, None)
+        seen.append(last["tick"])
+    assert seen == sorted(seen)
+    assert 2 <= len(set(seen)) - 1 <= 60 / 10
+
+
+@pytest.mark.parametrize("arguments", [(), ({"tick": 5}, None)], ids=["4.1", "4.2"])
+def test_both_of_spark_s_ways_to_ask_for_an_offset(arguments: tuple[object, ...]) -> None:
+    stream = Clocks().stream()
+    assert stream.latestOffset(*arguments) == {"tick": 1_000_000_000}
+    # Spark 4.2 looks at the signature to see whether there are arguments to hand over.
+    assert list(inspect.signature(stream.latestOffset).parameters) == ["start", "limit"]
+
+
+def test_no_tick_no_work_and_one_tick_all_groups() -> None:
+    stream = Clocks().stream()
+    assert stream.partitions({"tick": 5}, {"tick": 5}) == []
+    shares = stream.partitions({"tick": 4}, {"tick": 5})
+    assert [share.groups for share in shares] == [("a", "c"), ("b",)]
+
+
+def test_planning_a_tick_without_a_cluster_gives_a_problem_and_the_named_groups() -> None:
+    nobody = Connection({"bootstrap_servers": [f"127.0.0.1:{free_ports(1)[0]}"]})
+    wanted = Wanted.from_options({"groups": '["a"]', "groups_like": ".*", "timeout": "0.5"})
+    named, problem = sampler._Stream(nobody, wanted).partitions({"tick": 4}, {"tick": 5})
+    assert (named.groups, named.problem) == (("a",), None)
+    assert problem.groups == ()
+    assert problem.problem.startswith("which groups there are is not known: ")
+    (row,) = sampler._Stream(nobody, wanted).read(problem)
+    assert row[1:] == ("", None, None, None, None, None, "sampler", problem.problem)
+
+
+def test_settings_travel_with_the_class_and_do_not_show() -> None:
+    """Spark pickles the class that is registered; on the other side there is only what is in it."""
+    made = sampler.group_samples({"bootstrap_servers": ["h:1"], "sasl_plain_password": "pa55word"})
+    other = sampler.group_samples({"bootstrap_servers": ["other:1"]})
+    there = pickle.loads(cloudpickle.dumps(made))  # noqa: S301  # our own bytes
+    assert there.connection == made.connection
+    assert other.connection.settings["bootstrap_servers"] == ["other:1"]
+    source = there({"groups": '["g"]'})
+    for shown in (made, source, source.reader(None), source.streamReader(None), source.connection):
+        assert "pa55word" not in f"{shown!r} {shown}"
+    assert there.name() == sampler.NAME

@@ -1,0 +1,109 @@
+"""Folders and small files through Spark's file systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.pipeline.tables.storage import Storage
+
+
+class Refusing:
+    """A file system that does not do some of what it is told, and says so as Hadoop's do: with ``false``."""
+
+    def __init__(self, files: Any, *refused: str) -> None:
+        self._files = files
+        self._refused = refused
+
+    def __getattr__(self, name: str) -> Any:
+        return (lambda *_: False) if name in self._refused else getattr(self._files, name)
+
+
+@pytest.fixture(params=["plain", "with a space", "100%", "a%20b", "[x]{y,z}*?"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A folder that is not there yet."""
+    return tmp_path / str(request.param)
+
+
+def refusing(spark: SparkSession, root: Path, *refused: str) -> Storage:
+    storage = Storage(spark, str(root))
+    storage._files = Refusing(storage._files, *refused)
+    return storage
+
+
+def test_what_is_written_is_read_found_moved_and_removed(spark: SparkSession, root: Path) -> None:
+    storage = Storage(spark, str(root))
+    assert (storage.read("a/b.json"), storage.folders(), storage.files("a/*")) == (None, [], [])
+    storage.write("a/b.json", "größe")
+    storage.write("a/b.json", "new")
+    assert (root / "a" / "b.json").read_text() == "new"
+    assert storage.read("a/b.json") == "new"
+    storage.write("a/d=1/x-2.json", "")
+    storage.write("a/d=1/y-2.json", "")
+    storage.write("a/d=0/x-1.json", "")
+    assert storage.files("a/d=*/x-*.json") == ["a/d=0/x-1.json", "a/d=1/x-2.json"]
+    assert storage.folders("a") == ["d=0", "d=1"]
+    assert storage.sizes((root / "a").as_uri()) == {"b.json": 3}
+    assert storage.size((root / "a" / "b.json").as_uri()) == 3
+    assert storage.sizes((root / "nowhere").as_uri()) == {}
+    storage.move("a/b.json", "a/d=1/x-2.json")
+    assert not storage.has("a/b.json")
+    assert storage.read("a/d=1/x-2.json") == "new"
+    assert storage.at("a").endswith("/a")
+    storage.remove("a")
+    storage.remove("a")
+    assert not (root / "a").exists()
+
+
+def test_a_folder_is_made_with_those_above_it(spark: SparkSession, root: Path) -> None:
+    storage = Storage(spark, str(root))
+    for _ in range(2):
+        storage.make("a/b")
+    assert (root / "a" / "b").is_dir()
+
+
+def test_a_file_that_is_not_moved_is_an_error_and_still_there(spark: SparkSession, tmp_path: Path) -> None:
+    storage = refusing(spark, tmp_path, "rename")
+    (tmp_path / "a").write_text("all there is")
+    with pytest.raises(PipelineError, match=r"a could not be moved to b/c: see that there is room"):
+        storage.move("a", "b/c")
+    assert (tmp_path / "a").read_text() == "all there is"
+    with pytest.raises(PipelineError, match="could not be moved"):
+        storage.write("d", "text")
+
+
+@pytest.mark.parametrize("name", ["make", "move", "write"])
+def test_a_folder_that_is_not_made_is_an_error(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    storage = refusing(spark, tmp_path, "mkdirs")
+    (tmp_path / "a").write_text("")
+    with pytest.raises(PipelineError, match="could not be made"):
+        getattr(storage, name)(*{"make": ("b",), "move": ("a", "b/c"), "write": ("b/c", "")}[name])
+
+
+def test_what_is_not_removed_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    storage = refusing(spark, tmp_path, "delete")
+    (tmp_path / "a").write_text("")
+    with pytest.raises(PipelineError, match="a could not be removed"):
+        storage.remove("a")
+    storage.remove("b")  # which is not there
+
+
+@pytest.mark.parametrize(
+    ("root", "says"),
+    [
+        ("s3a://bucket/pipeline", r"S3AFileSystem.*--packages, such as org\.apache\.hadoop:hadoop-aws"),
+        ("no-such://pipeline", r"No FileSystem for scheme"),
+        ("", r"empty"),
+    ],
+)
+def test_a_storage_that_spark_does_not_know_is_an_error_of_one_line(
+    spark: SparkSession, root: str, says: str
+) -> None:
+    with pytest.raises(PipelineError, match=says) as caught:
+        Storage(spark, root)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400

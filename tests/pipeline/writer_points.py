@@ -1,0 +1,50 @@
+"""Points in a batch of a stream that lands samples, as its checkpoint and its list of files tell them."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.pipeline.killing import numbers, under_way
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A writer of samples in a pipeline's folder; ``planned``, ``written`` and ``finished`` are points.
+
+    Attributes:
+        name: of its folders, and of its stream.
+    """
+
+    name: str
+
+    def planned(self, root: Path) -> bool:
+        """A batch has begun: which records it has, or when it looked, is written down."""
+        return bool(under_way(root, self.name))
+
+    def written(self, root: Path) -> bool:
+        """Files of it are there, and in no list yet."""
+        for batch in under_way(root, self.name) - self._listed(root):
+            with contextlib.suppress(FileNotFoundError):
+                began = (root / "checkpoints" / self.name / "offsets" / str(batch)).stat().st_mtime_ns
+                return any(file.stat().st_mtime_ns > began for file in self.files(root))
+        return False
+
+    def finished(self, root: Path) -> bool:
+        """Its files count, and Spark does not know yet that it is done."""
+        return bool(under_way(root, self.name) & self._listed(root))
+
+    def files(self, root: Path) -> list[Path]:
+        """All that are there, whether they count or not."""
+        return list((root / "samples" / self.name).glob("date=*/*.parquet"))
+
+    def in_no_list(self, root: Path) -> set[str]:
+        """Names of files that a batch left and that count for nothing."""
+        lists = (root / "samples" / self.name / "_spark_metadata").glob("[0-9]*")
+        told = "".join(file.read_text() for file in lists)
+        return {file.name for file in self.files(root) if file.name not in told}
+
+    def _listed(self, root: Path) -> set[int]:
+        """Batches whose files are in the list that readers go by."""
+        return numbers(root / "samples" / self.name / "_spark_metadata")

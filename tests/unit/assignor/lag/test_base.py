@@ -1,0 +1,502 @@
+"""The strategies that plan by lag: where it comes from, and what happens without it."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from kafka_assignors import (
+    Assignor,
+    ConfigurationError,
+    CooperativeLagAwareAssignor,
+    LagAwareAssignor,
+    PlanReport,
+    RebalanceOnSkew,
+)
+from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.lag.base import LagAssignor
+from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
+from kafka_assignors.plan import NO_GENERATION, TopicPartition
+from kafka_assignors.wire import lag_user_data
+from tests.joining import cluster, joined, own, plan_of, raw
+from tests.unit.conftest import MakeConsumer
+
+KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
+
+KIP = {TopicPartition("t", p): lag for p, lag in enumerate((100_000, 60_000, 50_000))}
+
+
+class Source:
+    """A ``lag_source`` that notes what it is asked."""
+
+    def __init__(self, lags: Mapping[TopicPartition, int] = KIP) -> None:
+        self.told = dict(lags)
+        self.asked: list[set[TopicPartition]] = []
+        self.error: Exception | None = None
+
+    def __call__(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        self.asked.append(set(partitions))
+        if self.error is not None:
+            raise self.error
+        return self.told
+
+
+def member(
+    name: str, lags: Mapping[TopicPartition, int] | None = None, age_ms: float = 0, topics: str = "t"
+) -> Any:
+    """A member that reports the lag of what it had."""
+    had = convert.ownership(lags or {})
+    data = lag_user_data.encode(had, 1 if had else NO_GENERATION, lags or {}, age_ms)
+    return joined(name, raw(topics.split(), data))
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+@KINDS
+def test_the_example_of_the_kip(kind: type[LagAssignor]) -> None:
+    """100,000 for one; 60,000 and 50,000 for the other."""
+    assignor = kind(lag_source=Source())
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
+    assignor.close()
+
+
+@KINDS
+def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -> None:
+    source = Source({TopicPartition("t", 2): 50_000})
+    assignor = kind(lag_source=source)
+    reports = [
+        member("c0", {TopicPartition("t", 0): 100_000}),
+        member("c1", {TopicPartition("t", 1): 60_000}),
+    ]
+    plan = plan_of(assignor.assign(cluster({"t": 3}), reports))
+    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
+    assert source.asked == [{("t", 2)}]
+    assignor.close()
+
+
+def test_an_old_report_counts_no_more() -> None:
+    source = Source()
+    assignor = LagAwareAssignor(lag_source=source, lag_max_age_ms=1_000)
+    members = [
+        member("c0", {TopicPartition("t", 0): 1}, 1_001),
+        member("c1", {TopicPartition("t", 1): 2}, 1_000),
+    ]
+    assignor.assign(cluster({"t": 3}), members)
+    assert source.asked == [{("t", 0), ("t", 2)}]
+    assignor.close()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backwards: bool) -> None:
+    """Whatever order the members come in.  p0 has 9, then; p1 has 8; p2 has 7."""
+    a, b, c = (TopicPartition("t", p) for p in range(3))
+    members = [
+        member("c0", {a: 9, b: 8, c: 100}, 10),
+        member("c1", {a: 1, b: 3, c: 0}, 10),
+        member("c2", {c: 7}, 5),
+    ]
+    seen: list[PlanReport] = []
+    assignor = LagAwareAssignor(lag_source=Source({}), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), members[::-1] if backwards else members)
+    assert seen[0].target.group.lags == {"t": [9, 8, 7]}
+    assignor.close()
+
+
+def test_the_second_round_sees_what_the_first_one_saw() -> None:
+    """It follows at once; and two plans of one rebalance should not differ because a record came in."""
+    source = Source()
+    seen: list[PlanReport] = []
+    assignor = LagAwareAssignor(lag_source=source, on_plan=seen.append)
+    for lag in (50_000, 0):
+        source.told[TopicPartition("t", 2)] = lag
+        assignor.assign(cluster({"t": 3}), [member("c0"), member("c1", {TopicPartition("t", 0): 7}, 3_000)])
+    assert [report.target.group.lags["t"] for report in seen] == [[7, 60_000, 50_000]] * 2
+    assert len(source.asked) == 1
+    assignor.close()
+
+
+@KINDS
+def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[LagAssignor]) -> None:
+    source = Source()
+    assignor = kind(lag_source=source)
+    assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
+    assert source.asked == []
+    assignor.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "shared"),
+    [
+        (LagAwareAssignor, {"t"}, {"c0": [0, 2], "c1": [1]}),
+        (CooperativeLagAwareAssignor, {"t", "u"}, {"c0": [2], "c1": [0, 1]}),
+    ],
+)
+def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
+    kind: type[LagAssignor], asked: set[str], shared: dict[str, list[int]]
+) -> None:
+    """What c0 alone has is heavy, so that it gets the lightest of what both can have."""
+    lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
+    source = Source({TopicPartition(*at): lag for at, lag in lags.items()})
+    assignor = kind(lag_source=source)
+    members = [member("c0", topics="t u"), member("c1")]
+    plan = plan_of(assignor.assign(cluster({"t": 3, "u": 1}), members))
+    assert {topic for topic, _ in source.asked[0]} == asked
+    assert {name: topics["t"] for name, topics in plan.items()} == shared
+    assignor.close()
+
+
+def test_reports_on_what_does_not_exist_are_passed_over() -> None:
+    lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31 - 1): 5}
+    seen: list[PlanReport] = []
+    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), [member("c0", lies), member("c1")])
+    assert seen[0].target.group.lags == {"t": [100_000, 60_000, 50_000]}
+    assignor.close()
+
+
+@KINDS
+def test_user_data_that_cannot_be_read_does_no_harm(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    assignor = kind(lag_source=Source())
+    broken = joined("c0", raw(["t"], b"\x00\x00garbage"))
+    nothing = joined("c1", raw(["t"], None))
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [broken, nothing]))
+    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
+    assert len(warnings(caplog)) == 1
+    assignor.close()
+
+
+@KINDS
+def test_without_lag_counts_decide_and_it_is_said_once(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    source = Source()
+    source.error = OSError("nobody there")
+    assignor = kind(lag_source=source)
+    for _ in range(3):
+        plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+        assert sorted(len(topics["t"]) for topics in plan.values()) == [1, 2]
+    assert warnings(caplog) == [
+        f"{kind.name}: no lag of 3 of 3 partitions (OSError: nobody there): counts decide there"
+    ]
+    source.error = None
+    with caplog.at_level(logging.INFO, "kafka_assignors"):
+        assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assert f"{kind.name}: the lag of all partitions is known again" in caplog.messages
+    source.error, source.told = None, {}
+    assignor.assign(cluster({"t": 4}), [member("c0"), member("c1")])
+    assert len(warnings(caplog)) == 2
+    assignor.close()
+
+
+@KINDS
+def test_a_source_that_hangs_is_waited_for_until_the_timeout(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    go_on = threading.Event()
+
+    def hang(partitions: object) -> dict[TopicPartition, int]:
+        go_on.wait(60)
+        return {}
+
+    assignor = kind(lag_source=hang, lag_timeout_ms=50)
+    began = time.monotonic()
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert time.monotonic() - began < 30  # and not the 60 it would hang
+    assert sum(len(topics["t"]) for topics in plan.values()) == 3
+    assert "no answer within 0.0" in caplog.text
+    go_on.set()
+    assignor.close()
+
+
+def test_the_leader_is_not_taken_for_dead_while_it_waits(consumer: MakeConsumer) -> None:
+    """It sends no heartbeat meanwhile, so a third of the session is the most it waits."""
+    go_on = threading.Event()
+
+    def hang(partitions: object) -> dict[TopicPartition, int]:
+        go_on.wait(60)
+        return {}
+
+    made = consumer(LagAwareAssignor.configured(lag_source=hang, lag_timeout_ms=50_000))
+    made._coordinator.config["session_timeout_ms"] = 300
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    began = time.monotonic()
+    made._coordinator._assignors["lag-aware"].assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assert time.monotonic() - began < 30  # and not 50
+    go_on.set()
+
+
+@KINDS
+def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+) -> None:
+    assignor = kind()
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert sum(len(topics["t"]) for topics in plan.values()) == 3
+    assert not warnings(caplog)
+
+
+@KINDS
+def test_a_member_reports_what_it_owns(kind: type[LagAssignor]) -> None:
+    source = Source()
+    assignor = kind(lag_source=source)
+    assert assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags == {}
+    own(assignor, {"t": [0, 2]}, 5)
+    deadline = time.monotonic() + 20
+    while not (told := assignor.told(bytes(assignor.metadata(["t"]).user_data))).lags:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert told.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
+    assert 0 <= told.lag_age_ms < 20_000
+    assert source.asked[0] == {("t", 0), ("t", 2)}
+    assignor.close()
+
+
+# --- in a consumer ------------------------------------------------------------------------------------------
+
+
+@KINDS
+def test_the_consumers_own_configuration_is_used(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
+    made = consumer(kind)
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    config = made._coordinator._assignors[kind.name]._side.config()
+    assert config["bootstrap_servers"] == made.config["bootstrap_servers"]
+    assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
+
+
+@KINDS
+def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
+    """Nobody answers at its address, so a fetch is under way when it is closed."""
+    before = set(threading.enumerate())
+    made = consumer(kind)
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    assignor = made._coordinator._assignors[kind.name]
+    own(assignor, {"t": [0]}, 5)
+    assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    names = {thread.name for thread in set(threading.enumerate()) - before}
+    assert {"kafka-assignors-lag", "kafka-assignors-lag-leader"} <= names
+    made.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_configuration_that_cannot_work_is_no_failed_rebalance(
+    consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the consumer let pass, the fetcher may not: then there is no lag."""
+    made = consumer(LagAwareAssignor)
+    made._manager.config["security_protocol"] = "NONE"
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    assignor = made._coordinator._assignors["lag-aware"]
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+    assert sum(len(topics["t"]) for topics in plan.values()) == 3
+    own(assignor, {"t": [0]}, 5)
+    assert [("security_protocol" in line) for line in warnings(caplog)] == [True]
+
+
+# --- options ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[
+            ("lag_timeout_ms", 0),
+            ("lag_timeout_ms", float("inf")),
+            ("lag_timeout_ms", "2"),
+            ("lag_timeout_ms", True),
+        ],
+        *[("lag_refresh_ms", -1), ("lag_max_age_ms", 0), ("lag_source", {}), ("rebalance_on_skew", 1.5)],
+        *[("consumer_config", []), ("consumer_config", {"security_protocol": "NONE"})],
+        *[("max_partition_skew", 0), ("max_partition_skew", 1.0), ("max_partition_skew", True)],
+        *[("min_improvement", 1), ("min_improvement", -0.1), ("min_improvement", "10 %")],
+    ],
+)
+def test_a_wrong_option_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        CooperativeLagAwareAssignor.configured(**{name: value})
+
+
+@pytest.mark.parametrize("value", [True, False, RebalanceOnSkew(threshold=3)])
+def test_rebalancing_on_skew_is_on_or_off_or_a_policy(value: Any) -> None:
+    CooperativeLagAwareAssignor.configured(
+        rebalance_on_skew=value, max_partition_skew=None, min_improvement=0
+    )
+
+
+def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
+    """A rebalance that the plan would make nothing of is not asked for."""
+    assignor = CooperativeLagAwareAssignor(lag_source=Source(), min_improvement=0.25, rebalance_on_skew=True)
+    own(assignor, {"t": [0]}, 5)
+    assert assignor._watcher is not None
+    assert assignor._watcher._watch._pays == 0.75
+    assignor.close()
+
+
+def test_no_secret_shows() -> None:
+    config = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": "hunter2",
+    }
+    assignor = LagAwareAssignor(consumer_config=config)
+    assert "hunter2" not in repr(assignor.options)
+    assert "hunter2" not in repr(vars(LagAwareAssignor.configured(consumer_config=config)))
+    for name in ("lag_source", "rebalance_on_skew", "on_plan", "clock"):
+        with pytest.raises(ConfigurationError) as refused:
+            LagAwareAssignor.configured(**{name: config})
+        assert "hunter2" not in str(refused.value)
+    with pytest.raises(ConfigurationError) as refused:
+        LagAwareAssignor(consumer_config={**config, "sasl_mechanism": "hunter3", "bootstrap_servers": ":x:"})
+    assert "hunter2" not in str(refused.value)
+
+
+def test_strategies_in_both_protocols_have_a_first_bounce() -> None:
+    assert CooperativeLagAwareAssignor.upgrading_from(LagAwareAssignor) == [
+        CooperativeLagAwareAssignor,
+        LagAwareAssignor,
+    ]
+    with pytest.raises(ConfigurationError, match="LagAwareAssignor is eager"):
+        LagAwareAssignor.upgrading_from(LagAwareAssignor)
+
+
+def test_closing_twice_or_before_anything_is_no_error() -> None:
+    assignor = LagAwareAssignor(lag_source=Source())
+    assignor.close()
+    assignor.close()
+    own(assignor, {"t": [0]}, 5)
+    assert isinstance(assignor, Assignor)
+
+
+@pytest.mark.parametrize("options", [{}, {"lag_source": Source()}], ids=["asks the cluster", "lag_source"])
+def test_in_an_unknown_kafka_python_there_are_no_threads(
+    options: dict[str, Any],
+    consumer: MakeConsumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody would tell when to end them; so counts decide, which is said once."""
+    before = set(threading.enumerate())
+    made = consumer(LagAwareAssignor.configured(**options))
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    assignor = made._coordinator._assignors["lag-aware"]
+    monkeypatch.setattr(assignor._side, "is_strange", lambda: True)
+    for _ in range(2):
+        plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
+        assert sum(len(topics["t"]) for topics in plan.values()) == 3
+        own(assignor, {"t": [0]}, 5)
+    assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("kafka-assignors")]
+    assert len(warnings(caplog)) == 1
+    assert "this kafka-python is not known" in caplog.text
+
+
+# --- whose word counts, and who watches ---------------------------------------------------------------------
+
+
+def test_nobody_tells_the_lag_of_a_topic_it_does_not_read(caplog: pytest.LogCaptureFixture) -> None:
+    """A lie would move the partitions of others."""
+    lie = {TopicPartition("t", p): 2**63 - 1 for p in range(3)}
+    liar = joined("z", raw(["u"], lag_user_data.encode({}, NO_GENERATION, lie, 0)))
+    for kind in (LagAwareAssignor, CooperativeLagAwareAssignor):
+        source, seen = Source({**KIP, TopicPartition("u", 0): 1}), list[PlanReport]()
+        assignor = kind(lag_source=source, on_plan=seen.append)
+        assignor.assign(cluster({"t": 3, "u": 1}), [member("c0"), member("c1"), liar])
+        assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 50_000]
+        assert "member z reports the lag of 3 partitions that are not its own" in caplog.text
+        caplog.clear()
+        assignor.close()
+
+
+def test_who_subscribes_but_does_not_own_has_no_say_either(caplog: pytest.LogCaptureFixture) -> None:
+    """Where members say what they own; of ``lag-aware`` they do not."""
+    lie = {TopicPartition("t", p): 2**40 for p in range(3)}
+    liar = joined("z", raw(["t"], lag_user_data.encode({"t": [2]}, 1, lie, 0)))
+    seen = list[PlanReport]()
+    assignor = CooperativeLagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), [member("c0"), liar])
+    assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 2**40]
+    assert "member z reports the lag of 2 partitions that are not its own" in caplog.text
+    assignor.close()
+
+
+def test_what_the_leader_has_just_seen_itself_counts_before_any_report() -> None:
+    seen = list[PlanReport]()
+    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assignor.assign(cluster({"t": 3}), [member("c0", {TopicPartition("t", 0): 7}), member("c1")])
+    assert [list(report.target.group.lags["t"]) for report in seen] == [[100_000, 60_000, 50_000]] * 2
+    assignor.close()
+
+
+def test_the_collector_does_not_wait_for_lag() -> None:
+    """It is the whole process's, and the wait can take seconds."""
+    on: list[bool] = []
+
+    def source(partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        on.append(gc.isenabled())
+        return dict.fromkeys(partitions, 0)
+
+    assignor = LagAwareAssignor(lag_source=source)
+    assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    assert on == [True]
+    assignor.close()
+
+
+def test_a_join_that_is_tried_again_sends_the_same_bytes() -> None:
+    """The age goes on, but a broker takes other bytes for news, and begins anew."""
+    assignor = CooperativeLagAwareAssignor(lag_source=Source())
+    own(assignor, {"t": [0, 2]}, 5)
+    deadline = time.monotonic() + 20
+    while not assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    first = assignor.metadata(["t"]).encode()
+    time.sleep(0.01)
+    assert assignor.metadata(["t"]).encode() == first
+    assignor.close()
+
+
+def test_lag_aware_tells_nothing_of_what_it_had() -> None:
+    """It has no say in its plan, and all user data of a group has to fit into one message."""
+    assignor = LagAwareAssignor()
+    own(assignor, {"t": list(range(1000))}, 5)
+    assert len(bytes(assignor.metadata(["t"]).user_data)) < 50
+
+
+@pytest.mark.parametrize(
+    ("leads", "holds", "interrupted", "watches"),
+    [
+        *[(True, [0, 1], False, True), (True, [0, 1, 2, 3], False, False)],
+        *[(False, [], False, False), (True, [0, 1], True, False)],
+    ],
+    ids=["leads", "not settled", "follows", "its plan never took effect"],
+)
+def test_who_leads_a_settled_group_watches_it(
+    leads: bool, holds: list[int], interrupted: bool, watches: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched: list[object] = []
+    monkeypatch.setattr(SkewWatcher, "lead", lambda _self, given, _still: watched.append(given))
+    assignor = CooperativeLagAwareAssignor(lag_source=Source({}), rebalance_on_skew=True)
+    if leads:
+        members = [joined("a", raw(["t"], b"", {"t": holds}, 1)), joined("b", raw(["t"], b""))]
+        assignor.assign(cluster({"t": 4}), members)
+    if interrupted:
+        assignor.metadata(["t"])
+    own(assignor, {"t": [0, 1]}, 2)
+    assert bool(watched) == watches
+    assignor.close()

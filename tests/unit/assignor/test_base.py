@@ -1,0 +1,335 @@
+"""Decode, plan, encode; and what a user is owed whatever members send."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+
+import pytest
+
+from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, StickyAssignor, strategy
+from kafka_assignors.assignor.joined import Told
+from kafka_assignors.plan import Assignment, Claims, Group
+from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.wire import sticky_user_data
+from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+
+TOPICS = {"t": 4, "u": 2}
+every_strategy = pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
+Kind = type[Assignor]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+@every_strategy
+def test_a_group_of_its_own_members(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+    """From the members' metadata, over the wire, to an assignment of everything; without a complaint."""
+    members = [joined(m, kind().metadata(TOPICS)) for m in "abc"]
+    plan = plan_of(kind().assign(cluster(TOPICS), members))
+    assert owner_of(plan).keys() == every(TOPICS)
+    assert sorted(plan) == ["a", "b", "c"]
+    assert not warnings(caplog)
+
+
+@every_strategy
+def test_one_structured_line_a_rebalance(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+    """Strategy, members, partitions, kept, moved, spread, milliseconds; as text and as a field."""
+    ticks = iter([10.0, 10.0025])
+    with caplog.at_level(logging.INFO, logger="kafka_assignors"):
+        kind(clock=lambda: next(ticks)).assign(cluster(TOPICS), [joined("a", kind().metadata(TOPICS))])
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"rebalance strategy={kind.name} members=1 partitions=6 kept=0 moved=0 spread=0 milliseconds=2.5"
+    )
+    assert getattr(record, "rebalance")["partitions"] == 6  # noqa: B009  # mypy does not know the extra field
+
+
+def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
+    """What a bad member may send, and what must be said about it."""
+    rng = random.Random(5)
+    huge = b"\x5a" * 1_000_000
+    cases: dict[str, tuple[object, str]] = {
+        "no topics": (raw([]), "subscribes to no topic"),
+        "unknown topic": (raw(["t", "gone"]), "unknown topic 'gone'"),
+    }
+    if kind.by_priority:
+        cases |= {
+            "unknown topic": (raw(["t", "gone"], bytes(4)), "unknown topic 'gone'"),
+            "no topics": (raw([], bytes(4)), "subscribes to no topic"),
+            "no user data": (raw(["t"], None), "cannot be read"),
+            "random bytes": (raw(["t"], rng.randbytes(200)), "a part cannot be read"),
+            "truncated": (raw(["t"], b"\x00\x00\x00"), "cannot be read"),
+            "a megabyte of junk": (raw(["t"], huge), "a part cannot be read"),
+        }
+    if kind.name in {"sticky", "cooperative-sticky", "fairest-sticky"}:
+        cases |= {
+            "random bytes": (raw(["t"], rng.randbytes(200)), "cannot be read"),
+            "truncated": (raw(["t"], b"\x00\x00\x00"), "cannot be read"),
+            "another version": (raw(["t"], b"\x00\x07" * 5), "cannot be read"),
+            "a megabyte of junk": (raw(["t"], huge), "cannot be read"),
+        }
+    nowhere = {"t": [0, 4, 99, -1], "gone": [0]}
+    if kind.name == "sticky":
+        cases["claims that do not exist"] = (
+            raw(["t"], sticky_user_data.encode(nowhere, 3)),
+            "claims 4 partitions",
+        )
+    elif kind.name.endswith("sticky"):
+        cases["claims that do not exist"] = (raw(["t"], b"", nowhere, 3), "claims 4 partitions")
+    return cases
+
+
+@pytest.mark.parametrize(
+    ("kind", "case"), [(kind, case) for kind in STRATEGIES.values() for case in hostile(kind)]
+)
+def test_a_hostile_member(kind: Kind, case: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A valid plan, one warning that names the member, nothing else."""
+    subscription, complaint = hostile(kind)[case]
+    good = kind()
+    own(good, {"t": [1]}, 3)
+    members = [joined("good", good.metadata(TOPICS)), joined("bad", subscription)]
+    plan = plan_of(kind().assign(cluster(TOPICS), members))
+    assert owner_of(plan).keys() == every(TOPICS)
+    (warning,) = warnings(caplog)
+    assert "member bad " in warning
+    assert complaint in warning
+
+
+@pytest.mark.parametrize("kind", [kind for kind in STRATEGIES.values() if not kind.by_priority])
+@pytest.mark.parametrize("user_data", [None, b""])
+def test_no_user_data_is_no_complaint(
+    kind: Kind, user_data: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is what a member sends that was never assigned anything, but has no priority to tell."""
+    plan = plan_of(kind().assign(cluster(TOPICS), [joined("a", raw(TOPICS, user_data))]))
+    assert owner_of(plan).keys() == every(TOPICS)
+    assert not warnings(caplog)
+
+
+def claims_by_user_data(generation: int) -> object:
+    return raw(["t", "u"], sticky_user_data.encode({"t": [0, 1]}, generation))
+
+
+def claims_by_ownership(generation: int) -> object:
+    return raw(["t", "u"], b"", {"t": [0, 1]}, generation)
+
+
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [
+        ("sticky", claims_by_user_data),
+        ("cooperative-sticky", claims_by_ownership),
+        ("fairest-sticky", claims_by_ownership),
+    ],
+)
+def test_two_members_that_claim_the_same(
+    name: str, claim: Callable[[int], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A valid plan, and one warning that names both."""
+    kind = strategy(name)
+    members = [joined("a", claim(3)), joined("b", claim(3))]
+    plan = plan_of(kind().assign(cluster(TOPICS), members))
+    assert owner_of(plan).keys() == every(TOPICS)
+    (warning,) = warnings(caplog)
+    assert "member b claims 2 partitions that a claims in the same generation" in warning
+
+
+def test_a_group_whose_topics_nobody_knows(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing to give out; one warning, though both subscribe to it."""
+    members = [joined(m, StickyAssignor().metadata({"gone"})) for m in "ab"]
+    assert plan_of(StickyAssignor().assign(cluster(TOPICS), members)) == {"a": {}, "b": {}}
+    (warning,) = warnings(caplog)
+    assert "member a subscribes to unknown topic 'gone'" in warning
+
+
+class _Broken(Assignor):
+    """Stands for a bug in a planner."""
+
+    name = "broken"
+
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        raise ZeroDivisionError
+
+
+def test_a_bug_of_ours_does_not_stop_the_group(caplog: pytest.LogCaptureFixture) -> None:
+    """Ranges are given out, and the traceback is in the log."""
+    plan = plan_of(_Broken().assign(cluster({"t": 2}), [joined(m, raw(["t"])) for m in "ab"]))
+    assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
+    (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert record.exc_info is not None
+
+
+def test_two_consumers_of_a_process_share_nothing() -> None:
+    """State is the instance's, also of classes made by ``configured``."""
+    kind = StickyAssignor.configured(rack="r")
+    one, other = kind(), kind()
+    own(one, {"t": [1]}, 5)
+    assert one.metadata({"t"}).user_data
+    assert not other.metadata({"t"}).user_data
+
+
+def test_on_plan_gets_the_plan_and_its_metrics() -> None:
+    """Target and assignment differ while a member still holds what shall move."""
+    reports: list[PlanReport] = []
+    leader = CooperativeStickyAssignor(on_plan=reports.append)
+    holder = CooperativeStickyAssignor()
+    own(holder, {"t": [0, 1]}, 1)
+    members = [joined("a", holder.metadata({"t"})), joined("b", raw(["t"]))]
+    plan = plan_of(leader.assign(cluster({"t": 2}), members))
+    (report,) = reports
+    assert report.strategy == "cooperative-sticky"
+    assert report.target == {"a": {"t": [0]}, "b": {"t": [1]}}
+    assert report.assignment == plan == {"a": {"t": [0]}, "b": {}}
+    assert (report.metrics.kept, report.metrics.moved) == (1, 1)
+    assert [str(why) for why in report.why()] == ["kept", "moved for balance: a; waits for revocation by a"]
+
+
+def test_a_failing_on_plan_does_not_stop_the_group(caplog: pytest.LogCaptureFixture) -> None:
+    """It is the user's code, inside the user's rebalance."""
+
+    def fails(_report: PlanReport) -> None:
+        raise RuntimeError("no disk")
+
+    plan = plan_of(StickyAssignor(on_plan=fails).assign(cluster({"t": 1}), [joined("a", raw(["t"]))]))
+    assert plan == {"a": {"t": [0]}}
+    assert "on_plan failed" in caplog.text
+
+
+def test_many_unknown_topics_make_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
+    """A member may send thousands of names; the log need not."""
+    wishes = [f"{'x' * 200}-{i}" for i in range(5000)]
+    StickyAssignor().assign(cluster({}), [joined("a", raw(wishes))])
+    (warning,) = warnings(caplog)
+    assert "and 4995 more" in warning
+    assert len(warning) < 500
+
+
+def test_null_lists_are_empty_lists(caplog: pytest.LogCaptureFixture) -> None:
+    """The protocol can say "no array" where there should be an empty one."""
+    subscription = raw(["t"], b"", {"t": [1]}, 3)
+    member = joined("a", subscription)
+    member.metadata.owned_partitions[0].partitions = None
+    assert plan_of(CooperativeStickyAssignor().assign(cluster({"t": 1}), [member])) == {"a": {"t": [0]}}
+    assert not warnings(caplog)
+
+
+def test_a_topic_repeated_a_hundred_thousand_times_takes_no_time() -> None:
+    """It fits into a message, and must not keep the I/O thread busy: one list is made of it."""
+    once = sticky_user_data.encode({"t": [1]}, 0)[4:-4]
+    count = 1_000_000 // len(once)
+    data = count.to_bytes(4, "big") + once * count + b"\x00\x00\x00\x05"
+    owned, generation = sticky_user_data.decode(data)
+    assert (len(owned["t"]), generation) == (count, 5)
+
+
+class _Worse(_Broken):
+    """Stands for what nobody thought of: reading a member fails."""
+
+    def told(self, user_data: bytes) -> Told:
+        raise MemoryError
+
+
+def test_whatever_fails_ranges_are_given_out(caplog: pytest.LogCaptureFixture) -> None:
+    """The last resort: ``assign`` does not raise."""
+    plan = plan_of(_Worse().assign(cluster({"t": 2}), [joined(m, raw(["t"])) for m in "ab"]))
+    assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
+    assert "falling back to ranges" in caplog.text
+
+
+# --- nothing gets in the way of a plan ----------------------------------------------------------------------
+
+
+def holders() -> list[object]:
+    """Two cooperative members, each with what ranges would give the other."""
+    a, b = CooperativeStickyAssignor(), CooperativeStickyAssignor()
+    own(a, {"t": [2, 3]}, 1)
+    own(b, {"t": [0, 1]}, 1)
+    return [joined("a", a.metadata({"t"})), joined("b", b.metadata({"t"}))]
+
+
+CALM: Plan = {"a": {"t": [2, 3]}, "b": {"t": [0, 1]}}
+
+
+def test_a_failing_clock_costs_nothing_but_the_time() -> None:
+    def fails() -> float:
+        raise OSError("no clock")
+
+    assert plan_of(CooperativeStickyAssignor(clock=fails).assign(cluster({"t": 4}), holders())) == CALM
+
+
+@pytest.mark.parametrize("what", ["measure", "explain", "Complaints.about_topics", "Complaints.log"])
+def test_whatever_fails_beside_the_plan_the_plan_stands(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports and complaints have no say in it."""
+
+    def fails(*_args: object, **_options: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(f"kafka_assignors.assignor.base.{what}", fails)
+    leader = CooperativeStickyAssignor(on_plan=lambda report: report.why())
+    assert plan_of(leader.assign(cluster({"t": 4}), holders())) == CALM
+
+
+def test_racks_that_cannot_be_read_are_no_racks(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_args: object) -> None:
+        raise TypeError("metadata of another kafka-python")
+
+    monkeypatch.setattr("kafka_assignors.assignor.convert.replica_racks", fails)
+    a = CooperativeStickyAssignor(rack="x")
+    own(a, {"t": [2, 3]}, 1)
+    members = [joined("a", a.metadata({"t"})), holders()[1]]
+    assert plan_of(CooperativeStickyAssignor().assign(cluster({"t": 4}), members)) == CALM
+    assert "racks failed" in caplog.text
+
+
+def test_the_last_resort_gives_nobody_what_another_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges would exchange everything at once: both would own all four for a while."""
+
+    def fails(_group: Group) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("kafka_assignors.assignor.base.resolve", fails)
+    plan = plan_of(CooperativeStickyAssignor().assign(cluster({"t": 4, "u": 2}), holders()))
+    assert {m: topics.get("t") for m, topics in plan.items()} == {"a": [], "b": []}
+
+
+@pytest.mark.parametrize("topics", [None, [None], [None, "unknown"], [None, "t"]])
+def test_a_subscription_to_nothing_or_no_name(topics: list[str | None] | None) -> None:
+    """The protocol can say so; kafka-python reads it as None."""
+    strange = joined("z", raw(["t"]))
+    strange.metadata.topics = topics
+    plan = plan_of(StickyAssignor().assign(cluster({"t": 2}), [joined("a", raw(["t"])), strange]))
+    assert owner_of(plan).keys() == every({"t": 2})
+
+
+def test_a_member_cannot_write_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Client ids are part of member ids, and anybody's choice."""
+    name = "a\nCRITICAL forged \x1b[31m"
+    StickyAssignor().assign(cluster({}), [joined(name, raw(["gone"]))])
+    (warning,) = warnings(caplog)
+    assert warning.isprintable()
+
+
+def test_many_complaints_make_a_short_log(caplog: pytest.LogCaptureFixture) -> None:
+    members = [joined(f"m{i}", raw([])) for i in range(100)]
+    StickyAssignor().assign(cluster({}), members)
+    assert len(warnings(caplog)) == 21
+    assert "80 more" in warnings(caplog)[-1]
+
+
+@pytest.mark.parametrize(("dated", "believed"), [(6, True), (7, False), (8, False), (2**31 - 1, False)])
+def test_nobody_can_come_from_a_generation_that_is_not_over(
+    dated: int, believed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The group joins generation 7: a claim of it, or of a later one, would win over everybody's."""
+    leader = CooperativeStickyAssignor()
+    monkeypatch.setattr(leader._side, "generation", lambda: 7)
+    honest = joined("a", raw(["t"], owned={"t": [0]}, generation=6))
+    liar = joined("b", raw(["t"], owned={"t": [1]}, generation=dated))
+    plan = plan_of(leader.assign(cluster({"t": 2}), [liar, honest]))
+    assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
+    assert (f"generation {dated}, which is not over" in caplog.text) is not believed

@@ -1,0 +1,156 @@
+"""The broker forgets a member that joins; kafka-python's own code joins, only its requests go nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka import AsyncConsumerRebalanceListener
+from kafka.coordinator.base import Generation
+from kafka.errors import IllegalGenerationError, NotCoordinatorError, UnknownMemberIdError
+from kafka.future import Future
+from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.structs import MemberState, TopicPartition
+
+from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.coordinator_access import member_id_of
+from tests.joining import own
+from tests.unit.conftest import MakeConsumer
+
+T0, T1, T2 = (TopicPartition("t", p) for p in range(3))
+
+LOST = [
+    pytest.param([UnknownMemberIdError.errno], id="when it joins"),
+    pytest.param([0, UnknownMemberIdError.errno], id="before it heard what it is given"),
+    pytest.param([0, IllegalGenerationError.errno], id="a generation went by"),
+]
+
+
+class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
+    """What a listener is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, list[int]]] = []
+
+    def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
+        self.told.append((what, sorted(tp.partition for tp in partitions)))
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        self._hear("revoked", revoked)
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        self._hear("assigned", assigned)
+
+    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        self._hear("lost", lost)
+
+
+class Joining:
+    """A member of generation 7 that owns partitions 0 and 1, and what it says when it joins again.
+
+    Args:
+        made: its consumer.
+        codes: of errors that its next requests are answered with, in turn; then it is given 1 and 2.
+
+    Attributes:
+        claims: what it said it owns, in each of its requests to join.
+    """
+
+    def __init__(self, made: Any, codes: list[int]) -> None:
+        self.heard = Heard()
+        self.claims: list[dict[str, list[int]]] = []
+        self._codes = list(codes)
+        self._generation = 8
+        made.subscribe(["t"], listener=self.heard)
+        coordinator = made._coordinator
+        ((self._strategy, assignor),) = coordinator._assignors.items()
+        made._subscription.assign_from_subscribed([T0, T1])
+        for at in (T0, T1):
+            made._subscription.assignment[at].seek(100)
+        assert isinstance(assignor, Assignor)
+        own(assignor, {"t": [0, 1]}, 7)
+        coordinator._generation = Generation(7, "before", self._strategy)
+        coordinator.state = MemberState.STABLE
+        coordinator.coordinator_id = 0
+        coordinator.config["enable_auto_commit"] = False
+        coordinator.rejoin_needed = True
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(coordinator._manager, "send", self._answer)
+            made._net.run(coordinator.join_group_async, 20_000)
+        self.member_id = member_id_of(made)
+        self.positions = {
+            at.partition: state.position and state.position.offset
+            for at, state in made._subscription.assignment.items()
+        }
+        coordinator.reset_generation()  # nobody is there to be told that it leaves
+
+    def _answer(self, request: Any, **_: Any) -> Any:
+        code = self._codes.pop(0) if self._codes else 0
+        if isinstance(request, JoinGroupRequest):
+            ((_, subscription),) = request.protocols
+            self.claims.append(dict(convert.owned_in(subscription)))
+            member_id = request.member_id or "after"
+            if not code:
+                self._generation += 1
+            answer = SimpleNamespace(
+                error_code=code,
+                protocol_type=None,
+                protocol_name=self._strategy,
+                generation_id=self._generation,
+                member_id=member_id,
+                leader="somebody else",
+            )
+        else:
+            assert isinstance(request, SyncGroupRequest)
+            given = ConsumerProtocolAssignment(0, [("t", [1, 2])], b"").encode()
+            answer = SimpleNamespace(
+                error_code=code, protocol_type=None, protocol_name=None, assignment=given
+            )
+        return Future().success(answer)
+
+
+@pytest.mark.parametrize("codes", LOST)
+def test_a_cooperative_consumer_loses_everything_and_begins_anew(
+    codes: list[int], consumer: MakeConsumer
+) -> None:
+    """What others may have had since is neither claimed nor gone on with; its listener hears of it first."""
+    joining = Joining(consumer(CooperativeStickyAssignor), codes)
+    assert joining.claims[0] == {"t": [0, 1]}
+    assert joining.claims[1:] == [{}]
+    assert joining.heard.told == [("lost", [0, 1]), ("assigned", [1, 2])]
+    assert joining.positions == {1: None, 2: None}
+
+
+def test_it_is_another_member_then(consumer: MakeConsumer) -> None:
+    """So whoever notes as whom something began can tell."""
+    assert Joining(consumer(CooperativeStickyAssignor), []).member_id == "before"
+    assert Joining(consumer(CooperativeStickyAssignor), [UnknownMemberIdError.errno]).member_id == "after"
+
+
+@pytest.mark.parametrize("codes", LOST)
+def test_an_eager_consumer_has_given_all_back_and_goes_on_from_what_is_committed(
+    codes: list[int], consumer: MakeConsumer
+) -> None:
+    """It hears no more than it would: everything was revoked when the join began."""
+    joining = Joining(consumer(RangeAssignor), codes)
+    assert joining.heard.told == [("revoked", [0, 1]), ("assigned", [1, 2])]
+    assert joining.positions == {1: None, 2: None}
+
+
+@pytest.mark.parametrize("codes", [[], [NotCoordinatorError.errno]], ids=["at once", "after another try"])
+def test_who_is_still_a_member_keeps_what_it_has(codes: list[int], consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made._coordinator.lookup_coordinator = lambda: _found(made._coordinator)
+    joining = Joining(made, codes)
+    assert set(map(str, joining.claims)) == {"{'t': [0, 1]}"}
+    assert joining.heard.told == [("revoked", [0]), ("assigned", [2])]
+    assert joining.positions == {1: 100, 2: None}
+
+
+def _found(coordinator: Any) -> Any:
+    coordinator.coordinator_id = 0
+    return Future().success(0)

@@ -1,0 +1,187 @@
+"""Racks, from the consumer's option and the cluster's metadata to the plan (KIP-881)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import pytest
+from kafka.cluster import ClusterMetadata
+
+from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport
+from kafka_assignors.assignor import convert
+from kafka_assignors.plan import NO_GENERATION
+from kafka_assignors.strategies import STRATEGIES
+from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+
+TOPICS = {"t": 6, "u": 2}
+BROKERS = ("zone-a", "zone-b", None)
+REPLICAS = {"t": [[0], [1], [0], [1], [0, 2], [1, 2]], "u": [[2], [0, 1]]}
+BY_RACK = [kind for kind in STRATEGIES.values() if kind.by_rack]
+
+by_rack = pytest.mark.parametrize("kind", BY_RACK, ids=lambda kind: str(kind.name))
+every_strategy = pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
+
+
+def planned(
+    kind: type[Assignor],
+    racks: Mapping[str, str | None],
+    owned: Mapping[str, Mapping[str, list[int]]] | None = None,
+    metadata: ClusterMetadata | None = None,
+) -> tuple[Plan, PlanReport]:
+    """What a leader plans for members with these racks, and what it reports."""
+    reports: list[PlanReport] = []
+    members = []
+    for name, rack in racks.items():
+        one = kind(rack=rack)
+        if owned and name in owned:
+            own(one, owned[name], 1)
+        members.append(joined(name, one.metadata(TOPICS)))
+    leader = kind(on_plan=reports.append)
+    where = cluster(TOPICS, BROKERS, REPLICAS) if metadata is None else metadata
+    plan_of(leader.assign(where, members))
+    (report,) = reports
+    return {name: dict(topics) for name, topics in report.target.items()}, report
+
+
+@every_strategy
+def test_the_rack_travels_with_the_subscription(kind: type[Assignor]) -> None:
+    """Over the wire, to whoever leads; without the option there is none."""
+    assert joined("a", kind(rack="zone-a").metadata(TOPICS)).metadata.rack_id == "zone-a"
+    assert joined("a", kind().metadata(TOPICS)).metadata.rack_id is None
+
+
+@by_rack
+def test_a_fresh_plan_is_near(kind: type[Assignor]) -> None:
+    """Fair first: four each, of which the one without a replica in any rack goes to whoever has room."""
+    plan, report = planned(kind, {"m": "zone-b", "n": "zone-a"})
+    assert plan["m"]["t"] == [1, 3, 5]
+    assert plan["n"]["t"] == [0, 2, 4]
+    assert report.metrics.balance_score == 0
+    assert report.metrics.near == 7
+
+
+@pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
+def test_near_comes_before_kept(name: str) -> None:
+    """All six of t change hands, as each owner is in the other zone; what is near to both stays."""
+    owned = {"m": {"t": [0, 2, 4], "u": [1]}, "n": {"t": [1, 3, 5], "u": [0]}}
+    plan, report = planned(STRATEGIES[name], {"m": "zone-b", "n": "zone-a"}, owned)
+    assert plan == {"m": {"t": [1, 3, 5], "u": [1]}, "n": {"t": [0, 2, 4], "u": [0]}}
+    assert (report.metrics.kept, report.metrics.moved, report.metrics.near) == (2, 6, 7)
+
+
+def test_fairest_sticky_takes_nothing_away_for_a_rack() -> None:
+    """Only what is free is placed near."""
+    owned = {"m": {"t": [0, 2]}, "n": {"t": [1, 3]}}
+    plan, report = planned(STRATEGIES["fairest-sticky"], {"m": "zone-b", "n": "zone-a"}, owned)
+    assert plan["m"]["t"] == [0, 2, 5]
+    assert plan["n"]["t"] == [1, 3, 4]
+    assert report.metrics.near == 3
+
+
+@by_rack
+def test_fair_comes_before_near(kind: type[Assignor]) -> None:
+    """A member far from everything gets as much as the others."""
+    plan, report = planned(kind, {"m": "zone-a", "n": "zone-c"})
+    assert [sum(map(len, topics.values())) for topics in plan.values()] == [4, 4]
+    assert report.metrics.near == 4
+
+
+@every_strategy
+@pytest.mark.parametrize(
+    ("racks", "brokers"),
+    [
+        ({"m": None, "n": None}, BROKERS),
+        ({"m": "zone-x", "n": "zone-y"}, BROKERS),
+        ({"m": "zone-b", "n": "zone-a"}, (None, None, None)),
+        ({"m": "zone-b", "n": "zone-a"}, ("zone-x", "zone-y", None)),
+    ],
+    ids=["members do not say", "members are elsewhere", "brokers do not say", "brokers are elsewhere"],
+)
+def test_where_no_rack_helps_the_plan_is_that_without(
+    kind: type[Assignor], racks: dict[str, str | None], brokers: tuple[str | None, ...]
+) -> None:
+    owned = {"m": {"t": [0, 2, 4, 5], "u": [1]}}
+    plan, report = planned(kind, racks, owned, cluster(TOPICS, brokers, REPLICAS))
+    assert plan == planned(kind, {"m": None, "n": None}, owned, cluster(TOPICS))[0]
+    assert report.metrics.near is None
+
+
+def test_who_does_not_plan_by_racks() -> None:
+    others = {"range", "roundrobin", "failover", "lag-aware"}
+    assert STRATEGIES.keys() - {kind.name for kind in BY_RACK} == others
+
+
+@pytest.mark.parametrize("name", ["range", "roundrobin"])
+def test_ranges_and_turns_go_on_as_ever(name: str) -> None:
+    """They do not plan by racks; how near they come is measured all the same."""
+    kind = STRATEGIES[name]
+    plan, report = planned(kind, {"m": "zone-b", "n": "zone-a"})
+    assert plan == planned(kind, {"m": None, "n": None})[0]
+    assert report.metrics.near is not None
+
+
+@every_strategy
+@pytest.mark.parametrize(
+    "rack",
+    ["", " ", "zone-a\n", "\x00\x1b[31m", "\N{PILE OF POO}" * 3000, "a" * 32_000, "../../etc"],
+    ids=["empty", "a space", "a line", "control", "wide", "long", "a path"],
+)
+def test_a_strange_rack_harms_nobody(
+    kind: type[Assignor], rack: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no broker's, so its member is near nothing, and gets its part; nobody complains."""
+    data = kind().user_data({}, NO_GENERATION)
+    members = [joined("bad", raw(TOPICS, data, rack=rack)), joined("good", raw(TOPICS, data, rack="zone-a"))]
+    plan = plan_of(kind().assign(cluster(TOPICS, BROKERS, REPLICAS), members))
+    assert owner_of(plan).keys() == every(TOPICS)
+    if kind in BY_RACK:
+        assert set(plan["good"]["t"]) >= {0, 2, 4}
+    assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+def test_the_log_line_says_how_many_are_near(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="kafka_assignors"):
+        planned(STRATEGIES["sticky"], {"m": "zone-b", "n": "zone-a"})
+    (record,) = caplog.records
+    assert " spread=0 near=7 milliseconds=" in record.getMessage()
+    assert getattr(record, "rebalance")["near"] == 7  # noqa: B009  # mypy does not know the extra field
+
+
+class _PublicOnly:
+    """Cluster metadata of a kafka-python whose inner parts are not the ones we know."""
+
+    def __init__(self, known: ClusterMetadata) -> None:
+        self.brokers = known.brokers
+        self.is_replica_node = known.is_replica_node
+
+
+def test_racks_of_replicas_come_from_the_metadata() -> None:
+    """A partition, or a topic, that the metadata does not have has none."""
+    known = cluster(TOPICS, BROKERS, REPLICAS)
+    found = convert.replica_racks(known, {"t": 7, "u": 2, "gone": 1}, {"zone-a", "zone-b"})
+    a, b = frozenset({"zone-a"}), frozenset({"zone-b"})
+    assert found == {"t": [a, b, a, b, a, b, frozenset()], "u": [frozenset(), a | b], "gone": [frozenset()]}
+
+
+def test_the_public_way_finds_the_same() -> None:
+    """Slower: one question a partition and broker."""
+    known = cluster(TOPICS, BROKERS, REPLICAS)
+    asked = {"t": 7, "u": 2, "gone": 1}, {"zone-b"}
+    assert convert.replica_racks(_PublicOnly(known), *asked) == convert.replica_racks(known, *asked)
+
+
+def test_racks_that_would_take_too_much_memory_are_left_out_and_said_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One warning, and the plan without racks; a limit that is just reached is no reason for either."""
+    racks = {"m": "zone-b", "n": "zone-a"}
+    without, _report = planned(CooperativeStickyAssignor, dict.fromkeys(racks))
+    near, _report = planned(CooperativeStickyAssignor, racks)
+    assert near != without
+    assert "sets of racks" not in caplog.text
+    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
+    plan, report = planned(CooperativeStickyAssignor, racks)
+    assert plan == without
+    assert report.metrics.near is None
+    assert caplog.text.count("too many different sets of racks") == 1

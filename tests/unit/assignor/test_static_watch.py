@@ -1,0 +1,238 @@
+"""When a static member asks for a rebalance, and when it leaves that to the leader."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import GroupAuthorizationFailedError
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors.assignor.static_watch import StaticWatch
+
+
+def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
+    """A group as the broker tells it: one member for each (member id, partitions of ``t``)."""
+    members = [
+        SimpleNamespace(
+            member_id=member_id,
+            client_id="",
+            client_host="",
+            member_metadata=b"",
+            member_assignment=ConsumerProtocolAssignment(0, [("t", numbers)], b"").encode(),
+        )
+        for member_id, numbers in owned
+    ]
+    return SimpleNamespace(group_state=state, protocol_type="consumer", members=members)
+
+
+class Consumer:
+    """What a watch sees of its consumer, in place of ``ConsumerSide``."""
+
+    def __init__(self, *, instance_id: str | None = "i", leader: str = "leader", listed: int = 4) -> None:
+        self.watch = StaticWatch()
+        self.instance, self.me, self.leader, self.now = instance_id, "me", leader, 5
+        self.partitions = {"t": listed}
+        self.group: Any = described(("me", [0, 1]), ("leader", [2, 3]))
+        self.asked = 0
+        self.looks = 0
+        self.slept: list[float] = []
+        self.meanwhile: Callable[[], None] = lambda: None
+        self._jobs: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._updated: Callable[[], None] = lambda: None
+
+    def assigned(self, *, needs_leader: bool = False) -> None:
+        """It gets an assignment, and what that begins is done."""
+        self.watch.assigned(self, needs_leader=needs_leader)  # type: ignore[arg-type]
+        self.work()
+
+    def updated(self, partitions: int) -> None:
+        """Its metadata is updated."""
+        self.partitions = {"t": partitions}
+        self._updated()
+        self.work()
+
+    def work(self) -> None:
+        while self._jobs:
+            asyncio.run(self._jobs.pop()())
+
+    # as ConsumerSide
+
+    def instance_id(self) -> str | None:
+        return self.instance
+
+    def member_id(self) -> str:
+        return self.me
+
+    def leader_id(self) -> str:
+        return self.leader
+
+    def generation(self) -> int:
+        return self.now
+
+    def settled_generation(self) -> int:
+        return self.now
+
+    def listed(self) -> dict[str, int]:
+        return dict(self.partitions)
+
+    def at_metadata(self, do: Callable[[], None]) -> None:
+        self._updated = do
+
+    def run(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._jobs.append(job)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.meanwhile()
+
+    async def describe_group(self) -> Any:
+        self.looks += 1
+        if isinstance(self.group, Exception):
+            raise self.group
+        return self.group
+
+    def request_rejoin(self) -> None:
+        self.asked += 1
+
+
+def in_rebalance(consumer: Consumer) -> Consumer:
+    """It has taken part in a rebalance since it started."""
+    consumer.assigned()
+    consumer.now += 1
+    consumer.assigned()
+    assert not consumer.asked
+    consumer.looks = 0
+    return consumer
+
+
+def test_dynamic_member_never_looks() -> None:
+    consumer = Consumer(instance_id=None, listed=9)
+    consumer.assigned()
+    consumer.updated(12)
+    assert (consumer.looks, consumer.asked) == (0, 0)
+
+
+def test_restarted_member_asks_for_owners_of_what_nobody_has() -> None:
+    """The topic grew while it was down; once is enough."""
+    consumer = Consumer(listed=6)
+    consumer.assigned()
+    consumer.updated(6)
+    assert (consumer.looks, consumer.asked) == (1, 1)
+
+
+def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would end kafka-python's loop that refreshes the metadata."""
+    consumer = in_rebalance(Consumer())
+
+    def fail() -> dict[str, int]:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(consumer, "listed", fail)
+        consumer.updated(6)
+    consumer.updated(6)
+    assert consumer.looks == 1
+
+
+def test_restart_without_news_is_no_rebalance() -> None:
+    consumer = Consumer()
+    consumer.assigned()
+    consumer.updated(4)
+    assert (consumer.looks, consumer.asked) == (1, 0)
+
+
+def test_restarted_leader_asks_when_the_topic_grows() -> None:
+    """The broker named its former self as leader, which is not in the group any more."""
+    consumer = Consumer(leader="i-before")
+    consumer.assigned()
+    consumer.updated(5)
+    assert consumer.asked == 1
+
+
+def test_leader_that_planned_is_left_to_it() -> None:
+    """It watches the metadata itself, and needs no other member's rebalance."""
+    consumer = in_rebalance(Consumer())
+    consumer.updated(6)
+    assert (consumer.looks, consumer.asked) == (1, 0)
+
+
+def test_member_asks_when_its_leader_has_restarted() -> None:
+    consumer = in_rebalance(Consumer())
+    consumer.group = described(("me", [0, 1]), ("leader-again", [2, 3]))
+    consumer.updated(6)
+    assert consumer.asked == 1
+
+
+def test_partitions_that_were_planned_meanwhile_are_no_reason() -> None:
+    """Its own metadata was older than the leader's."""
+    consumer = in_rebalance(Consumer(leader="gone"))
+    consumer.group = described(("me", [0, 1, 4]), ("other", [2, 3, 5]))
+    consumer.updated(6)
+    consumer.updated(6)
+    assert (consumer.looks, consumer.asked) == (1, 0)
+
+
+def test_rejoin_from_outside_counts_as_a_restart() -> None:
+    """The connection was lost for a while: a new member id, the old assignment, and no rebalance."""
+    consumer = in_rebalance(Consumer())
+    consumer.me, consumer.partitions = "me-again", {"t": 6}
+    consumer.assigned()
+    assert consumer.asked == 1
+
+
+def test_rebalance_that_begins_meanwhile_ends_the_look() -> None:
+    consumer = Consumer(listed=6)
+    consumer.meanwhile = lambda: setattr(consumer, "now", 6)
+    consumer.assigned()
+    assert (consumer.looks, consumer.asked) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "group",
+    [described(("me", []), state="PreparingRebalance"), GroupAuthorizationFailedError("g")],
+    ids=["rebalance", "not allowed"],
+)
+def test_look_that_fails_is_repeated_with_the_next_update(group: Any) -> None:
+    consumer = Consumer(listed=6)
+    good, consumer.group = consumer.group, group
+    consumer.assigned()
+    assert (consumer.looks, consumer.asked) == (1, 0)
+    consumer.group = good
+    consumer.updated(6)
+    assert consumer.asked == 1
+
+
+def test_member_whose_assignment_cannot_be_read_may_own_anything() -> None:
+    consumer = Consumer(listed=6)
+    consumer.group.members[1].member_assignment = b"\xff\xff\xff"
+    consumer.assigned()
+    assert consumer.asked == 0
+
+
+@pytest.mark.parametrize(("leader", "asks"), [("i-before", 1), ("leader", 0)])
+def test_strategy_that_needs_a_leader_gets_one(leader: str, asks: int) -> None:
+    """Nothing is without an owner, but nobody watches the lag."""
+    consumer = Consumer(leader=leader)
+    consumer.assigned(needs_leader=True)
+    assert consumer.asked == asks
+
+
+def test_members_look_one_after_the_other() -> None:
+    """In an order of their instance ids, the same in each process, within 1.5 s."""
+
+    def delay(instance_id: str) -> float:
+        consumer = Consumer(instance_id=instance_id, listed=6)
+        consumer.assigned()
+        (slept,) = consumer.slept
+        return slept
+
+    delays = [delay(f"worker-{i}") for i in range(50)]
+    assert delays == [delay(f"worker-{i}") for i in range(50)]
+    assert len(set(delays)) > 40
+    assert 0.3 <= min(delays) <= max(delays) <= 1.5

@@ -1,0 +1,222 @@
+"""A leader whose metadata has not come yet, through kafka-python's own ``_perform_assignment``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from kafka.coordinator.base import Generation
+from kafka.protocol.consumer.group import JoinGroupResponse
+
+from kafka_assignors import (
+    Assignor,
+    CooperativeLagAwareAssignor,
+    CooperativeStickyAssignor,
+    FailoverAssignor,
+    FairestStickyAssignor,
+    RangeAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.assignor import convert
+from kafka_assignors.plan import Ownership
+from kafka_assignors.wire import sticky_user_data
+from tests.joining import Plan, answer, own, owner_of, plan_of, raw
+from tests.unit.conftest import MakeConsumer
+
+WITH_HISTORY = [
+    StickyAssignor,
+    FairestStickyAssignor,
+    CooperativeStickyAssignor,
+    CooperativeLagAwareAssignor.configured(lag_source=lambda partitions: dict.fromkeys(partitions, 0)),
+]
+with_history = pytest.mark.parametrize("kind", WITH_HISTORY, ids=lambda kind: kind.name)
+Owned = Mapping[str, Sequence[int]]
+LIVE = {"a": {"t": [0, 1, 2]}, "b": {"t": [3, 4], "u": [0, 1, 2, 3]}}
+
+
+class Leader:
+    """A consumer that leads one round after the other; the test answers its metadata requests."""
+
+    def __init__(self, made: Any) -> None:
+        self.coordinator = made._coordinator
+        self.name, self.assignor = next(iter(self.coordinator._assignors.items()))
+        made.subscribe(["t"])
+        self.coordinator.rejoin_needed = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it will join again for the metadata."""
+        return bool(self.assignor._metadata.waits)
+
+    def knows(self, topics: Mapping[str, int]) -> None:
+        """Its metadata is updated."""
+        cluster = self.coordinator._cluster
+        before = cluster._last_successful_refresh_ms
+        while cluster._last_successful_refresh_ms == before:  # the clock may tick slowly
+            cluster.update_metadata(answer(topics))
+
+    def plans(self, members: Mapping[str, object], generation: int = 7) -> Plan:
+        """It leads a round, and the plan reaches it."""
+        joining = [
+            JoinGroupResponse.JoinGroupResponseMember(member_id=name, metadata=each.encode())  # type: ignore[attr-defined]
+            for name, each in members.items()
+        ]
+        self.coordinator._generation = Generation(generation, "leader", self.name)
+        plan = plan_of(self.coordinator._perform_assignment("leader", self.name, joining))
+        own(self.assignor, plan["leader"], generation)
+        return plan
+
+
+MakeLeader = Callable[[type], Leader]
+
+
+@pytest.fixture
+def leader(consumer: MakeConsumer) -> MakeLeader:
+    return lambda kind: Leader(consumer(kind))
+
+
+def joins(kind: type[Assignor], topics: str, owned: Owned | None = None, generation: int = 6) -> object:
+    """What a member sends that was last given this."""
+    assignor = kind()
+    if owned is not None:
+        own(assignor, owned, generation)
+    return assignor.metadata(topics)
+
+
+def group(kind: type[Assignor]) -> dict[str, object]:
+    """Two members with partitions of both topics, and a leader that has just come."""
+    return {
+        "leader": joins(kind, "t"),
+        "a": joins(kind, "tu", LIVE["a"]),
+        "b": joins(kind, "tu", LIVE["b"]),
+    }
+
+
+@with_history
+@pytest.mark.parametrize("known", [{"t": 5}, {"t": 2, "u": 1}, {}], ids=["no topic", "old counts", "nothing"])
+def test_leader_with_old_metadata_keeps_owned_partitions(
+    kind: type[Assignor],
+    known: dict[str, int],
+    leader: MakeLeader,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It takes nothing from anybody, says nothing of partitions that do not exist, and will join again."""
+    one = leader(kind)
+    one.knows(known)
+    with caplog.at_level(logging.INFO, logger="kafka_assignors"):
+        assert one.plans(group(kind)) == {"leader": {}, **LIVE}
+    assert "owned partitions; everything owned stays until it has come" in caplog.text
+    assert not [r for r in caplog.records if r.levelno >= logging.WARNING and r.name == "kafka_assignors"]
+    assert one.waits
+
+
+@with_history
+def test_full_plan_when_the_metadata_has_come(kind: type[Assignor], leader: MakeLeader) -> None:
+    """The update asks for the next round, which is planned as if the metadata had always been there."""
+    one = leader(kind)
+    one.knows({"t": 5})
+    one.plans(group(kind), 7)
+    assert not one.coordinator.rejoin_needed
+    one.knows({"t": 5, "u": 4})
+    assert one.coordinator.rejoin_needed
+    plan = one.plans(group(kind), 8)
+    assert not one.waits
+    there = leader(kind)
+    there.knows({"t": 5, "u": 4})
+    assert plan == there.plans(group(kind), 8)
+
+
+def claims_nonsense(kind: type[Assignor], generation: int) -> object:
+    nowhere = {"t": [99], "u": [0, 1, 2]}
+    if kind is StickyAssignor:
+        return raw("tu", sticky_user_data.encode(nowhere, generation))
+    return raw("tu", kind().user_data({}, -1), nowhere, generation)
+
+
+@with_history
+def test_hostile_claims_pin_nothing_after_the_next_update(
+    kind: type[Assignor], leader: MakeLeader, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The liar comes back in each round with what it was given; one update ends it."""
+    one = leader(kind)
+    one.knows({"t": 4})
+    honest = joins(kind, "tu", {"t": [0, 1, 2, 3]})
+    members = {"leader": joins(kind, "t"), "a": honest, "liar": claims_nonsense(kind, 6)}
+    assert one.plans(members, 7)["liar"] == {"t": [99], "u": [0, 1, 2]}
+    for generation in (8, 9, 10):
+        one.knows({"t": 4})
+        members["liar"] = claims_nonsense(kind, generation - 1)
+        plan = one.plans(members, generation)
+        assert owner_of(plan).keys() <= {("t", p) for p in range(4)}
+        assert not one.waits
+    assert "member liar" in caplog.text
+    assert "claims 4 partitions that do not exist" in caplog.text
+
+
+def test_leader_without_updates_waits_for_three_rounds_at_most(leader: MakeLeader) -> None:
+    """Its metadata requests fail: the group gets the plan for what is known."""
+    one = leader(FairestStickyAssignor)
+    one.knows({"t": 5})
+    waited = []
+    for generation in range(7, 12):
+        one.plans(group(FairestStickyAssignor), generation)
+        waited.append(one.waits)
+    assert waited == [True, True, True, False, False]
+
+
+def test_leader_keeps_unlisted_claims_after_calm_rounds_without_an_update(leader: MakeLeader) -> None:
+    """Members that join one after another cause rounds faster than updates; those rounds do not count."""
+    one = leader(FairestStickyAssignor)
+    one.knows({"t": 5, "u": 4})
+    for generation in range(7, 11):
+        one.plans(group(FairestStickyAssignor), generation)
+        assert not one.waits
+    owned = {"u": [0, 1, 2, 3, 4, 5]}
+    grown = {"leader": joins(FairestStickyAssignor, "t"), "b": joins(FairestStickyAssignor, "tu", owned, 10)}
+    assert one.plans(grown, 11)["b"]["u"] == owned["u"]
+    assert one.waits
+
+
+def test_leader_that_was_follower_meanwhile_believes_claims_again(leader: MakeLeader) -> None:
+    """Another one led generation 9, and may have seen the topic grow."""
+    one = leader(StickyAssignor)
+    one.knows({"t": 5, "u": 4})
+    one.plans(group(StickyAssignor), 7)
+    one.knows({"t": 5, "u": 4})
+    one.plans(group(StickyAssignor), 8)
+    assert not one.waits
+    owned = {"u": [0, 1, 2, 3, 4, 5]}
+    grown = {"leader": joins(StickyAssignor, "t"), "b": joins(StickyAssignor, "tu", owned, 9)}
+    assert one.plans(grown, 10)["b"]["u"] == owned["u"]
+    assert one.waits
+
+
+@pytest.mark.parametrize("preempt", [True, False])
+def test_active_member_keeps_everything(preempt: bool, leader: MakeLeader) -> None:
+    """Also new topics go to it, and a higher priority takes over in the next round only."""
+    one = leader(FailoverAssignor.configured(priority=9, preempt=preempt))
+    one.knows({"t": 2, "v": 1})
+    everything = {"t": [0, 1, 2, 3], "u": [0]}
+
+    def members(generation: int) -> dict[str, object]:
+        high, low = FailoverAssignor(priority=9), FailoverAssignor(priority=1)
+        own(low, everything, generation)
+        return {"leader": high.metadata("tuv"), "low": low.metadata("tuv")}
+
+    assert one.plans(members(6), 7) == {"leader": {}, "low": {**everything, "v": [0]}}
+    one.knows({"t": 4, "u": 1, "v": 1})
+    full = {"t": [0, 1, 2, 3], "u": [0], "v": [0]}
+    expected = {"leader": full, "low": {}} if preempt else {"leader": {}, "low": full}
+    assert one.plans(members(7), 8) == expected
+
+
+def test_strategy_without_history_plans_what_is_known(leader: MakeLeader) -> None:
+    """Eager members of ``range`` say nothing of what they had."""
+    one = leader(RangeAssignor)
+    one.knows({"t": 2})
+    owned: Ownership = convert.ownership([("u", 0)])
+    plan = one.plans({"leader": joins(RangeAssignor, "t"), "b": joins(RangeAssignor, "tu", owned)})
+    assert owner_of(plan).keys() == {("t", 0), ("t", 1)}
+    assert not one.waits

@@ -1,0 +1,283 @@
+"""``kafka-assignors plan``: what it says beside a plan, what it refuses, and how it asks a live group."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kafka_assignors import cli
+from kafka_assignors.cli.live_group import LiveGroup
+from kafka_assignors.cli.plan import command as cli_plan
+from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.plan import Group
+from tests.builders import member
+from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, TWO_AND_ONE_MORE, call, usage
+
+# --- what is said beside it --------------------------------------------------------------------------------
+
+
+def test_what_a_strategy_does_not_use_is_said() -> None:
+    problem = TWO_AND_ONE_MORE | {"lags": {"orders": [5] * 6}}
+    problem["members"] = [{**problem["members"][0], "priority": 1}]
+    result = call("--output", "json", problem=problem)
+    assert result.stderr == "note: strategy 'cooperative-sticky' does not use lags and priority\n"
+    json.loads(result.stdout)
+    assert call("--compare", problem=problem).stderr == ""
+
+
+def test_claims_that_count_for_nothing_are_said() -> None:
+    problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
+    assert call(problem=problem).stderr == (
+        "note: member a subscribes to unknown topic 'x', claims 1 partition that does not exist; "
+        "that part is ignored\n"
+    )
+
+
+def test_a_sound_problem_needs_no_words() -> None:
+    assert call().stderr == ""
+
+
+def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
+    assert call("--strategy", "failover", problem=ACTIVE_AND_PASSIVE).stderr == ""
+    said = call("--strategy", "failover").stderr
+    assert said == "note: 3 of 3 members say no priority: they rank last\n"
+    assert call("--compare").stderr == ""
+    lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5, 5], "audit": [5]}}
+    said = call("--strategy", "failover", problem=lags).stderr
+    assert said == "note: strategy 'failover' does not use lags\n"
+
+
+# --- usage -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--strategy", "rnage"), "'rnage' is not one of"),
+        (("--group", "g"), "give one of --file and --group"),
+        (("--compare", "--strategy", "range"), "leave out --strategy"),
+        (("--bootstrap", "h:1"), "--bootstrap and --config go with --group"),
+        (("--option", "rack"), "--option rack: expected NAME=VALUE"),
+        (("--option", "=1"), "--option =1: expected NAME=VALUE"),
+        (("--option", "rack=1"), "--option rack: belongs to a consumer; here it is members[].rack"),
+        (
+            ("--option", "priority=1"),
+            "--option priority: belongs to a consumer; here it is members[].priority",
+        ),
+        (
+            ("--option", "assignment_consumer_priority=1"),
+            "--option assignment_consumer_priority: belongs to a consumer; here it is members[].priority",
+        ),
+        (
+            ("--option", "preempt=1", "--strategy", "failover"),
+            "--option preempt: expected true or false, got 1",
+        ),
+        (
+            ("--option", "preempt=false"),
+            "--option preempt: no option of cooperative-sticky, but of failover",
+        ),
+        (
+            ("--option", "max_partition_skew=0", "--strategy", "cooperative-lag-aware"),
+            "--option max_partition_skew: expected a number from 1, or None, got 0",
+        ),
+        (("--reset", "latest"), "--reset and --no-lag go with --group"),
+        (("--no-lag",), "--reset and --no-lag go with --group"),
+        (("--option", "rcak=a"), "--option rcak: unknown, there is max_partition_skew, min_"),
+        (("--option", "on_plan=print"), "--option on_plan: belongs to a consumer"),
+        (("--compare", "--option", "rcak=a"), "--option rcak: unknown, "),
+        (("--without", "c9"), "--without: no member is 'c9': c1, c2, c3"),
+        (("--join", "-1"), "--join"),
+        (("--output", "xml"), "--output"),
+    ],
+)
+def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -> None:
+    assert says in usage(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("problem", "says"),
+    [
+        ({"members": [{"id": 1}]}, "Error: standard input: members[0].id: expected a non-empty text, got 1"),
+        ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
+        ({"strategy": "rnage"}, "strategy: unknown 'rnage', there is range, roundrobin, "),
+        ({"options": {"rack": ""}}, "options.rack: belongs to a consumer; here it is members[].rack"),
+        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is max_partition_skew, min_"),
+    ],
+)
+@pytest.mark.parametrize("compare", [True, False])
+def test_a_wrong_file_is_a_usage_error(problem: object, says: str, compare: bool) -> None:
+    assert says in usage(*["--compare"] * compare, problem=problem)
+
+
+def test_notes_are_few() -> None:
+    members = [{"id": f"m{i}", "topics": []} for i in range(60)]
+    said = call(problem={"topics": {"t": 1}, "members": members}).stderr.splitlines()
+    assert len(said) == 6
+    assert said[-1] == "note: ... and 55 more"
+
+
+@pytest.mark.parametrize("left_out", ["racks", "rack"])
+def test_racks_that_never_meet_are_said(left_out: str) -> None:
+    problem = IN_RACKS | {"members": [{"id": "c1"} | ({} if left_out == "rack" else {"rack": "a"})]}
+    if left_out == "racks":
+        problem.pop("racks")
+    said = call("--strategy", "sticky", problem=problem).stderr
+    assert said == "note: racks count for nothing: no member's rack has a replica\n"
+
+
+def test_racks_that_would_take_too_much_memory_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "sets of racks" not in call("--strategy", "sticky", problem=IN_RACKS).stderr
+    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
+    said = call("--strategy", "sticky", problem=IN_RACKS).stderr
+    assert said == "note: too many different sets of racks: they are left out\n"
+
+
+def test_a_group_without_a_name() -> None:
+    result = CliRunner().invoke(cli_plan.command, ["--group", "", "--bootstrap", "h:1"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--group needs a name" in result.stderr
+
+
+def test_neither_file_nor_group() -> None:
+    result = CliRunner().invoke(cli_plan.command, [])
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli_plan.command, ["--file", str(tmp_path / "no.json")])
+    assert result.exit_code == 2
+    assert "No such file" in result.stderr
+
+
+def test_the_command_needs_the_extra_that_has_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def import_without_rich(name: str) -> object:
+        raise ModuleNotFoundError("No module named 'rich'", name="rich")
+
+    monkeypatch.setattr(importlib, "import_module", import_without_rich)
+    with pytest.raises(MissingExtraError, match=r"\[cli\]"):
+        cli.cli.main(["plan"], standalone_mode=False)
+
+
+# --- a live group, without one -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Replace the cluster; what it was asked is kept, and what it answers may be changed."""
+    state: dict[str, Any] = {"strategy": "sticky"}
+
+    def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
+        state.update(settings=dict(settings), group_id=group_id)
+        members = member("m1", owned={"t0": [0, 1]}), member("m2")
+        return LiveGroup(Group(members, {"t0": 2}), state["strategy"])
+
+    def with_live_lag(
+        group: Group, settings: Mapping[str, Any], group_id: str, reset: str | None
+    ) -> tuple[Group, list[str]]:
+        state.update(asked_for_lag=(dict(settings), group_id, reset))
+        return replace(group, lags={"t0": state.get("lags", [])}), state.get("notes", [])
+
+    monkeypatch.setattr(cli_plan, "read_live_group", read_live_group)
+    monkeypatch.setattr(cli_plan, "with_live_lag", with_live_lag)
+    return state
+
+
+def group(*arguments: str, **environment: str) -> Result:
+    return CliRunner(env=environment).invoke(cli_plan.command, ["--group", "g", *arguments])
+
+
+def test_a_live_group_plans_with_the_strategy_it_runs(live: dict[str, Any]) -> None:
+    found = json.loads(group("--bootstrap", "h:1", "--output", "json").stdout)
+    assert (found["strategy"], found["metrics"]["moved"]) == ("sticky", 1)
+    assert (live["settings"], live["group_id"]) == ({"bootstrap_servers": ["h:1"]}, "g")
+
+
+def test_a_live_group_that_runs_a_strategy_of_somebody_elses(live: dict[str, Any]) -> None:
+    live["strategy"] = "theirs"
+    result = group("--bootstrap", "h:1")
+    assert result.exit_code == 2
+    assert "group 'g' runs 'theirs', which is not ours: give --strategy, one of range, " in result.stderr
+    assert group("--bootstrap", "h:1", "--strategy", "fair").exit_code == 0
+    assert group("--bootstrap", "h:1", "--compare").exit_code == 0
+
+
+def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "bootstrap.servers=h:2\nsecurity.protocol=SASL_PLAINTEXT\n"
+        "sasl.mechanism=PLAIN\nsasl.username=al\nsasl.password=from-file\n"
+    )
+    setting = "sasl_plain_password"
+    assert group("--config", str(config)).exit_code == 0
+    assert live["settings"][setting] == "from-file"
+    assert group("--config", str(config), **{f"KAFKA_ASSIGNORS_{setting.upper()}": "env"}).exit_code == 0
+    assert live["settings"][setting] == "env"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"bootstrap.servers=h:1\nsecurity.protocol=TLS\n", "security_protocol: 'TLS' is none of "),
+        (b"", "bootstrap_servers: missing: give --bootstrap"),
+        (b"\xff", "--config: byte 0 is not utf-8"),
+    ],
+)
+def test_a_wrong_config_is_a_usage_error(
+    live: dict[str, Any], tmp_path: Path, content: bytes, says: str
+) -> None:
+    config = tmp_path / "client.properties"
+    config.write_bytes(content)
+    result = group("--config", str(config))
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert "settings" not in live
+
+
+# --- and its lag -------------------------------------------------------------------------------------------
+
+
+def test_lag_is_asked_for_by_who_shows_it(live: dict[str, Any]) -> None:
+    group("--bootstrap", "h:1", "--strategy", "cooperative-lag-aware")
+    assert live.pop("asked_for_lag") == ({"bootstrap_servers": ["h:1"]}, "g", None)
+    group("--bootstrap", "h:1", "--compare", "--reset", "latest")
+    assert live.pop("asked_for_lag") == ({"bootstrap_servers": ["h:1"]}, "g", "latest")
+    for words in (
+        ("--strategy", "sticky"),
+        ("--compare", "--no-lag"),
+        ("--strategy", "lag-aware", "--no-lag"),
+    ):
+        result = group("--bootstrap", "h:1", *words)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "asked_for_lag" not in live
+    assert "--no-lag leaves nothing for --reset" in group("--no-lag", "--reset", "latest").stderr
+
+
+def test_the_lag_of_a_live_group_is_planned_by_also_after_a_change(live: dict[str, Any]) -> None:
+    live.update(lags=[70, 30], notes=["said of it"])
+    words = ("--bootstrap", "h:1", "--strategy", "lag-aware", "--output", "json")
+    for more, most in (((), 70), (("--without", "m2"), 100), (("--join", "3"), 70)):
+        result = group(*words, *more)
+        assert result.stderr == "note: said of it\n"
+        found = json.loads(result.stdout)["metrics"]
+        assert (found["max_load"], found["load_unit"]) == (most, "records")
+
+
+def test_what_is_taken_for_the_options_of_the_strategy_the_group_runs_is_said(live: dict[str, Any]) -> None:
+    live["strategy"] = "cooperative-lag-aware"
+    says = "note: the group's options are not to be seen, assuming "
+    both = f"{says}max_partition_skew=1, min_improvement=0.1 (--option)\n"
+    assert group("--bootstrap", "h:1").stderr == both
+    assert group("--bootstrap", "h:1", "--compare").stderr == both
+    given = ("--option", "max_partition_skew=null")
+    assert group("--bootstrap", "h:1", *given).stderr == f"{says}min_improvement=0.1 (--option)\n"
+    assert group("--bootstrap", "h:1", *given, "--option", "min_improvement=0.2").stderr == ""
+    assert group("--bootstrap", "h:1", "--strategy", "failover").stderr.count("assuming") == 0
+    live["strategy"] = "failover"
+    assert f"{says}preempt=true (--option)\n" in group("--bootstrap", "h:1").stderr

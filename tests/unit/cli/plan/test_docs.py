@@ -1,0 +1,115 @@
+"""docs/plan.md is true: its examples print what it shows, its tables leave nothing out."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kafka_assignors.cli.plan import command as cli_plan
+from kafka_assignors.cli.plan.options import option_names
+from kafka_assignors.cli.plan.problem import parse, read
+from kafka_assignors.errors import OptionError, ProblemError
+from kafka_assignors.lag.connection import connection_settings, read_properties
+from kafka_assignors.plan import Reason
+from kafka_assignors.strategies import STRATEGIES
+from tests.examples import ROOT
+
+PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    """The fenced blocks of a kind."""
+    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def known(error: pytest.ExceptionInfo[Exception]) -> list[str]:
+    """What there is, as an error about something unknown lists it."""
+    return str(error.value).partition("there is ")[2].split(", ")
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
+def test_a_command_prints_what_the_page_shows(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = re.compile(r"^`(\w+\.json)`: [^\n]*\n\n```json\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    for name, problem in named.findall(PAGE):
+        Path(name).write_text(problem, encoding="utf-8")
+    command, *shown = block.splitlines()
+    words = shlex.split(command.removeprefix("$ kafka-assignors plan"))
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(cli_plan.command, words)
+    assert done.exit_code == 0
+    assert [line.rstrip() for line in done.output.splitlines()] == shown
+
+
+def test_the_group_in_the_readme_can_be_pasted() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((words, problem),) = re.findall(
+        r"^kafka-assignors plan ([^\n]*) <<'END'\n(.*?)^END$", text, re.DOTALL | re.MULTILINE
+    )
+    done = CliRunner().invoke(cli_plan.command, shlex.split(words), input=problem)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "3 members, 12 partitions of 2 topics" in done.stdout
+
+
+def test_every_field_is_on_the_page() -> None:
+    with pytest.raises(ProblemError) as top:
+        parse({"?": 0})
+    with pytest.raises(ProblemError) as members:
+        parse({"members": [{"?": 0}]})
+    for name in [n for n in known(top) if n != "members"] + [f"members[].{n}" for n in known(members)]:
+        assert f"| `{name}` |" in PAGE, name
+
+
+def test_every_problem_on_the_page_has_a_name_and_is_sound() -> None:
+    problems = blocks("json")
+    assert len(problems) == len(re.findall(r"^`\w+\.json`: ", PAGE, re.MULTILINE)) == 2
+    assert all(read(problem.encode()).group.members for problem in problems)
+
+
+def test_every_field_of_the_answer_is_on_the_page() -> None:
+    """Whatever the problem has: lag, racks, rounds."""
+    fields = set()
+    for extra in ({}, {"racks": {"t": [["a"]]}}, {"lags": {"t": [1]}, "strategy": "lag-aware"}):
+        problem = {"topics": {"t": 1}, "members": [{"id": "c1", "rack": "a"}], **extra}
+        words = ["--file", "-", "--output", "json"]
+        found = json.loads(CliRunner().invoke(cli_plan.command, words, input=json.dumps(problem)).stdout)
+        fields |= {name for name in found if name != "metrics"} | {f"metrics.{m}" for m in found["metrics"]}
+    for name in fields:
+        assert re.search(rf"^\|[^|]*`{re.escape(name)}`[^|]*\|", PAGE, re.MULTILINE), name
+
+
+def test_every_option_is_on_the_page_with_its_default() -> None:
+    rows = re.findall(r"^\| ?(?:\[`[\w-]+`\]\S*)? ?\| `(\w+)`[^|]*\| (\S+) \|$", PAGE, re.MULTILINE)
+    assert dict(rows) == {
+        name: f"`{json.dumps(default)}`" if isinstance(default, bool) else json.dumps(default)
+        for kind in STRATEGIES.values()
+        for name in option_names(kind)
+        for default in [getattr(kind().options, name)]
+    }
+
+
+def test_every_reason_is_on_the_page() -> None:
+    for reason in Reason:
+        assert re.search(rf"^\| `{reason.value}[:`]", PAGE, re.MULTILINE), reason
+
+
+def test_every_security_setting_is_on_the_page() -> None:
+    with pytest.raises(OptionError) as error:
+        connection_settings("h:1", {"ssl.x": ""}, {})
+    assert len(known(error)) > 10
+    for name in known(error):
+        assert f"`{name}`" in PAGE, name
+
+
+def test_the_properties_are_good_but_for_the_file_of_somebody_else() -> None:
+    (text,) = blocks("properties")
+    secret = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": "x"}
+    with pytest.raises(OptionError, match=r"no file '/etc/ssl/kafka-ca\.pem'"):
+        connection_settings(None, read_properties(text), secret)
+    assert connection_settings(None, read_properties(text.replace("ssl.cafile", "x")), secret)

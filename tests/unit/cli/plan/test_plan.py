@@ -1,0 +1,298 @@
+"""``kafka-assignors plan`` on files: the JSON and the tables it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.cells import cell_len
+
+from kafka_assignors.cli.plan import command as cli_plan
+from kafka_assignors.cli.tables import MEMBERS, ROWS, short_names
+from kafka_assignors.strategies import STRATEGIES
+from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, call, planned
+
+# --- JSON --------------------------------------------------------------------------------------------------
+
+
+def test_the_json_is_version_1_to_the_last_field() -> None:
+    assert planned() == {
+        "version": 1,
+        "strategy": "cooperative-sticky",
+        "assignment": {
+            "c1": [["orders", 0], ["orders", 1]],
+            "c2": [["orders", 3], ["orders", 4]],
+            "c3": [["orders", 2], ["orders", 5]],
+        },
+        "first_round": {
+            "c1": [["orders", 0], ["orders", 1]],
+            "c2": [["orders", 3], ["orders", 4]],
+            "c3": [],
+        },
+        "metrics": {
+            "balance_score": 0,
+            "spread": 0,
+            "kept": 4,
+            "moved": 2,
+            "max_load": 2,
+            "load_lower_bound": 2,
+            "load_unit": "partitions",
+        },
+        "why": [
+            {"topic": "orders", "partition": p, "member": to, "reason": reason}
+            for p, to, reason in (
+                (0, "c1", "kept"),
+                (1, "c1", "kept"),
+                (2, "c3", "moved for balance: c1; waits for revocation by c1"),
+                (3, "c2", "kept"),
+                (4, "c2", "kept"),
+                (5, "c3", "moved for balance: c2; waits for revocation by c2"),
+            )
+        ],
+    }
+
+
+def test_with_racks_it_says_who_is_near_and_why() -> None:
+    """orders-2 is near to both, and of orders-3 no rack is known: neither moves for a rack."""
+    found = planned("--strategy", "sticky", problem=IN_RACKS)
+    assert found["assignment"] == {"c1": [["orders", 1], ["orders", 2]], "c2": [["orders", 0], ["orders", 3]]}
+    assert found["metrics"]["near"] == 3
+    assert [why["reason"] for why in found["why"]] == [
+        *("moved to a rack with a replica: c1", "kept", "kept", "moved for balance: c1"),
+    ]
+
+
+def test_with_racks_the_table_says_who_is_near() -> None:
+    shown = call("--strategy", "sticky", problem=IN_RACKS).stdout
+    assert "\nnear a replica: 3 of 4\n" in shown
+    assert "1 moved to a rack with a replica" in shown
+    assert re.search(r"^c1 +2 +2 +0 +2$", shown, re.MULTILINE)
+    assert "replica" not in call().stdout
+
+
+@pytest.mark.parametrize("words", [("--strategy", "range"), ("--strategy", "sticky"), ("--compare",)])
+def test_a_strategy_that_does_not_plan_by_racks_says_so(words: tuple[str, ...]) -> None:
+    unused = words[1:] == ("range",)
+    assert ("note: strategy 'range' does not use racks" in call(*words, problem=IN_RACKS).stderr) == unused
+    assert "racks" not in call(*words).stderr
+
+
+def test_who_joins_is_in_no_rack() -> None:
+    found = planned("--strategy", "sticky", "--without", "c2", "--join", "1", problem=IN_RACKS)
+    assert found["metrics"]["near"] == 2
+    assert found["assignment"]["c1"] == [["orders", 1], ["orders", 2]]
+
+
+def test_failover_gives_each_topic_to_the_highest_priority_that_subscribes() -> None:
+    found = planned(problem=ACTIVE_AND_PASSIVE)
+    assert found["assignment"] == {"c1": [["audit", 0]], "c2": [["orders", 0], ["orders", 1]], "c3": []}
+    assert "first_round" not in found
+    reasons = [why["reason"] for why in found["why"]]
+    assert reasons == ["no owner before", *["moved to the highest priority: c1"] * 2]
+    assert (found["metrics"]["max_load"], found["metrics"]["load_lower_bound"]) == (2, 1)
+    compared = {one["strategy"]: one for one in planned("--compare", problem=ACTIVE_AND_PASSIVE)}
+    assert compared["failover"] == found
+
+
+@pytest.mark.parametrize("where", ["in the file", "on the command line"])
+def test_failover_without_preemption_leaves_the_active_be(where: str) -> None:
+    words = ["--option", "preempt=false"] if where == "on the command line" else []
+    options = {} if words else {"options": {"preempt": False}}
+    found = planned(*words, problem=ACTIVE_AND_PASSIVE | options)
+    assert found["assignment"]["c1"] == [["audit", 0], ["orders", 0], ["orders", 1]]
+    reasons = [why["reason"] for why in found["why"]]
+    assert reasons == ["no owner before", *["stays with the active member"] * 2]
+    after = planned("--without", "c1", *words, problem=ACTIVE_AND_PASSIVE | options)
+    assert after["assignment"] == {"c2": [["orders", 0], ["orders", 1]], "c3": [["audit", 0]]}
+
+
+def test_a_table_of_failover() -> None:
+    table = call("--option", "preempt=false", problem=ACTIVE_AND_PASSIVE).stdout
+    assert re.search(r"^c1 +3 +2 +1 +0$", table, re.MULTILINE)
+    assert "2 stays with the active member, 1 no owner before" in table
+    assert not re.search(r"^orders-0 ", table, re.MULTILINE)
+    table = call(problem=ACTIVE_AND_PASSIVE).stdout
+    assert re.search(r"^c1 +1 +0 +1 +2$", table, re.MULTILINE)
+    assert re.search(r"^orders-0 +c1 +c2 +moved to the highest priority$", table, re.MULTILINE)
+
+
+def test_who_joins_has_no_priority() -> None:
+    found = planned("--join", "1", "--without", "c3", problem=ACTIVE_AND_PASSIVE)
+    assert found["assignment"]["new-1"] == []
+
+
+def test_an_eager_strategy_gives_everything_at_once() -> None:
+    found = planned("--strategy", "sticky")
+    assert "first_round" not in found
+    assert found["why"][2]["reason"] == "moved for balance: c1"
+
+
+def test_a_strategy_without_history_deals_in_order() -> None:
+    reasons = [why["reason"] for why in planned("--strategy", "range")["why"]]
+    assert reasons == [
+        *("kept", "kept", "dealt in order: c1"),
+        *("kept", "dealt in order: c2", "dealt in order: c2"),
+    ]
+
+
+def test_the_largest_load_and_what_it_could_be() -> None:
+    """``fairest-sticky`` moves nothing, however unfair."""
+    metrics = planned("--strategy", "fairest-sticky")["metrics"]
+    assert (metrics["max_load"], metrics["load_lower_bound"], metrics["moved"]) == (3, 2, 0)
+
+
+def test_the_command_line_wins_over_the_file_and_that_over_the_default() -> None:
+    anybody = {"members": [{"id": "c1"}]}
+    assert planned("--strategy", "fair", problem=anybody | {"strategy": "range"})["strategy"] == "fair"
+    assert planned(problem=anybody | {"strategy": "range"})["strategy"] == "range"
+    assert planned(problem=anybody)["strategy"] == "cooperative-sticky"
+
+
+def test_compare_is_a_list_with_every_strategy() -> None:
+    found = planned("--compare")
+    assert [one["strategy"] for one in found] == list(STRATEGIES)
+    assert next(one for one in found if one["strategy"] == "cooperative-sticky") == planned()
+
+
+def test_nobody_at_all_is_a_plan_too() -> None:
+    found = planned(problem={"topics": {"t": 1}})
+    assert found["assignment"] == {}
+    assert found["why"] == [{"topic": "t", "partition": 0, "member": None, "reason": "nobody subscribes"}]
+    assert call(problem={}).exit_code == 0
+
+
+def test_what_if_one_left() -> None:
+    """Its partitions name it."""
+    found = planned("--without", "c2", "--strategy", "sticky")
+    assert set(found["assignment"]) == {"c1", "c3"}
+    assert [why["reason"] for why in found["why"]] == ["kept"] * 3 + ["owner gone: c2"] * 3
+
+
+def test_what_if_three_joined() -> None:
+    found = planned("--join", "3")
+    assert set(found["assignment"]) == {"c1", "c2", "c3", "new-1", "new-2", "new-3"}
+    assert found["metrics"]["max_load"] == 1
+
+
+# --- tables ------------------------------------------------------------------------------------------------
+
+
+def test_the_table() -> None:
+    result = call()
+    assert result.exit_code == 0
+    assert [line.rstrip() for line in result.stdout.splitlines() if "─" not in line] == [
+        "cooperative-sticky: 3 members, 6 partitions of 1 topic",
+        "largest load 2, no plan has less than 2",
+        "kept 4, moved 2, spread 0, balance score 0",
+        "",
+        "member   partitions   kept   gained   lost   first round",
+        "c1                2      2        0      1             2",
+        "c2                2      2        0      1             2",
+        "c3                2      0        2      0             0",
+        "",
+        "4 kept, 2 moved for balance",
+        "",
+        "partition   from   to   why",
+        "orders-2    c1     c3   moved for balance, waits",
+        "orders-5    c2     c3   moved for balance, waits",
+    ]
+
+
+def test_an_eager_table_has_no_first_round() -> None:
+    assert "first round" not in call("--strategy", "sticky").stdout
+
+
+def test_a_plan_that_changes_nothing_has_no_list_of_changes() -> None:
+    table = call("--without", "c3").stdout
+    assert "6 kept" in table
+    assert "partition " not in table
+
+
+def test_the_comparison_has_a_row_for_every_strategy() -> None:
+    table = call("--compare").stdout
+    rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line and "─" not in line}
+    assert rows["range"] == ["3", "3", "-", "2", "0", "0"]
+    assert rows["cooperative-sticky"] == ["4", "2", "2", "2", "0", "0"]
+    assert rows["fairest-sticky"] == ["6", "0", "0", "3", "3", "6"]
+    assert set(STRATEGIES) <= rows.keys()
+    assert "no plan has a max load of less than 2" in table
+
+
+def large(members: int, partitions: int) -> dict[str, Any]:
+    """Members as a broker names them, and nobody owns anything yet."""
+    ids = [f"worker-{i}-{i:08x}-f281-49d9-bf0e-d5d2e7b04c43" for i in range(members)]
+    return {"topics": {"flights-by-destination": partitions}, "members": [{"id": m} for m in ids]}
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("arguments", [(), ("--compare",)])
+def test_no_line_is_wider_than_the_terminal(arguments: tuple[str, ...], width: int) -> None:
+    lines = call(*arguments, problem=large(3, 40), width=width).stdout.splitlines()
+    assert max(cell_len(line) for line in lines) <= width
+    assert any("worker-2-00000002" in line for line in lines) or arguments
+
+
+def test_a_large_plan_is_cut_and_says_so() -> None:
+    problem = large(MEMBERS + 2, ROWS + 5)
+    cut, whole = call(problem=problem).stdout, call("--all", problem=problem).stdout
+    assert cut.count("… and ") == 2
+    assert "… and 2 more; --all shows them" in cut
+    assert "… and 5 more; --all shows them" in cut
+    assert cut.count("no owner before") == ROWS + 1  # and the line that counts them
+    assert sum(line.startswith("worker-") for line in cut.splitlines()) == MEMBERS
+    assert whole.count("no owner before") == ROWS + 5 + 1
+    assert "…" not in whole
+
+
+def test_a_plan_that_just_fits_is_not_cut() -> None:
+    assert "…" not in call(problem=large(MEMBERS, ROWS)).stdout
+
+
+def test_names_that_are_too_long_are_folded_and_nothing_of_them_is_lost() -> None:
+    name = "n" * 150
+    folded = call(problem={"topics": {name: 1}, "members": [{"id": name.upper()}]}).stdout
+    assert (folded.count("n") - call(problem={}).stdout.count("n")) >= 150
+    assert folded.count("N") == 300
+
+
+def test_a_uuid_is_shortened_only_while_names_stay_different() -> None:
+    tail = "-f281-49d9-bf0e-d5d2e7b04c43"
+    assert short_names([f"a-00000001{tail}", "b"]) == {f"a-00000001{tail}": "a-00000001", "b": "b"}
+    alike = [f"a-00000001{tail}", "a-00000001"]
+    assert short_names(alike) == {name: name for name in alike}
+
+
+def test_a_name_cannot_command_the_terminal() -> None:
+    members = [{"id": "\x1b[31mred[bold]"}, {"id": "b"}]
+    result = call(problem={"topics": {"t\x07": 2}, "members": members})
+    assert "\x1b" not in result.stdout
+    assert "\x07" not in result.stdout
+    assert "[31mred[bold]" in result.stdout
+
+
+def test_two_that_claim_the_same_are_both_named() -> None:
+    """And who no longer subscribes has lost what it owned."""
+    members = [{"id": m, "owned": [["t", 0]], "generation": 2} for m in "ab"]
+    left = {"id": "c", "owned": [["t", 1]], "generation": 2, "topics": []}
+    table = call(problem={"topics": {"t": 2}, "members": [*members, left, {"id": "d"}]}).stdout
+    rows = [line.split() for line in table.splitlines()]
+    assert ["t-0", "a,", "b", "a", "claim", "contested"] in rows
+    assert ["t-1", "c", "b", "owner", "no", "longer", "subscribes,", "waits"] in rows
+    assert ["c", "0", "0", "0", "1", "0"] in rows
+
+
+def test_the_comparison_says_who_is_near() -> None:
+    assert "near" in call("--compare", problem=IN_RACKS).stdout
+    assert "near" not in call("--compare").stdout
+
+
+def test_in_a_pipe_a_line_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = "n" * 150
+    text = json.dumps({"topics": {name: 1}, "members": [{"id": "m"}]})
+    lines = CliRunner().invoke(cli_plan.command, ["--file", "-"], input=text).stdout.splitlines()
+    assert any(line.startswith(f"{name}-0") for line in lines)
+    assert [line.rstrip() for line in lines] == lines

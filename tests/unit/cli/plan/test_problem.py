@@ -1,0 +1,241 @@
+"""The JSON that ``plan`` reads: every field, every default, and every way to get it wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.cli.plan.problem import MOST_PARTITIONS, Problem, parse, read
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member
+
+EVERYTHING = {
+    "version": 1,
+    "strategy": "sticky",
+    "options": {"rack": "a"},
+    "topics": {"orders": 12, "payments": 6},
+    "members": [
+        {
+            "id": "c1",
+            "instance_id": "static-1",
+            "rack": "zone-a",
+            "topics": ["orders"],
+            "owned": [["orders", 1], ["orders", 0], ["gone", 3]],
+            "generation": 5,
+            "priority": 10,
+        }
+    ],
+    "racks": {"orders": [["zone-a", "zone-b"], [], ["zone-b"]]},
+    "lags": {"orders": [100000, None, 50000]},
+}
+
+
+def wrong(value: Any) -> str:
+    """What is said about a problem that cannot be read."""
+    with pytest.raises(ProblemError) as error:
+        parse(value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_every_field_is_read() -> None:
+    assert parse(EVERYTHING) == Problem(
+        group=Group(
+            (
+                Member(
+                    member_id="c1",
+                    topics=frozenset({"orders"}),
+                    owned={"orders": [1, 0], "gone": [3]},
+                    generation=5,
+                    instance_id="static-1",
+                    rack="zone-a",
+                    priority=10,
+                ),
+            ),
+            {"orders": 12, "payments": 6},
+            {"orders": (frozenset({"zone-a", "zone-b"}), frozenset(), frozenset({"zone-b"}))},
+            {"orders": (100000, UNKNOWN_LAG, 50000)},
+        ),
+        strategy="sticky",
+        options={"rack": "a"},
+    )
+
+
+def test_nothing_is_a_problem_without_anybody() -> None:
+    assert parse({}) == Problem(Group((), {}))
+
+
+def test_what_a_member_leaves_out_has_its_default() -> None:
+    """It subscribes to all there is, owns nothing, and has no history."""
+    (member,) = parse({"topics": {"a": 1, "b": 2}, "members": [{"id": "c1"}]}).group.members
+    assert member == Member("c1", frozenset({"a", "b"}), {}, NO_GENERATION, None, None)
+
+
+@pytest.mark.parametrize("name", ["instance_id", "rack", "generation", "priority"])
+def test_null_is_as_good_as_left_out(name: str) -> None:
+    assert parse({"members": [{"id": "c1", name: None}]}) == parse({"members": [{"id": "c1"}]})
+
+
+def test_no_topics_is_not_all_topics() -> None:
+    (member,) = parse({"topics": {"a": 1}, "members": [{"id": "c1", "topics": []}]}).group.members
+    assert member.topics == frozenset()
+
+
+def a_member(**fields: object) -> dict[str, object]:
+    """A problem whose third member is wrong."""
+    return {
+        "topics": {"orders": 2},
+        "members": [{"id": "c1"}, {"id": "c2"}, {"id": "c3", **fields}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("problem", "says"),
+    [
+        ([], "the file: expected an object, got []"),
+        ({"version": 2}, "version: know only 1, got 2"),
+        ({"version": True}, "version: expected a whole number, got true"),
+        ({"version": None}, "version: expected a whole number, got null"),
+        ({"strategy": 7}, "strategy: expected a non-empty text, got 7"),
+        ({"options": []}, "options: expected an object, got []"),
+        (
+            {"topic": {}},
+            "topic: unknown, there is version, strategy, options, topics, members, racks, lags, expected",
+        ),
+        ({"topics": ["orders"]}, 'topics: expected an object, got ["orders"]'),
+        ({"topics": {"orders": "12"}}, 'topics.orders: expected a whole number, got "12"'),
+        ({"topics": {"orders": 1.0}}, "topics.orders: expected a whole number, got 1.0"),
+        ({"topics": {"orders": True}}, "topics.orders: expected a whole number, got true"),
+        ({"topics": {"orders": -1}}, "topics.orders: expected a whole number from 0 to 2147483647, got -1"),
+        ({"topics": {"a.b": -1}}, 'topics."a.b": expected a whole number from 0 to 2147483647, got -1'),
+        ({"topics": {"": 1}}, 'topics: expected a non-empty text, got ""'),
+        (
+            {"topics": {"a": MOST_PARTITIONS, "b": 1}},
+            "topics: 1000001 partitions in all, more than 1000000",
+        ),
+        ({"members": {}}, "members: expected an array, got {}"),
+        ({"members": ["c1"]}, 'members[0]: expected an object, got "c1"'),
+        ({"members": [{}]}, "members[0].id: missing"),
+        ({"members": [{"id": ""}]}, 'members[0].id: expected a non-empty text, got ""'),
+        ({"members": [{"id": None}]}, "members[0].id: expected a non-empty text, got null"),
+        (a_member(id="c1"), 'members[2].id: "c1" is members[0], too'),
+        (
+            {"members": [{"id": "a", "instance_id": "s"}, {"id": "b", "instance_id": "s"}]},
+            'members[1].instance_id: "s" is members[0]\'s, too',
+        ),
+        (a_member(id="\ud800"), 'members[2].id: expected a text that can be written as UTF-8, got "\\ud800"'),
+        (a_member(topics="orders"), 'members[2].topics: expected an array, got "orders"'),
+        (a_member(topics=["orders", 3]), "members[2].topics[1]: expected a non-empty text, got 3"),
+        (a_member(owned={"orders": [1]}), 'members[2].owned: expected an array, got {"orders": [1]}'),
+        (
+            a_member(owned=[["orders"]]),
+            'members[2].owned[0]: expected a topic and a partition, got ["orders"]',
+        ),
+        (a_member(owned=[["orders", "x"]]), 'members[2].owned[0][1]: expected a whole number, got "x"'),
+        (a_member(owned=[["orders", 0], [0, 0]]), "members[2].owned[1][0]: expected a non-empty text, got 0"),
+        (
+            a_member(owned=[["orders", 2**31]]),
+            "members[2].owned[0][1]: expected a whole number from -2147483648 to 2147483647, got 2147483648",
+        ),
+        (a_member(generation="5"), 'members[2].generation: expected a whole number, got "5"'),
+        (
+            a_member(generation=-2),
+            "members[2].generation: expected a whole number from -1 to 2147483647, got -2",
+        ),
+        (a_member(rack=""), 'members[2].rack: expected a non-empty text, got ""'),
+        (a_member(instance_id=1), "members[2].instance_id: expected a non-empty text, got 1"),
+        (a_member(priority=False), "members[2].priority: expected a whole number, got false"),
+        (
+            a_member(holds=True),
+            "members[2].holds: unknown, there is id, instance_id, rack, topics, owned, generation, priority",
+        ),
+        ({"racks": []}, "racks: expected an object, got []"),
+        ({"racks": {"orders": [["a"]]}}, "racks.orders: there is no such topic in topics"),
+        ({"topics": {"a": 1}, "racks": {"a": "b"}}, 'racks.a: expected an array, got "b"'),
+        ({"topics": {"a": 1}, "racks": {"a": ["b"]}}, 'racks.a[0]: expected an array, got "b"'),
+        (
+            {"topics": {"a": 2}, "racks": {"a": [["b"], ["b", ""]]}},
+            'racks.a[1][1]: expected a non-empty text, got ""',
+        ),
+        (
+            {"topics": {"a": 1}, "racks": {"a": [[], []]}},
+            "racks.a: racks of 2 partitions, and there are 1",
+        ),
+        ({"lags": {"orders": [1]}}, "lags.orders: there is no such topic in topics"),
+        ({"topics": {"a": 1}, "lags": {"a": 5}}, "lags.a: expected an array, got 5"),
+        ({"topics": {"a": 1}, "lags": {"a": [1, 2]}}, "lags.a: 2 lags for 1 partitions"),
+        ({"topics": {"a": 1}, "lags": {"a": [1.5]}}, "lags.a[0]: expected a whole number, got 1.5"),
+        (
+            {"topics": {"a": 1}, "lags": {"a": [-1]}},
+            "lags.a[0]: expected a whole number from 0 to 9223372036854775807, got -1",
+        ),
+        ({"strategy": ["x" * 500]}, 'strategy: expected a non-empty text, got ["' + "x" * 58 + "…"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_path(problem: object, says: str) -> None:
+    assert wrong(problem) == says
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"version": 1,\n  "topics": {"orders": }}', "not JSON: line 2, column 24: Expecting value"),
+        ("", "not JSON: line 1, column 1: Expecting value"),
+        ('{"topics": {"a": 1, "a": 2}}', 'the name "a" is there twice in one object'),
+        ('{"topics": {"a": NaN}}', "NaN is no JSON number"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"version": ' + "1" * 5000 + "}", "a number with too many digits"),
+    ],
+)
+def test_what_is_no_json_says_where(text: str, says: str) -> None:
+    with pytest.raises(ProblemError) as error:
+        read(text.encode())
+    assert str(error.value) == says
+
+
+def test_bytes_that_are_no_text_say_where() -> None:
+    with pytest.raises(ProblemError, match="byte 2: not utf-8"):
+        read(b'{"\xff": 1}')
+
+
+def test_a_file_from_windows_is_read() -> None:
+    """UTF-8 with the mark some editors put in front."""
+    assert read(b"\xef\xbb\xbf" + json.dumps(EVERYTHING).encode()) == parse(EVERYTHING)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(data=st.data())
+def test_any_value_in_any_place_is_read_or_refused(data: st.DataObject) -> None:
+    """Never another error than the one that names the field."""
+    problem = json.loads(json.dumps(EVERYTHING))
+    place, key = data.draw(
+        st.sampled_from(
+            [
+                *((problem, name) for name in problem),
+                *((problem["members"][0], name) for name in problem["members"][0]),
+                (problem["topics"], "orders"),
+                (problem["racks"], "orders"),
+                (problem["racks"]["orders"], 1),
+                (problem["racks"]["orders"][0], 0),
+                (problem["lags"], "orders"),
+                (problem["lags"]["orders"], 0),
+                (problem["members"][0]["owned"], 1),
+                (problem["members"][0]["owned"][0], 1),
+            ]
+        )
+    )
+    place[key] = data.draw(json_values)
+    try:
+        parse(problem)
+    except ProblemError as error:
+        assert "\n" not in str(error)  # noqa: PT017  # that nothing is raised is fine, too

@@ -1,0 +1,66 @@
+"""What if some left, and others joined."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_assignors.cli.plan.what_if import joined, without
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan import Group
+from tests.builders import member
+
+GROUP = Group(
+    (member("app-1"), member("app-12", ["t1"]), member("web-7", instance_id="static-w")), {"t0": 3, "t1": 1}
+)
+
+
+def ids(group: Group) -> list[str]:
+    return [m.member_id for m in group.members]
+
+
+@pytest.mark.parametrize("name", ["web-7", "static-w", "we"])
+def test_a_member_by_id_by_instance_and_by_the_beginning_of_its_id(name: str) -> None:
+    group, gone = without(GROUP, [name])
+    assert (ids(group), [m.member_id for m in gone]) == (["app-1", "app-12"], ["web-7"])
+
+
+def test_an_id_that_another_one_begins_with_is_exact() -> None:
+    assert ids(without(GROUP, ["app-1"])[0]) == ["web-7", "app-12"]
+
+
+def test_a_member_id_goes_before_an_instance_id() -> None:
+    group = Group((member("a"), member("b", instance_id="a")), {"t0": 1})
+    assert ids(without(group, ["a"])[0]) == ["b"]
+
+
+def test_who_is_named_twice_leaves_once_and_the_topics_stay() -> None:
+    group, gone = without(GROUP, ["app-12", "app-12"])
+    assert len(gone) == 1
+    assert group.topics == GROUP.topics
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("app", "several members are 'app': app-1, app-12"),
+        ("x", "no member is 'x': web-7, app-1, app-12"),
+        ("", "no member is '': web-7, app-1, app-12"),
+    ],
+)
+def test_a_name_that_is_not_one_members(name: str, says: str) -> None:
+    with pytest.raises(ProblemError) as error:
+        without(GROUP, [name])
+    assert str(error.value) == says
+
+
+def test_who_joins_takes_the_topics_of_those_that_left_or_else_all() -> None:
+    group, gone = without(Group((member("a", ["t1"]),), {"t0": 1, "t1": 1}), ["a"])
+    assert [m.topics for m in joined(group, 1, gone).members] == [frozenset({"t1"})]
+    assert [m.topics for m in joined(group, 1).members] == [frozenset({"t0", "t1"})]
+
+
+def test_who_joins_subscribes_to_what_anybody_does_and_has_a_name_of_its_own() -> None:
+    group = joined(Group((member("new-2"), member("a", ["t1"])), {"t0": 1, "t1": 1}), 2)
+    new = [m for m in group.members if m.member_id in {"new-1", "new-3"}]
+    assert [m.topics for m in new] == [frozenset({"t0", "t1"})] * 2
+    assert len(group.members) == 4

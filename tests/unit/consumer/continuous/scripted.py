@@ -1,0 +1,279 @@
+"""A member whose requests go nowhere: the test answers them.  The rest is kafka-python's own code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from kafka import AsyncConsumerRebalanceListener
+from kafka.coordinator.base import Generation
+from kafka.future import Future
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+from kafka.structs import MemberState, TopicPartition
+
+from kafka_assignors import Assignor
+from kafka_assignors.assignor import convert
+from tests.joining import own
+
+FIRST, SECOND = "coordinator-0", "coordinator-coordinator-0-during-joins"
+
+Heard = list[tuple[str, list[int]]]
+
+
+def partitions(*numbers: int, topic: str = "t") -> list[TopicPartition]:
+    """Partitions of one topic."""
+    return [TopicPartition(topic, number) for number in numbers]
+
+
+@dataclass
+class Sent:
+    """A request, and the answer it waits for."""
+
+    request: Any
+    node_id: Any
+    future: Any
+
+    @property
+    def claims(self) -> dict[str, list[int]]:
+        """What a JoinGroup claims to own."""
+        ((_, subscription),) = self.request.protocols
+        return dict(convert.owned_in(subscription))
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        """Partition -> offset of an OffsetCommit."""
+        return {
+            each.partition_index: each.committed_offset
+            for topic in self.request.topics
+            for each in topic.partitions
+        }
+
+
+class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]
+    """Notes what a listener is called with, and what was sent before that."""
+
+    def __init__(self, member: Scripted) -> None:
+        self.heard: Heard = []
+        self._member = member
+
+    def _note(self, kind: str, about: Collection[TopicPartition]) -> None:
+        assert self._member.polling, f"{kind} outside poll()"
+        joins = len(self._member.of(JoinGroupRequest))
+        self.heard.append((kind, sorted(tp.partition for tp in about)))
+        assert len(self._member.of(JoinGroupRequest)) == joins
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """Note it."""
+        self._note("revoked", revoked)
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """Note it."""
+        self._note("assigned", assigned)
+
+    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        """Note it."""
+        self._note("lost", lost)
+
+
+class Scripted:
+    """A member of generation 7, position 100 everywhere, in a group of one strategy.
+
+    Args:
+        consumer: its consumer, which never joined.
+        owned: numbers of the partitions it owns; with none it has not joined yet.
+
+    Attributes:
+        sent: all requests, in the order they were sent.
+        polling: whether ``poll`` is running.
+    """
+
+    def __init__(self, consumer: Any, *owned: int, topics: Iterable[str] = ("t",)) -> None:
+        self.consumer = consumer
+        self.coordinator = coordinator = consumer._coordinator
+        self.sent: list[Sent] = []
+        self.polling = False
+        self.listener = Listener(self)
+        self.generation = 7
+        ((self.strategy, self.assignor),) = coordinator._assignors.items()
+        coordinator._manager.send = self._send
+        coordinator._cluster.add_coordinator(
+            SimpleNamespace(error_code=0, node_id=0, host="127.0.0.1", port=1), CoordinatorType.GROUP, "g"
+        )
+        coordinator.coordinator_id = FIRST
+        consumer.subscribe(list(topics), listener=self.listener)
+        if not owned:
+            return
+        consumer._subscription.assign_from_subscribed(partitions(*owned))
+        for tp in partitions(*owned):
+            consumer._subscription.assignment[tp].seek(100)
+        if isinstance(self.assignor, Assignor):
+            own(self.assignor, {"t": list(owned)}, 7)
+        coordinator._generation = Generation(7, "m", self.strategy)
+        coordinator._joined_subscription = set(topics)
+        coordinator.state = MemberState.STABLE
+        coordinator.heartbeat.poll()
+        coordinator._heartbeat_enabled = True
+        coordinator._heard_at = time.monotonic()
+        coordinator.rejoin_needed = False
+
+    # --- what the application and the broker do
+
+    def poll(self, timeout_ms: int = 0) -> bool:
+        """Have the coordinator polled, as the consumer's ``poll`` does before it fetches."""
+        self.polling = True
+        try:
+            return bool(self.coordinator.poll(timeout_ms=timeout_ms))
+        finally:
+            self.polling = False
+            self.drain()
+
+    def rebalance(self) -> None:
+        """A heartbeat reports a rebalance, and the application polls: JoinGroup is sent."""
+        self.coordinator.request_rejoin()
+        self.poll()
+
+    def in_background(self, call: Any, *args: Any) -> Any:
+        """Start a coroutine on the I/O thread; returns its future."""
+        future = self.coordinator._manager.call_soon(call, *args)
+        self.drain()
+        return future
+
+    def drain(self) -> None:
+        """Let the I/O thread do all it can do without an answer."""
+
+        async def nothing() -> None:
+            pass
+
+        for _ in range(12):
+            self.coordinator._net.run(nothing)
+
+    def of(self, kind: type, *, node_id: str | None = None) -> list[Sent]:
+        """The requests of a kind, in the order they were sent."""
+        return [
+            each
+            for each in self.sent
+            if isinstance(each.request, kind) and (node_id is None or each.node_id == node_id)
+        ]
+
+    def open(self, kind: type) -> Sent:
+        """The one request of a kind that waits for its answer."""
+        (waiting,) = [each for each in self.of(kind) if not each.future.is_done]
+        return waiting
+
+    def answer_join(self, code: int = 0) -> None:
+        """All have joined; somebody else leads."""
+        sent = self.open(JoinGroupRequest)
+        if not code:
+            self.generation += 1
+        answer = SimpleNamespace(
+            error_code=code,
+            protocol_type=None,
+            protocol_name=self.strategy,
+            generation_id=self.generation,
+            member_id=sent.request.member_id or "m",
+            leader="somebody else",
+        )
+        self.answer(sent, answer)
+
+    def answer_sync(self, *given: int, code: int = 0, topic: str = "t") -> None:
+        """The leader has assigned these partitions to the member."""
+        data = ConsumerProtocolAssignment(0, [(topic, sorted(given))], b"").encode()
+        answer = SimpleNamespace(error_code=code, protocol_type=None, protocol_name=None, assignment=data)
+        self.answer(self.open(SyncGroupRequest), answer)
+
+    def joined(self, *given: int) -> None:
+        """Answer JoinGroup and SyncGroup."""
+        self.answer_join()
+        self.answer_sync(*given)
+
+    def answer_commit(self, code: int = 0) -> None:
+        """Answer the commit that waits longest."""
+        sent = next(each for each in self.of(OffsetCommitRequest) if not each.future.is_done)
+        topics = [(t.name, [(p.partition_index, code) for p in t.partitions]) for t in sent.request.topics]
+        self.answer(sent, SimpleNamespace(topics=topics))
+
+    def beat(self, code: int = 0) -> None:
+        """A heartbeat is due, and answered."""
+        done = self.in_background(self.coordinator._do_heartbeat)
+        self.answer(self.open(HeartbeatRequest), SimpleNamespace(error_code=code))
+        assert done.is_done
+
+    def answer_leave(self) -> None:
+        """Answer LeaveGroup."""
+        self.answer(self.open(LeaveGroupRequest), SimpleNamespace(error_code=0, members=[]))
+
+    def fail(self, kind: type, error: Exception) -> None:
+        """The connection breaks while a request waits."""
+        sent = self.open(kind)
+
+        async def fail() -> None:
+            sent.future.failure(error)
+
+        self.coordinator._net.run(fail)
+        self.drain()
+
+    def end(self) -> None:
+        """Forget the membership, so that ``close`` has nobody to tell."""
+        self.coordinator.config["enable_auto_commit"] = False
+        self.coordinator.reset_generation()
+        self.consumer._subscription.unsubscribe()
+
+    # --- what came of it
+
+    @property
+    def owned(self) -> list[int]:
+        """Partitions that are assigned."""
+        return sorted(tp.partition for tp in self.consumer.assignment())
+
+    @property
+    def positions(self) -> dict[int, int | None]:
+        """Partition -> position."""
+        return {
+            tp.partition: state.position and state.position.offset
+            for tp, state in self.consumer._subscription.assignment.items()
+        }
+
+    def process(self, number: int, to: int) -> None:
+        """The application has been given records of a partition, up to an offset."""
+        self.consumer._subscription.assignment[TopicPartition("t", number)].seek(to)
+
+    def requests(self) -> Iterator[str]:
+        """The names of all requests that the group is about, in order."""
+        kinds = (
+            JoinGroupRequest,
+            SyncGroupRequest,
+            OffsetCommitRequest,
+            OffsetFetchRequest,
+            LeaveGroupRequest,
+        )
+        for each in self.sent:
+            if isinstance(each.request, kinds):
+                yield type(each.request).__name__.removesuffix("Request")
+
+    def answer(self, sent: Sent, answer: Any) -> None:
+        """Answer a request."""
+
+        async def succeed() -> None:
+            sent.future.success(answer)
+
+        self.coordinator._net.run(succeed)
+        self.drain()
+
+    def _send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
+        future = Future()
+        self.sent.append(Sent(request, node_id, future))
+        if isinstance(request, FindCoordinatorRequest):
+            pass  # no coordinator is found before the test says so
+        return future

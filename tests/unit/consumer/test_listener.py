@@ -1,0 +1,176 @@
+"""The listener's rules, case by case; live groups are in tests/integration/test_listener.py."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+from kafka.coordinator.base import Generation
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from kafka_assignors import CooperativeStickyAssignor, OwnershipListener, RangeAssignor
+from tests.unit.conftest import MakeConsumer
+
+T0, T1, T2 = (TopicPartition("t", p) for p in range(3))
+
+
+class Recorder(OwnershipListener):
+    """Notes what its hooks hear and what is committed."""
+
+    def __init__(self, consumer: Any) -> None:
+        super().__init__(consumer)
+        self.heard: list[tuple[str, list[int]]] = []
+        self.committed: list[dict[TopicPartition, OffsetAndMetadata]] = []
+        self.fails: set[str] = set()
+        consumer._coordinator._commit_offsets_sync_async = self._commit_instead
+
+    async def _commit_instead(self, offsets: dict[TopicPartition, OffsetAndMetadata], **_: Any) -> None:
+        self.committed.append(offsets)
+        if "commit" in self.fails:
+            raise KafkaError("no coordinator")
+
+    def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
+        self.heard.append((what, sorted(tp.partition for tp in partitions)))
+        if what in self.fails:
+            raise RuntimeError(what)
+
+    def gained(self, partitions: Collection[TopicPartition]) -> None:
+        self._hear("gained", partitions)
+
+    async def lost(self, partitions: Collection[TopicPartition]) -> None:
+        self._hear("lost", partitions)
+
+    def rejoin(self, *assigned: TopicPartition, generation: int) -> None:
+        """What kafka-python's coordinator does in a rebalance."""
+        state, coordinator = self._consumer._subscription, self._consumer._coordinator
+        before = state.assigned_partitions()
+        if isinstance(coordinator._lookup_assignor("range"), RangeAssignor):
+            run(self.on_partitions_revoked(set(before)))
+            coordinator._generation = Generation(generation, "m", "range")
+            state.assign_from_subscribed(assigned)
+            run(self.on_partitions_assigned(set(assigned)))
+            return
+        coordinator._generation = Generation(generation, "m", "cooperative-sticky")
+        state.assign_from_subscribed(assigned)
+        try:
+            if revoked := set(before) - set(assigned):
+                run(self.on_partitions_revoked(revoked))
+        finally:  # as the coordinator does
+            if added := set(assigned) - set(before):
+                run(self.on_partitions_assigned(added))
+
+
+class Record:
+    """As much of a record as the listener looks at."""
+
+    def __init__(self, at: TopicPartition, offset: int) -> None:
+        self.topic, self.partition = at
+        self.offset, self.leader_epoch = offset, 3
+
+
+def run(hook: Any) -> None:
+    """Drive a coroutine that has nothing to wait for."""
+    with pytest.raises(StopIteration):
+        hook.send(None)
+
+
+@pytest.fixture(params=[RangeAssignor, CooperativeStickyAssignor], ids=["eager", "cooperative"])
+def listener(request: pytest.FixtureRequest, consumer: MakeConsumer) -> Recorder:
+    made = consumer(request.param)
+    made.subscribe(["t"])
+    return Recorder(made)
+
+
+def test_only_what_changes_is_heard_of(listener: Recorder) -> None:
+    """T1 stays all the time."""
+    listener.rejoin(T0, T1, generation=1)
+    listener.rejoin(T1, T2, generation=2)
+    assert listener.heard == [("gained", [0, 1]), ("lost", [0]), ("gained", [2])]
+    assert listener.owned == {T1, T2}
+
+
+def test_what_is_processed_is_committed_before_it_is_given_back(listener: Recorder) -> None:
+    """With the next offset to read, and the record's leader epoch."""
+    listener.rejoin(T0, T1, generation=1)
+    listener.processed(Record(T0, 7))
+    listener.rejoin(T1, generation=2)
+    assert listener.committed == [{T0: OffsetAndMetadata(8, "", 3)}]
+    assert listener.offsets() == {}
+
+
+def test_a_failed_commit_does_not_fail_the_rebalance(
+    listener: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    listener.fails.add("commit")
+    listener.rejoin(T0, generation=1)
+    listener.processed(Record(T0, 7))
+    listener.rejoin(T1, generation=2)
+    assert "commit before revoking 1 partitions failed: KafkaError: no coordinator" in caplog.text
+    assert listener.owned == {T1}
+
+
+def test_a_lost_membership_is_lost_without_a_commit(listener: Recorder) -> None:
+    listener.rejoin(T0, generation=1)
+    listener.processed(Record(T0, 7))
+    run(listener.on_partitions_lost({T0}))
+    assert listener.heard[-1] == ("lost", [0])
+    assert not listener.committed
+    assert not listener.offsets()
+
+
+def test_what_is_done_too_late_is_not_committed(listener: Recorder) -> None:
+    """A worker thread that finishes after the partition went; the new owner may be far ahead."""
+    listener.rejoin(T0, T1, generation=1)
+    listener.rejoin(T1, generation=2)
+    listener.processed(Record(T0, 7))
+    assert listener.offsets() == {}
+
+
+def test_unsubscribing_and_subscribing_again_begins_anew(listener: Recorder) -> None:
+    """kafka-python says nothing when it unsubscribes; others may have had the partition meanwhile."""
+    listener.rejoin(T0, T1, generation=1)
+    listener.processed(Record(T0, 7))
+    listener._consumer.unsubscribe()
+    listener._consumer.subscribe(["t"])
+    listener.rejoin(T0, generation=4)
+    assert listener.heard[1:] == [("lost", [0, 1]), ("gained", [0])]
+    assert listener.offsets() == {}
+
+
+def test_a_hook_that_fails_does_not_hide_what_was_gained(listener: Recorder) -> None:
+    """The error reaches kafka-python, and the other hook is called all the same."""
+    listener.rejoin(T0, generation=1)
+    listener.fails.add("lost")
+    with pytest.raises(RuntimeError, match="lost"):
+        listener.rejoin(T1, generation=2)
+    assert listener.heard[-1] == ("gained", [1])
+    assert listener.owned == {T1}
+
+
+def test_closing_loses_everything(listener: Recorder) -> None:
+    listener.rejoin(T0, T1, generation=1)
+    listener.processed(Record(T1, 7))
+    listener._consumer._closed = True
+    run(listener.on_partitions_revoked({T0, T1}))
+    listener._consumer._closed = False
+    assert listener.heard[-1] == ("lost", [0, 1])
+    assert listener.committed == [{T1: OffsetAndMetadata(8, "", 3)}]
+
+
+def test_an_eager_consumer_that_missed_a_generation_begins_anew(consumer: MakeConsumer) -> None:
+    """In generation 2 somebody else may have had the partition."""
+    made = consumer(RangeAssignor)
+    made.subscribe(["t"])
+    listener = Recorder(made)
+    listener.rejoin(T0, generation=1)
+    listener.rejoin(T0, generation=3)
+    assert listener.heard == [("gained", [0]), ("lost", [0]), ("gained", [0])]
+
+
+def test_hooks_need_not_be_overridden(consumer: MakeConsumer) -> None:
+    """It then commits before partitions are given back, and that is all."""
+    listener = OwnershipListener(consumer(RangeAssignor))
+    run(listener.on_partitions_assigned({T0}))
+    assert listener.owned == {T0}

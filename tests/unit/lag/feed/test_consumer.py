@@ -1,0 +1,92 @@
+"""What of kafka-python the feed's consumer relies on, pinned; and the life of its thread."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.cluster import ClusterMetadata
+from kafka.protocol.metadata import MetadataRequest
+
+from kafka_assignors.errors import LagError, LagTimeoutError, LagUnreachableError
+from kafka_assignors.lag.feed.consumer import FeedConsumer
+
+# kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of something that lets everybody connect and never says a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_settings_that_are_used_are_there() -> None:
+    assert {
+        *("kafka_client", "group_id", "enable_auto_commit", "auto_offset_reset", "isolation_level"),
+        *("fetch_max_wait_ms", "max_poll_records", "metrics_enabled"),
+    } <= KafkaConsumer.DEFAULT_CONFIG.keys()
+    assert "allow_auto_topic_creation" in MetadataRequest.fields
+    assert MetadataRequest.MetadataRequestTopic(name="t").name == "t"
+
+
+def test_what_it_asks_for_is_never_created() -> None:
+    """A consumer's own option for that does not get as far as its metadata requests."""
+    assert (
+        ClusterMetadata(allow_auto_create_topics=False).metadata_request().allow_auto_topic_creation is False
+    )
+    consumer = FeedConsumer({"bootstrap_servers": "127.0.0.1:1"}, "feed")
+    try:
+        cluster = consumer._link.manager.cluster
+        assert cluster.metadata_request().allow_auto_topic_creation is False
+    finally:
+        consumer.shut()
+        assert consumer.wait_shut(10)
+
+
+def test_making_one_does_not_wait_and_shutting_it_ends_its_thread(silent: str) -> None:
+    before = set(threading.enumerate())
+    consumer = FeedConsumer({"bootstrap_servers": silent}, "feed")
+    consumer.shut()
+    consumer.shut()
+    assert consumer.wait_shut(10)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert set(threading.enumerate()) <= before
+
+
+def test_nobody_there_is_an_error_in_time() -> None:
+    consumer = FeedConsumer({"bootstrap_servers": "127.0.0.1:1"}, "feed")
+    with pytest.raises((LagUnreachableError, LagTimeoutError)):
+        consumer.open(0.3)
+    consumer.shut()
+    assert consumer.wait_shut(10)
+
+
+def test_who_waits_for_an_answer_is_let_go_when_it_is_shut(silent: str) -> None:
+    consumer = FeedConsumer({"bootstrap_servers": silent}, "feed")
+    raised: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            consumer.open(60)
+        except LagError as error:
+            raised.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    waiting.join(0.2)
+    consumer.shut()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert len(raised) == 1
+    assert consumer.wait_shut(10)
+
+
+def test_settings_that_kafka_python_does_not_take_are_an_error_of_ours() -> None:
+    with pytest.raises(LagError):
+        FeedConsumer({"bootstrap_servers": "127.0.0.1:1", "client_dns_lookup": "never"}, "feed")

@@ -1,0 +1,424 @@
+"""The reader of the load feed: what it keeps, what it passes over, and what it does when it cannot read."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import cast
+
+import pytest
+
+from kafka_assignors.background import Background
+from kafka_assignors.errors import LagUnreachableError
+from kafka_assignors.lag.feed import reader as feed_reader
+from kafka_assignors.lag.feed.consumer import FeedConsumer, FeedRecord, TopicMissingError
+from kafka_assignors.lag.feed.reader import FeedReader, expected_of
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.wire import load_feed
+from tests.support.feed_messages import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record
+
+PARTITIONS = [TopicPartition("t", p) for p in range(3)]
+
+
+def known(reader: FeedReader) -> dict[int, float]:
+    """To a tenth of a record: of an hour foreseen, few seconds are over."""
+    return {at.partition: round(arrivals, 1) for at, arrivals in reader.look(PARTITIONS).arrivals.items()}
+
+
+def read(feed: Feed) -> FeedReader:
+    """A reader that has read all there is."""
+    reader = feed.reader()
+    while feed.batches:
+        reader.step()
+    reader.step()
+    return reader
+
+
+def ours(caplog: pytest.LogCaptureFixture, least: int = logging.INFO) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
+
+
+@pytest.fixture(autouse=True)
+def _debug(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "kafka_assignors")
+
+
+# --- what is kept -------------------------------------------------------------------------------------------
+
+
+def test_the_last_forecast_of_each_partition_counts() -> None:
+    feed = Feed([record(0, forecast(1)), record(1, forecast(2))], [record(0, forecast(3))])
+    assert known(read(feed)) == {0: 3, 1: 2}
+
+
+def test_the_last_one_counts_also_if_it_was_made_for_an_earlier_time() -> None:
+    """Compaction would keep that one, too: all members are to know the same."""
+    feed = Feed([record(0, forecast(1, age_s=1)), record(0, forecast(2, age_s=2))])
+    assert known(read(feed)) == {0: 2}
+
+
+def test_other_groups_are_passed_over() -> None:
+    feed = Feed([record(0, forecast(1)), record(0, forecast(9), group="g2"), record(1, b"x", group="g2")])
+    reader = read(feed)
+    assert known(reader) == {0: 1}
+    assert reader.ignored == 0
+    assert len(reader._known) == 1
+
+
+def test_a_tombstone_forgets_its_partition() -> None:
+    feed = Feed([record(0, forecast(1)), record(1, forecast(2)), record(0, None), record(2, None)])
+    assert known(read(feed)) == {1: 2}
+
+
+def test_a_feed_that_has_grown_may_have_old_records_in_another_partition() -> None:
+    """It is read partition by partition, in any order."""
+    feed = Feed(
+        [record(0, forecast(5, age_s=1), by=1)],
+        [record(0, forecast(4, age_s=2), by=0), record(0, None, by=0)],
+        [record(1, forecast(7, age_s=2), by=0), record(1, forecast(8, age_s=1), by=1)],
+    )
+    assert known(read(feed)) == {0: 5, 1: 8}
+
+
+def test_forecasts_are_brought_to_the_horizon_of_the_newest() -> None:
+    at = dict(enumerate(PARTITIONS))
+    half, other = forecast(10, age_s=5, horizon_ms=HOUR_MS // 2), forecast(6, age_s=9, horizon_ms=2 * HOUR_MS)
+    now_ms = 1000 * NOW_S
+    assert expected_of({at[0]: half, at[1]: forecast(10), at[2]: other}, now_ms)[0] == {
+        at[0]: 20,
+        at[1]: 10,
+        at[2]: 3,
+    }
+    equal = forecast(10, horizon_ms=HOUR_MS // 2)
+    assert expected_of({at[0]: equal, at[1]: forecast(10)}, now_ms)[0] == {at[0]: 20, at[1]: 10}
+    assert expected_of({}, now_ms) == ({}, {})
+
+
+def test_only_what_is_left_of_the_time_foreseen_is_to_come() -> None:
+    """The rest has come, and is lag by now."""
+    feed = Feed([record(0, forecast(10, age_s=15, horizon_ms=60_000)), record(1, forecast(10, age_s=-9))])
+    assert read(feed).look(PARTITIONS[:1]).arrivals == {PARTITIONS[0]: 7.5}
+    assert read(Feed([record(1, forecast(10, age_s=-9))])).look(PARTITIONS).arrivals == {PARTITIONS[1]: 10}
+
+
+def test_a_forecast_whose_time_is_over_foresees_nothing() -> None:
+    """Though it is not too old."""
+    feed = Feed([record(0, forecast(1, age_s=50, horizon_ms=50_000)), record(1, forecast(2, age_s=50))])
+    assert list(known(read(feed))) == [1]
+
+
+def test_the_lag_of_then_is_told_too() -> None:
+    feed = Feed([record(0, forecast(1, lag=7.6)), record(1, forecast(1))])
+    assert read(feed).look(PARTITIONS).lags == {PARTITIONS[0]: 8}
+
+
+# --- how old it may be --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("age_s", "counts"), [(0, True), (60, True), (61, False), (-60, True), (-61, False)])
+def test_only_what_is_fresh_counts(age_s: float, counts: bool) -> None:
+    """Event time may be ahead of our clock, by as much as it may be old."""
+    assert known(read(Feed([record(0, forecast(1, age_s=age_s))]))) == ({0: 1} if counts else {})
+
+
+def test_what_was_fresh_gets_old() -> None:
+    feed = Feed([record(0, forecast(1)), record(1, forecast(2, age_s=-30))])
+    reader = read(feed)
+    feed.wall += 61
+    assert known(reader) == {1: 2}
+    feed.now += 31
+    reader.step()
+    assert list(reader._known) == [PARTITIONS[1]]  # what counts no more is not kept either
+
+
+def test_old_records_are_not_even_kept() -> None:
+    reader = read(Feed([record(p, forecast(1, age_s=100)) for p in range(3)]))
+    assert not reader._known
+
+
+def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(feed_reader, "MOST_PARTITIONS", 2)
+    reader = read(Feed([record(p, forecast(p)) for p in (0, 1, 2, 1)]))
+    assert known(reader) == {0: 0, 1: 1}
+    assert reader.ignored == 1
+    assert "more than 2 partitions of group g" in caplog.text
+
+
+# --- what is wrong with it ----------------------------------------------------------------------------------
+
+
+def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    bad = [
+        FeedRecord(0, None, b"{}"),
+        FeedRecord(0, b"key", b"{}"),
+        record(1, b"{"),
+        record(1, b'{"version":2}'),
+        record(1, b" " * (load_feed.MAX_BYTES + 1)),
+        record(1, b""),
+    ]
+    reader = read(Feed([record(0, forecast(1)), *bad, record(2, forecast(3))], bad))
+    assert known(reader) == {0: 1, 2: 3}
+    assert reader.ignored == 2 * len(bad)
+    assert ours(caplog) == [
+        "load feed feed: a record is ignored, as any more like it: key: no JSON: JSONDecodeError"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("batch", "wall_s", "why", "was_said"),
+    [
+        ([], 0, "nothing of group g is in it", False),
+        ([record(0, forecast(1, age_s=7_000))], 0, "its newest forecast is 7,000 s old", False),
+        ([record(0, forecast(1))], 100, "its newest forecast is 100 s old", False),
+        ([record(0, forecast(1, age_s=-90))], 0, "its newest forecast is 90 s ahead", False),
+        ([record(0, forecast(1))], 0, "no fresh forecast of 2 of 3 partitions", False),
+    ],
+)
+def test_why_there_is_not_one_of_each(
+    batch: list[FeedRecord], wall_s: float, why: str, was_said: bool
+) -> None:
+    feed = Feed(batch)
+    reader = read(feed)
+    feed.wall += wall_s
+    told = reader.ask(PARTITIONS, 0)
+    assert (told.problem, told.was_said) == (f"load feed feed: {why}", was_said)
+
+
+def test_before_the_end_was_reached_nothing_is_wrong_yet() -> None:
+    feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
+    reader = feed.reader()
+    assert reader.look(PARTITIONS).problem == "load feed feed: it has not been read yet"
+    reader.step()
+    told = reader.look(PARTITIONS)
+    assert (told.problem, told.was_said) == ("load feed feed: it has not been read yet", True)
+    assert told.arrivals == {}  # half of it would be planned by as if there were no more
+    reader.step()
+    assert known(reader) == {0: 1, 1: 2}
+    assert reader.look(PARTITIONS[:2]).problem == ""
+
+
+def test_a_poll_that_brings_nothing_is_not_the_end() -> None:
+    """A broker may take its time."""
+    feed = Feed([record(0, forecast(1))], [])
+    feed.caught_up = False
+    reader = read(feed)
+    assert known(reader) == {}
+    feed.caught_up = True
+    reader.step()
+    assert known(reader) == {0: 1}
+
+
+def test_a_feed_that_never_rests_is_caught_up_with_all_the_same() -> None:
+    feed = Feed([record(0, forecast(1))])
+    reader = feed.reader()
+    reader.step()
+    assert known(reader) == {0: 1}
+    feed.batches = [[record(1, forecast(2))], [record(2, forecast(3))]]
+    reader.step()
+    assert known(reader) == {0: 1, 1: 2}
+
+
+def test_a_record_that_breaks_something_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it is: who began anew would come to it again."""
+    decode = load_feed.decode
+
+    def fragile(data: bytes) -> load_feed.Forecast:
+        if data == b"poison":
+            raise RecursionError("too deep")
+        return decode(data)
+
+    monkeypatch.setattr(load_feed, "decode", fragile)
+    feed = Feed([record(0, forecast(1)), record(1, b"poison"), record(2, forecast(3))])
+    reader = read(feed)
+    assert known(reader) == {0: 1, 2: 3}
+    assert (reader.ignored, feed.consumers) == (1, 1)
+    assert "RecursionError: too deep" in caplog.text
+
+
+def test_how_many_were_ignored_is_said_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    reader = read(Feed([record(0, b"{"), record(1, b"{")]))
+    reader.close()
+    assert ours(caplog)[-1] == "load feed feed: 2 records in all were ignored"
+
+
+# --- when it cannot read ------------------------------------------------------------------------------------
+
+
+def test_it_is_tried_again_with_longer_and_longer_pauses_and_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    feed = Feed()
+    feed.error = TopicMissingError("there is no such topic")
+    reader = feed.reader()
+    assert [reader.step() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert feed.is_open == 0
+    told = reader.look(PARTITIONS)
+    assert (told.problem, told.was_said) == ("load feed feed: there is no such topic", True)
+    feed.error = None
+    feed.batches = [[record(0, forecast(1))]]
+    assert reader.step() == 0
+    assert known(reader) == {0: 1}
+    assert ours(caplog) == [
+        "load feed feed: there is no such topic; it is tried again",
+        "load feed feed is read again",
+    ]
+    feed.error = TopicMissingError("there is no such topic")
+    assert reader.step() == 1
+    assert len(ours(caplog, logging.WARNING)) == 2
+
+
+def test_another_failure_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+    feed = Feed()
+    reader = feed.reader()
+    for error in (TopicMissingError("no"), LagUnreachableError("a"), LagUnreachableError("b"), OSError("c")):
+        feed.error = error
+        reader.step()
+    assert [line.split(": ", 1)[1].split(";")[0] for line in ours(caplog)] == ["no", "a", "OSError: c"]
+
+
+def test_what_was_read_counts_while_nothing_more_can_be() -> None:
+    feed = Feed([record(0, forecast(1))])
+    reader = read(feed)
+    feed.error = LagUnreachableError("gone")
+    reader.step()
+    assert known(reader) == {0: 1}
+    feed.wall += 61
+    assert known(reader) == {}
+
+
+def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
+    feed = Feed([record(0, forecast(1)), record(1, forecast(2))])
+    reader = read(feed)
+    feed.same = False
+    feed.now += 29
+    reader.step()
+    assert (feed.looks, feed.consumers) == (0, 1)
+    feed.now += 2
+    feed.batches = [[record(0, forecast(3))]]
+    feed.caught_up = False  # which leaves all that is known
+    reader.step()
+    assert (feed.looks, feed.consumers, feed.is_open) == (1, 2, 1)
+    assert known(reader) == {0: 3, 1: 2}  # what the new one does not say holds until it is old
+
+
+def test_a_topic_that_is_gone_is_noticed_though_polls_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    feed = Feed()
+    reader = read(feed)
+    feed.now += 31
+    feed.error = TopicMissingError("there is no such topic")
+    assert reader.step() == 1
+    assert ours(caplog) == ["load feed feed: there is no such topic; it is tried again"]
+
+
+def test_it_can_be_read_once_here_and_now(caplog: pytest.LogCaptureFixture) -> None:
+    """By a program that only wants to look; it has its own way to say what is wrong."""
+    before = set(threading.enumerate())
+    feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
+    reader = feed.reader()
+    reader.read_once(10)
+    assert known(reader) == {0: 1, 1: 2}
+    reader.close()
+    feed = Feed()
+    feed.error = TopicMissingError("there is no such topic")
+    reader = feed.reader()
+    reader.read_once(10)
+    assert feed.consumers == 1
+    assert reader.look(PARTITIONS).problem == "load feed feed: there is no such topic"
+    reader.close()
+    assert set(threading.enumerate()) <= before
+    assert not ours(caplog)
+
+
+def test_read_once_ends_in_time() -> None:
+    """A feed that is written faster than it is read."""
+    feed = Feed(*[[record(0, forecast(p))] for p in range(9)])
+    taken = [0.0]
+
+    def now() -> float:
+        taken[0] += 1
+        return taken[0]
+
+    reader = FeedReader(feed.connect, "feed", "g", MAX_AGE_MS, wall=lambda: feed.wall, now=now)
+    reader.read_once(5)
+    assert 1 <= len(feed.batches) < 9
+    reader.close()
+
+
+# --- its thread ---------------------------------------------------------------------------------------------
+
+
+def started(feed: Feed) -> tuple[FeedReader, set[threading.Thread]]:
+    feed.hangs = True
+    before = set(threading.enumerate())
+    reader = feed.reader()
+    reader.begin()
+    reader.begin()
+    assert feed.polling.wait(10)
+    return reader, set(threading.enumerate()) - before
+
+
+def test_it_is_one_thread_that_ends_while_it_waits_for_records() -> None:
+    reader, threads = started(feed := Feed([record(0, forecast(1))]))
+    assert [(thread.name, thread.daemon) for thread in threads] == [("kafka-assignors-feed", True)]
+    assert known(reader) == {0: 1}
+    reader.close()
+    assert not any(thread.is_alive() for thread in threads)
+    assert (feed.consumers, feed.is_open) == (1, 0)
+    reader.close()
+
+
+def test_closed_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+    before = set(threading.enumerate())
+    feed = Feed()
+    reader = feed.reader()
+    reader.close()
+    reader.begin()
+    assert set(threading.enumerate()) <= before
+    assert feed.consumers == 0
+    assert not caplog.messages
+
+
+def test_closed_while_it_connects_it_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
+    feed = Feed()
+    connecting, go_on = threading.Event(), threading.Event()
+
+    def connect() -> FeedConsumer:
+        connecting.set()
+        assert go_on.wait(10)
+        return feed.connect()
+
+    reader = FeedReader(connect, "feed", "g", MAX_AGE_MS)
+    reader.begin()
+    assert connecting.wait(10)
+    closing = threading.Thread(target=reader.close)
+    closing.start()
+    while not reader._closed:
+        pass
+    go_on.set()
+    closing.join(10)
+    assert (feed.consumers, feed.opened, feed.is_open) == (1, 0, 0)
+    assert not caplog.messages
+
+
+def test_a_forked_process_reads_for_itself_and_closes_only_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, threads = started(feed := Feed())
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    reader.close()  # the child never began: nothing of the parent's ends
+    assert feed.is_open == 1
+    assert all(thread.is_alive() for thread in threads)
+    reader._closed = False
+    feed.polling.clear()
+    reader.begin()
+    assert feed.polling.wait(10)
+    assert (feed.consumers, feed.is_open) == (2, 2)
+    reader.close()
+    assert feed.is_open == 1
+    assert all(thread.is_alive() for thread in threads)
+    consumer, line = reader._left_behind
+    cast("FeedConsumer", consumer).shut()
+    cast("Background", line).stop()
+    for thread in threads:
+        thread.join(10)

@@ -1,0 +1,184 @@
+"""A function as a source of forecasts: asked in the background, and never waited for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Collection, Iterator
+
+import pytest
+
+from kafka_assignors.lag.feed.sources import ToldLoad
+from kafka_assignors.plan import TopicPartition
+
+ALL = [TopicPartition("t", p) for p in range(2)]
+SAID = {ALL[0]: 5.0, ALL[1]: 7.4}
+MAX_AGE_S = 60.0
+
+
+class Function:
+    """What is asked, and a clock.
+
+    Attributes:
+        asked: one release for each question that has come.
+        may_answer: a question waits for that.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.said: dict[TopicPartition, float] = dict(SAID)
+        self.error: Exception | None = None
+        self.questions: list[set[TopicPartition]] = []
+        self.asked = threading.Semaphore(0)
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+
+    def __call__(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, float]:
+        self.questions.append(set(partitions))
+        self.asked.release()
+        self.may_answer.wait()
+        if self.error is not None:
+            raise self.error
+        return self.said
+
+
+@pytest.fixture
+def function() -> Iterator[Function]:
+    made = Function()
+    yield made
+    made.may_answer.set()
+
+
+@pytest.fixture
+def source(function: Function) -> Iterator[ToldLoad]:
+    made = ToldLoad(function, 10.0, MAX_AGE_S, lambda: function.now)
+    yield made
+    function.may_answer.set()
+    made.close()
+
+
+def answered(source: ToldLoad) -> None:
+    """Wait until what is due has been done."""
+    source._line.submit(lambda: None).result(60)
+
+
+def wake(source: ToldLoad, function: Function, seconds: float) -> None:
+    """Time passes; its thread looks at the clock when something is submitted."""
+    function.now += seconds
+    answered(source)
+
+
+def test_the_first_look_finds_nothing_and_the_next_one_what_was_said(source: ToldLoad) -> None:
+    first = source.ask(ALL, 5)
+    answered(source)
+    assert (first.problem, first.was_said) == ("load_source has not answered yet", True)
+    found = source.ask(ALL, 0)
+    assert found.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
+    assert found.problem == ""
+
+
+def test_it_is_asked_again_by_itself(source: ToldLoad, function: Function) -> None:
+    source.look(ALL)
+    answered(source)
+    function.said = {ALL[0]: 1.0, ALL[1]: 2.0}
+    wake(source, function, 9)
+    assert source.look(ALL).arrivals[ALL[0]] == 5
+    wake(source, function, 2)
+    assert source.look(ALL).arrivals == {ALL[0]: 1, ALL[1]: 2}
+    assert len(function.questions) == 2
+
+
+def test_other_partitions_are_asked_for_at_once(source: ToldLoad, function: Function) -> None:
+    source.look(ALL[:1])
+    answered(source)
+    assert source.look(ALL).arrivals == {ALL[0]: 5}
+    answered(source)
+    assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
+    source.look(ALL[:1])
+    wake(source, function, 11)
+    assert function.questions == [{ALL[0]}, set(ALL), set(ALL)]  # one chain of questions, not two
+
+
+def test_a_function_that_hangs_stops_nobody(source: ToldLoad, function: Function) -> None:
+    source.look(ALL)
+    answered(source)
+    function.may_answer.clear()
+    function.now += 11
+    source._line.submit(lambda: None)  # looks at the clock
+    function.asked.acquire()
+    assert function.asked.acquire(timeout=60)
+    assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
+    function.now += 30
+    found = source.look(ALL)
+    assert found.arrivals == {ALL[0]: 5, ALL[1]: 7}
+    assert found.problem == "load_source has not answered for 30 s"
+    function.now += MAX_AGE_S
+    found = source.look(ALL)
+    assert (found.arrivals, found.problem) == ({}, "load_source has not answered for 90 s")
+    function.said = {ALL[0]: 9.0}
+    function.may_answer.set()
+    answered(source)
+    assert source.look(ALL).arrivals == {ALL[0]: 9}
+
+
+def test_what_fails_leaves_what_was_said_until_it_is_old(source: ToldLoad, function: Function) -> None:
+    source.look(ALL)
+    answered(source)
+    function.error = OSError("down")
+    wake(source, function, 11)
+    found = source.look(ALL)
+    assert (found.arrivals, found.problem) == ({ALL[0]: 5, ALL[1]: 7}, "OSError: down")
+    for _ in range(6):
+        wake(source, function, 10)
+    assert source.look(ALL).arrivals == {}
+    function.error = None
+    wake(source, function, 11)
+    assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
+
+
+def test_closing_ends_its_thread_and_asks_nothing_more(function: Function) -> None:
+    before = set(threading.enumerate())
+    source = ToldLoad(function, 10.0, MAX_AGE_S)
+    source.look(ALL)
+    answered(source)
+    (thread,) = set(threading.enumerate()) - before
+    assert (thread.name, thread.daemon) == ("kafka-assignors-load", True)
+    source.close()
+    assert not thread.is_alive()
+    source.begin()
+    source.look([TopicPartition("u", 0)])
+    assert set(threading.enumerate()) <= before
+    assert len(function.questions) == 1
+
+
+def test_closing_does_not_wait_for_what_hangs(
+    function: Function, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kafka_assignors.lag.feed.sources._END_S", 0.01)
+    function.may_answer.clear()
+    source = ToldLoad(function, 10.0, MAX_AGE_S)
+    source.look(ALL)
+    assert function.asked.acquire(timeout=60)
+    with caplog.at_level(logging.WARNING, "kafka_assignors"):
+        source.close()
+    assert "load_source is still busy 0.01 s after it should have ended" in caplog.text
+
+
+def test_a_forked_process_asks_for_itself(
+    source: ToldLoad, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.look(ALL)
+    answered(source)
+    parents = source._line
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    source.close()  # the child never began
+    assert not parents._stopped
+    source._closed = False
+    source.begin()
+    assert source._line is not parents
+    answered(source)
+    assert len(function.questions) == 2
+    source.close()
+    parents.stop()
+    assert parents.join(60)

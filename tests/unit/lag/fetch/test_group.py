@@ -1,0 +1,80 @@
+"""What a broker says of any group, whoever its members are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors.errors import GroupError
+from kafka_assignors.lag.fetch.group import GroupMember, members_of, state_of
+from kafka_assignors.plan import TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def given(*partitions: int) -> bytes:
+    entry = ConsumerProtocolAssignment.TopicPartition
+    return bytes(
+        ConsumerProtocolAssignment(
+            version=0, assigned_partitions=[entry(topic="t", partitions=list(partitions))], user_data=b""
+        ).encode()
+    )
+
+
+def a_member(**fields: Any) -> Any:
+    known = {"member_id": "m", "group_instance_id": None, "client_id": "c", "client_host": "/10.0.0.1"}
+    return SimpleNamespace(
+        **{**known, "member_metadata": b"\xff", "member_assignment": given(0, 1), **fields}
+    )
+
+
+def described(*members: Any, **fields: Any) -> Any:
+    known = {"error_code": 0, "error_message": None, "group_state": "Stable", "protocol_type": "consumer"}
+    return SimpleNamespace(**{**known, "protocol_data": "range", "members": list(members), **fields})
+
+
+def test_a_member_has_what_the_leader_gave_it_whatever_it_said_itself() -> None:
+    assert members_of(described(a_member())) == (GroupMember("m", None, "c", "10.0.0.1", (T0, T1)),)
+
+
+def test_members_are_in_the_order_of_their_ids() -> None:
+    found = members_of(described(a_member(member_id="b"), a_member(member_id="a", group_instance_id="i")))
+    assert [(one.member_id, one.instance_id) for one in found] == [("a", "i"), ("b", None)]
+
+
+@pytest.mark.parametrize("data", [b"\0", b"\xff" * 9, given(0, 1)[:-5], b"\0\0\x7f\xff\xff\xff"])
+def test_an_assignment_that_cannot_be_read_costs_nobody_else(data: bytes) -> None:
+    broken, whole = members_of(described(a_member(member_id="a", member_assignment=data), a_member()))
+    assert (broken.owned, broken.readable) == ((), False)
+    assert (whole.owned, whole.readable) == ((T0, T1), True)
+
+
+def test_a_member_without_an_assignment_has_nothing() -> None:
+    (member,) = members_of(described(a_member(member_assignment=b"")))
+    assert (member.owned, member.readable) == ((), True)
+
+
+def test_what_workers_of_another_kind_have_is_not_partitions() -> None:
+    (member,) = members_of(described(a_member(), protocol_type="connect"))
+    assert (member.owned, member.readable) == ((), False)
+
+
+def test_a_group_that_is_not_there() -> None:
+    with pytest.raises(GroupError, match="there is no group 'g'"):
+        state_of("g", described(group_state="Dead", protocol_type="", protocol_data=""), {})
+    with pytest.raises(GroupError, match="there is no group 'g'"):
+        state_of("g", described(group_state="", error_code=69, error_message="Group g not found."), {})
+
+
+def test_a_group_with_nothing_but_commits() -> None:
+    state = state_of("g", described(group_state="Empty", protocol_data=None), {T0: 5})
+    assert (state.state, state.strategy, state.members, state.commits) == ("Empty", "", (), {T0: 5})
+
+
+def test_a_group_that_lets_the_broker_assign_has_commits_to_show() -> None:
+    """kafka-python cannot ask for its members (KIP-848)."""
+    answer = described(group_state="Dead", error_code=69, error_message="Group g is not a classic group.")
+    assert state_of("g", answer, {T0: 5}).state == "Consumer"

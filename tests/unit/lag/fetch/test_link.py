@@ -1,0 +1,106 @@
+"""What of kafka-python the fetcher relies on beyond documented calls, pinned; and the life of its thread."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.net.compat import KafkaNetClient
+from kafka.net.connection import KafkaConnection
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+
+from kafka_assignors.errors import LagError
+from kafka_assignors.lag import LagFetcher
+from kafka_assignors.lag.fetch import link as fetch_link
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.plan import TopicPartition
+
+NOWHERE = {"bootstrap_servers": "127.0.0.1:1"}
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (KafkaNetClient.__init__, ["net", "manager"]),
+        (KafkaConnectionManager.bootstrap, ["timeout_ms", "refresh"]),
+        (KafkaConnectionManager.bootstrap_async, ["timeout_ms", "refresh"]),
+        (KafkaConnectionManager.call_soon, ["coro", "args"]),
+        (KafkaConnectionManager.get_connection, ["node_id"]),
+        (KafkaConnectionManager.send, ["request", "node_id", "request_timeout_ms"]),
+        (NetworkSelector.call_soon_threadsafe, ["callback"]),
+        (NetworkSelector.run_forever, []),
+        (NetworkSelector.sleep, ["delay"]),
+        (NetworkSelector.stop, ["timeout_ms"]),
+    ],
+    ids=lambda it: getattr(it, "__qualname__", ""),
+)
+def test_what_is_used_is_there(call: Any, arguments: list[str]) -> None:
+    assert set(arguments) <= set(inspect.signature(call).parameters)
+
+
+def test_settings_that_are_used_are_there() -> None:
+    assert "kafka_client" in KafkaAdminClient.DEFAULT_CONFIG
+    assert "slow_task_threshold_secs" in NetworkSelector.DEFAULT_CONFIG
+    assert isinstance(KafkaConnectionManager.bootstrapped, property)
+    assert isinstance(KafkaConnection.sasl_enabled, property)
+
+
+def test_making_a_link_does_not_wait() -> None:
+    """kafka-python's own admin client would raise here, after half a minute, and leave its thread."""
+    link = Link(NOWHERE)
+    link.shut()
+    link.shut()
+    assert link.wait_shut(10)
+
+
+def test_a_link_that_is_shut_before_its_thread_has_begun_ends_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_begin = threading.Event()
+    run = fetch_link._Loop.run_forever
+
+    def late(self: Any) -> None:
+        may_begin.wait(10)
+        run(self)
+
+    monkeypatch.setattr(fetch_link._Loop, "run_forever", late)
+    link = Link(NOWHERE)
+    link.shut()
+    may_begin.set()
+    assert link.wait_shut(10)
+
+
+def test_a_loop_that_breaks_down_is_an_error_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = NetworkSelector._schedule_tasks
+
+    def broken(self: Any) -> None:
+        monkeypatch.setattr(NetworkSelector, "_schedule_tasks", works)  # for closing it
+        raise MemoryError("broken")
+
+    # The thread reports it as any thread does.
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    monkeypatch.setattr(NetworkSelector, "_schedule_tasks", broken)
+    fetcher = LagFetcher(NOWHERE, group_id="g")
+    with pytest.raises(LagError):
+        fetcher.fetch([TopicPartition("t", 0)], 1000)
+    link = fetcher._link
+    fetcher.close()
+    assert link is None or link.wait_shut(10)
+
+
+def test_a_client_that_cannot_be_made_is_an_error() -> None:
+    """What only kafka-python knows to be wrong."""
+    fetcher = LagFetcher({**NOWHERE, "client_dns_lookup": "by_pigeon"}, group_id="g")
+    with pytest.raises(LagError, match="by_pigeon"):
+        fetcher.fetch([TopicPartition("t", 0)], 1000)
+    fetcher.close()
+
+
+def test_nothing_to_ask_for_needs_no_connection() -> None:
+    fetcher = LagFetcher(NOWHERE, group_id="g")
+    assert fetcher.fetch([], 1000).lags == {}
+    assert "not connected" in repr(fetcher)

@@ -1,0 +1,258 @@
+"""What a member knows of lag: kept in the background, asked for with a deadline."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafka_assignors.lag.keeper import LagKeeper
+from kafka_assignors.lag.sources import Answer, from_function
+from kafka_assignors.plan import TopicPartition
+from tests.waiting import until
+
+A, B, C = (TopicPartition("t", p) for p in range(3))
+
+
+class Cluster:
+    """A source that answers from a dictionary, notes what it is asked, and can be made to hang or fail."""
+
+    def __init__(self, lags: Mapping[TopicPartition, int]) -> None:
+        self.lags_of = dict(lags)
+        self.asked: list[frozenset[TopicPartition]] = []
+        self.closed = 0
+        self.hangs = threading.Event()
+        self.goes_on = threading.Event()
+        self.error: Exception | None = None
+
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        self.asked.append(frozenset(partitions))
+        if self.hangs.is_set():
+            self.goes_on.wait(20)
+        if self.error is not None:
+            raise self.error
+        return Answer({at: self.lags_of[at] for at in partitions if at in self.lags_of})
+
+    def close(self) -> None:
+        self.closed += 1
+        self.goes_on.set()
+
+
+@pytest.fixture
+def made() -> Iterator[list[LagKeeper]]:
+    keepers: list[LagKeeper] = []
+    yield keepers
+    for keeper in keepers:
+        keeper.close()
+
+
+def assert_quiet(keeper: LagKeeper, cluster: Cluster) -> None:
+    """It looks no more, but for one that may have been under way; its turns took 10 ms."""
+    over = threading.Event()
+    keeper.later(0.02, over.set)
+    assert over.wait(20)
+    seen = len(cluster.asked)
+    over.clear()
+    keeper.later(0.1, over.set)
+    assert over.wait(20)
+    assert len(cluster.asked) == seen
+
+
+def test_what_is_owned_is_measured_again_and_again(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5, B: 6})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    assert keeper.report()[0] == {}
+    keeper.keep([A])
+    until(lambda: keeper.report()[0] == {A: 5})
+    cluster.lags_of[A] = 50
+    until(lambda: keeper.report()[0] == {A: 50})
+    keeper.keep([B])
+    until(lambda: keeper.report()[0] == {B: 6})
+
+
+def test_a_report_says_when_it_was(made: list[LagKeeper]) -> None:
+    """It was measured at 100 s; the next look is not due."""
+    now = [100.0]
+    keeper = LagKeeper(Cluster({A: 5}), refresh_s=1000, timeout_s=1, now=lambda: now[0])
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: keeper.report()[0])
+    now[0] = 107.5
+    assert keeper.report() == ({A: 5}, 100.0)
+
+
+def test_who_owns_nothing_any_more_measures_nothing_any_more(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: len(cluster.asked) > 2)
+    keeper.keep([])
+    assert_quiet(keeper, cluster)
+
+
+def test_a_look_that_fails_leaves_the_last_one_and_is_not_the_last(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: keeper.report()[0])
+    cluster.error = OSError("the broker is down")
+    seen = len(cluster.asked)
+    until(lambda: len(cluster.asked) > seen + 2)
+    assert keeper.report()[0] == {A: 5}
+    cluster.error, cluster.lags_of[A] = None, 7
+    until(lambda: keeper.report()[0] == {A: 7})
+
+
+def test_the_leader_asks_for_any_partition(made: list[LagKeeper]) -> None:
+    keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A, B, C], 10) == Answer({A: 5, B: 6})
+
+
+def test_what_was_asked_for_a_moment_ago_is_remembered_for_a_moment(made: list[LagKeeper]) -> None:
+    """The second round of a rebalance follows at once, and should see what the first one saw."""
+    now = [100.0]
+    keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1, now=lambda: now[0])
+    made.append(keeper)
+    keeper.ask([A], 10)
+    now[0] = 104
+    keeper.look([B])
+    now[0] = 105
+    assert keeper.recent() == {A: 5, B: 6}
+    now[0] = 110
+    assert keeper.recent() == {B: 6}
+
+
+def test_a_source_that_hangs_is_waited_for_until_the_deadline_and_no_longer(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    cluster.hangs.set()
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A], 0.05) == Answer({}, "no answer within 0.05 s")
+    assert keeper.ask([A], 1000).problem == "still busy with what was asked for before"  # at once
+    cluster.hangs.clear()
+    cluster.goes_on.set()
+    until(lambda: keeper.ask([A], 5).lags == {A: 5})
+
+
+def test_an_answer_that_comes_too_late_is_remembered(made: list[LagKeeper]) -> None:
+    """For the second round, which follows at once."""
+    cluster = Cluster({A: 5})
+    cluster.hangs.set()
+    keeper = LagKeeper(cluster, refresh_s=100, timeout_s=1)
+    made.append(keeper)
+    assert not keeper.ask([A], 0.05).lags
+    cluster.goes_on.set()
+    until(lambda: keeper.recent() == {A: 5})
+
+
+def test_a_source_is_given_less_time_than_the_leader_has(made: list[LagKeeper]) -> None:
+    """So that what it has found by then gets there."""
+
+    class Slow(Cluster):
+        def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+            time.sleep(timeout_s)
+            return Answer(self.lags_of, "that is not all")
+
+    keeper = LagKeeper(Slow({A: 5}), refresh_s=100, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A, B], 5.0) == Answer({A: 5}, "that is not all")
+
+
+def test_what_is_not_owned_any_more_is_measured_no_more(made: list[LagKeeper]) -> None:
+    """Whoever lost its membership is told so by nobody."""
+    cluster, member = Cluster({A: 5}), [True]
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A], lambda: member[0])
+    until(lambda: len(cluster.asked) > 2)
+    member[0] = False
+    assert_quiet(keeper, cluster)
+
+
+def test_a_look_that_finds_nothing_leaves_the_last_one(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: keeper.report()[0])
+    cluster.lags_of.clear()
+    seen = len(cluster.asked)
+    until(lambda: len(cluster.asked) > seen + 2)
+    assert keeper.report()[0] == {A: 5}
+
+
+def test_the_leader_does_not_wait_for_what_hangs_in_the_background(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    cluster.hangs.set()
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: cluster.asked)
+    cluster.hangs.clear()
+    assert keeper.ask([A], 10).lags == {A: 5}
+
+
+def test_an_error_is_the_reason_in_one_line(made: list[LagKeeper]) -> None:
+    cluster = Cluster({})
+    cluster.error = ValueError("first line\nsecond line")
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
+    made.append(keeper)
+    assert keeper.ask([A], 10) == Answer({}, "ValueError: first line")
+
+
+def test_closing_ends_both_threads_and_what_is_under_way() -> None:
+    before = set(threading.enumerate())
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    keeper.keep([A])
+    keeper.ask([B], 10)
+    cluster.hangs.set()
+    seen = len(cluster.asked)
+    until(lambda: len(cluster.asked) > seen)
+    keeper.close()
+    assert set(threading.enumerate()) <= before
+    assert cluster.closed == 1
+    assert keeper.ask([C], 10) == Answer({}, "closed")
+    keeper.keep([A])
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kafka_assignors.lag.keeper._END_S", 0.05)
+    go_on = threading.Event()
+
+    def hang(partitions: object) -> dict[TopicPartition, int]:
+        go_on.wait(20)
+        return {}
+
+    keeper = LagKeeper(from_function(hang), refresh_s=10, timeout_s=1)
+    keeper.ask([A], 0.01)
+    keeper.close()
+    go_on.set()
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("told", "lags", "problem"),
+    [
+        ({A: 5, B: 6}, {A: 5, B: 6}, ""),
+        ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples will do; nobody asked for C
+        ({A: 5}, {A: 5}, "lag_source says nothing of t-1"),
+        ({A: -1, B: 6}, {B: 6}, "lag_source says -1 of t-0"),
+        ({A: "5", B: 1.5}, {}, "lag_source says '5' of t-0"),
+        ({A: 2**70, B: np.int64(6)}, {A: 2**63 - 1, B: 6}, ""),
+    ],
+)
+def test_what_a_function_says_is_checked(told: Any, lags: dict[TopicPartition, int], problem: str) -> None:
+    assert from_function(lambda _partitions: told).lags([A, B], 1) == Answer(lags, problem)

@@ -1,0 +1,34 @@
+"""docs/backtest.md leaves out no column, no option and no parameter."""
+
+from __future__ import annotations
+
+import re
+
+from kafka_assignors.cli.backtest.command import command
+from kafka_assignors.cli.backtest.options import BY_DEFAULT
+from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
+from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
+from tests.examples import ROOT
+
+PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_columns_is_that_of_the_file() -> None:
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (int32|int64|double|string) \|", PAGE, re.MULTILINE)
+    told = {name: kind for names, kind in rows for name in re.findall(r"\w+", names)}
+    assert told == RESULTS
+
+
+def test_every_column_of_the_courses_is_named() -> None:
+    paragraph = PAGE[PAGE.index("`series.parquet` has") : PAGE.index("`results.json` has")]
+    assert set(re.findall(r"`(\w+)`", paragraph)) == set(SERIES)
+
+
+def test_every_option_and_parameter_is_named() -> None:
+    options = {option for parameter in command.params for option in parameter.opts if option[0] == "-"}
+    for option in options - {"--output"}:
+        assert f"`{option}" in PAGE or f", `{option}" in PAGE, option
+    assert "`--output json`" in PAGE
+    for name in (*CHOICES, *SURROUNDINGS):
+        assert f"`{name}" in PAGE, name
+    assert "failover" not in BY_DEFAULT

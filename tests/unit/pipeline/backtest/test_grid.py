@@ -1,0 +1,178 @@
+"""What a back-test tries out."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.pipeline.backtest.grid import (
+    NO_FORECASTS,
+    NO_RATE,
+    Candidate,
+    Grid,
+    candidates,
+    usual_churn,
+    usual_members,
+)
+from kafka_assignors.simulation import History, parse, simulate
+from kafka_assignors.strategies import STRATEGIES
+
+
+def history(group: str = "g", *, rate: float | None = 30.0, steps: int = 60) -> History:
+    """Six partitions with 100 records/s together, in steps of 10 s."""
+    arrivals = np.tile(np.array([300, 200, 200, 100, 100, 100]), (steps, 1))
+    return History(group, 10.0, {"t": 6}, arrivals, np.zeros(6, np.int64), service_rate=rate)
+
+
+def labels(found: tuple[Candidate, ...]) -> list[str]:
+    return [str(one.strategy) for one in found]
+
+
+def test_each_strategy_gets_the_parameters_it_has() -> None:
+    found = candidates(
+        ["range", "cooperative-lag-aware"],
+        {"min_improvement": [0.1, 0.3], "rebalance_on_skew": [False], "replan_s": [None, 60]},
+        forecasts=False,
+    )
+    assert labels(found) == [
+        "range",
+        "range (replan_s=60)",
+        "cooperative-lag-aware (min_improvement=0.1)",
+        "cooperative-lag-aware (min_improvement=0.1, replan_s=60)",
+        "cooperative-lag-aware (min_improvement=0.3)",
+        "cooperative-lag-aware (min_improvement=0.3, replan_s=60)",
+    ]
+    assert [one.replan_s for one in found] == [None, 60] * 3
+    assert all(one.skew is None for one in found)
+
+
+def test_what_plans_by_lag_is_tried_with_and_without_its_watch_and_forecasts_where_there_are_any() -> None:
+    names = ["sticky", "lag-aware", "cooperative-lag-aware"]
+    assert labels(candidates(names, {}, forecasts=False)) == [
+        "sticky",
+        "lag-aware",
+        "lag-aware (rebalance_on_skew=True)",
+        "cooperative-lag-aware",
+        "cooperative-lag-aware (rebalance_on_skew=True)",
+    ]
+    fed = candidates(["cooperative-lag-aware"], {"rebalance_on_skew": [True]}, forecasts=True)
+    assert [(one.strategy.by_load, one.skew is not None) for one in fed] == [(False, True), (True, True)]
+
+
+def test_every_strategy_makes_a_candidate_that_can_be_sent_and_simulated() -> None:
+    grid = Grid(candidates(STRATEGIES, {"rebalance_on_skew": [True]}, forecasts=False), members=(3,))
+    trials = pickle.loads(pickle.dumps(grid.trials([history(steps=12)])))  # noqa: S301  # our own
+    assert [trial.scenario.strategy.name for trial in trials] == list(STRATEGIES)
+    for trial in trials:
+        assert simulate(history(steps=12), trial.scenario).arrived == 12 * 1000
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "option"),
+    [
+        (["range"], {"min_improvement": [0.1]}, "min_improvement"),
+        (["cooperative-lag-aware"], {"min_improvement": [2]}, "min_improvement"),
+        (["cooperative-lag-aware"], {"load": ["forecast"]}, "load"),
+        (["cooperative-lag-aware"], {"load": ["both"]}, "load"),
+        (["lag-aware"], {"rebalance_on_skew": [1]}, "rebalance_on_skew"),
+        (["lag-aware"], {"rebalance_on_skew": ["yes"]}, "rebalance_on_skew"),
+        (["range"], {"replan_s": [0]}, "replan_s"),
+        (["range"], {"replan_s": [True]}, "replan_s"),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_named(
+    names: list[str], given: dict[str, list[float | str | None]], option: str
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        candidates(names, given, forecasts=False)
+    assert caught.value.option == option
+
+
+def test_the_trials_are_all_combinations_numbered_with_those_of_a_situation_together() -> None:
+    grid = Grid(
+        candidates(["range", "sticky"], {}, forecasts=False),
+        members=(2, 4),
+        churn=((), parse("kill@100")),
+        scales=(1.0, 1.5),
+        service_rates=(30.0, 60.0),
+        surroundings={"warm_up_s": (0.0, 2.0)},
+    )
+    trials = grid.trials([history("a"), history("b")])
+    assert len(trials) == 2 * 2 * 2 * 2 * 2 * 2 * 2
+    assert [one.number for one in trials] == list(range(len(trials)))
+    pairs = zip(trials[::2], trials[1::2], strict=True)
+    for one, other in pairs:
+        assert (one.scenario.strategy.name, other.scenario.strategy.name) == ("range", "sticky")
+        assert one.scenario.history == other.scenario.history
+        assert one.scenario.members == other.scenario.members
+    assert {one.scenario.history for one in trials if one.group == "a"} == {
+        "a warm_up_s=0", "a warm_up_s=2", "a x1.5 warm_up_s=0", "a x1.5 warm_up_s=2",
+    }  # fmt: skip
+    assert {one.scenario.pauses.warm_up_s for one in trials} == {0.0, 2.0}
+    assert {one.scenario.service_rate for one in trials} == {30.0, 60.0}
+
+
+def test_where_nothing_is_said_members_suffice_for_the_mean_load_with_some_to_spare() -> None:
+    assert usual_members(history(), 1.0, 30.0) == 5  # 100 / 30 * 1.3
+    assert usual_members(history(), 2.0, 30.0) == 6  # there are no more partitions
+    assert usual_members(history(), 1.0, 1000.0) == 2
+
+
+def test_where_nothing_is_said_one_joins_one_leaves_and_one_is_killed() -> None:
+    assert usual_churn(history(), 3) == parse("join@150,leave@300,kill@450")
+    assert usual_churn(history(), 1) == parse("join@150,leave@300")
+    [first, *_] = Grid(candidates(["range"], {}, forecasts=False)).trials([history()])
+    assert (first.scenario.members, first.scenario.churn) == (5, usual_churn(history(), 5))
+
+
+def test_a_group_whose_service_rate_is_not_known_is_left_out() -> None:
+    grid = Grid(candidates(["range"], {}, forecasts=False), members=(2, 3))
+    histories = [history("idle", rate=None), history("busy")]
+    assert grid.left_out(histories) == {"idle": NO_RATE}
+    trials = grid.trials(histories)
+    assert [(one.number, one.group) for one in trials] == [(0, "busy"), (1, "busy")]
+    told = replace(grid, service_rates=(5.0,))
+    assert told.left_out(histories) == {}
+    assert {one.group for one in told.trials(histories)} == {"idle", "busy"}
+
+
+def test_if_no_service_rate_is_known_it_has_to_be_said() -> None:
+    grid = Grid(candidates(["range"], {}, forecasts=False), members=(2,))
+    with pytest.raises(OptionError, match="group 'g' was never busy for long") as caught:
+        grid.trials([history(rate=None)])
+    assert caught.value.option == "service_rate"
+    with pytest.raises(OptionError, match="none of 2 groups was busy for long"):
+        grid.trials([history("g", rate=None), history("h", rate=None)])
+
+
+def test_who_is_fed_forecasts_is_tried_where_there_are_some() -> None:
+    plain = history("plain")
+    foreseen = replace(
+        history("foreseen"), expected=(6.0 * plain.arrivals).astype(np.float64), horizon_s=60.0
+    )
+    names = ["range", "cooperative-lag-aware"]
+    grid = Grid(candidates(names, {"rebalance_on_skew": [False]}, forecasts=True), members=(2,))
+    tried = [(one.group, str(one.scenario.strategy)) for one in grid.trials([plain, foreseen])]
+    assert tried == [
+        ("plain", "range"),
+        ("plain", "cooperative-lag-aware"),
+        ("foreseen", "range"),
+        ("foreseen", "cooperative-lag-aware"),
+        ("foreseen", "cooperative-lag-aware (load=forecast)"),
+    ]
+    only: dict[str, list[bool | str]] = {"rebalance_on_skew": [False], "load": ["forecast"]}
+    fed = Grid(candidates([names[1]], only, forecasts=True), members=(2,))
+    assert fed.left_out([plain, foreseen]) == {"plain": NO_FORECASTS}
+    assert {one.group for one in fed.trials([plain, foreseen])} == {"foreseen"}
+    with pytest.raises(OptionError, match="the history has no forecasts"):
+        fed.trials([plain])
+
+
+def test_churn_that_leaves_nobody_is_refused() -> None:
+    grid = Grid(candidates(["range"], {}, forecasts=False), members=(1,), churn=(parse("kill@100"),))
+    with pytest.raises(OptionError, match="without a member"):
+        grid.trials([history()])

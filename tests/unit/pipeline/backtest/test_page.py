@@ -1,0 +1,208 @@
+"""The report of a back-test as text.  A browser looks at it in the integration tests."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+
+import pytest
+
+from kafka_assignors.pipeline.backtest.figures import wrapped
+from kafka_assignors.pipeline.backtest.page import MOST_BARS, render
+from kafka_assignors.pipeline.backtest.results import CandidateResult, Results
+from kafka_assignors.pipeline.backtest.rows import ROWS
+from kafka_assignors.pipeline.backtest.words import for_each_group, left_out, reasons, verdict
+from kafka_assignors.report import page as report_page
+from kafka_assignors.report.drawing import Figure
+from kafka_assignors.report.palette import NOBODY, strategy_colour
+from tests.unit.pipeline.backtest.trials import small_results
+
+
+@pytest.fixture
+def results() -> Results:
+    return small_results()
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_page, "plotly_js", lambda: "/* plotly */")
+
+
+def drawn(text: str) -> dict[str, Figure]:
+    found = re.search(r"const figures = (.*?);\nconst config", text, re.DOTALL)
+    assert found is not None
+    read: dict[str, Figure] = json.loads(found.group(1))
+    return read
+
+
+def many(results: Results, count: int) -> None:
+    """Make so many candidates of the first one, the same for each group."""
+    first = results["candidates"][0]
+    for ranking in (results, *results["by_group"]):
+        ranking["candidates"] = [
+            CandidateResult({**first, "candidate": f"c{n}", "place": n + 1}) for n in range(count)
+        ]
+    line = results["plots"][0]["lines"][0]
+    for plot in results["plots"]:
+        plot["lines"] = [{**line, "candidate": f"c{n}"} for n in range(min(count, 10))]
+
+
+def test_the_page_has_every_figure_where_it_is_drawn(results: Results) -> None:
+    text = render(results)
+    wanted = ["lag-0", "time-lag-0", "lag-1", "time-lag-1", "drain", "moves", "pauses", "late"]
+    assert sorted(drawn(text)) == sorted(wanted)
+    for name in wanted:
+        assert text.count(f'id="{name}"') == 1
+
+
+def test_each_candidate_has_a_line_a_bar_and_a_reason_in_one_colour(results: Results) -> None:
+    text, names = render(results), [one["candidate"] for one in results["candidates"]]
+    figures = drawn(text)
+    for place, name in enumerate(names):
+        line = figures["lag-0"]["data"][place]
+        assert (line["name"], line["line"]["color"]) == (name, strategy_colour(place))
+        assert figures["moves"]["data"][0]["marker"]["color"][place] == strategy_colour(place)
+    assert figures["moves"]["data"][0]["x"] == [one["moved"] for one in results["candidates"]]
+    assert figures["lag-0"]["data"][0]["y"] == results["plots"][0]["lines"][0]["lag"]
+    for one in results["candidates"]:
+        for reason in one["reasons"]:
+            assert escape(reason) in text
+
+
+def test_the_churn_is_marked(results: Results) -> None:
+    notes = drawn(render(results))["lag-0"]["layout"]["annotations"]
+    told = [(note["x"], note["text"]) for note in notes]
+    assert told == [(100.0, "a member joins"), (300.0, "one is killed")]
+
+
+def test_a_long_history_is_drawn_in_hours_or_days(results: Results) -> None:
+    for times, unit, end in ((60, "hours", 10.0), (600, "days", 6000 / 1440)):
+        for line in results["plots"][0]["lines"]:
+            line["t"] = [float(at * times) for at in range(0, 601, 10)]
+            line["lag"] = line["time_lag"] = [0.0] * 61
+        figure = drawn(render(results))["lag-0"]
+        assert f"({unit})" in figure["layout"]["xaxis"]["title"]["text"]
+        assert figure["data"][0]["x"][-1] == pytest.approx(end, abs=1e-4)
+        for line in results["plots"][0]["lines"]:
+            line["t"] = line["t"][:1]  # the next round starts anew
+
+
+def test_the_recorded_lag_is_grey_and_hidden_where_it_would_dwarf_the_others(results: Results) -> None:
+    plot = results["plots"][0]
+    most = max(max(line["lag"]) for line in plot["lines"])
+    for peak, visible in ((most, True), (9 * most, "legendonly")):
+        plot["recorded"] = [(10.0, 0.0), (20.0, peak)]
+        first = drawn(render(results))["lag-0"]["data"][0]
+        assert (first["name"], first["visible"], first["y"]) == ("recorded", visible, [0.0, peak])
+
+
+def test_of_many_candidates_the_best_are_drawn_and_all_are_in_the_table(results: Results) -> None:
+    many(results, MOST_BARS + 5)
+    text = render(results)
+    bars = drawn(text)["moves"]["data"][0]
+    assert len(bars["y"]) == MOST_BARS
+    assert bars["marker"]["color"][10:] == [NOBODY] * (MOST_BARS - 10)
+    assert "the table has 5 more" in text
+    table = text[text.index("In figures") : text.index("</table>", text.index("In figures"))]
+    assert table.count("<tr>") == 1 + MOST_BARS + 5
+
+
+def test_every_row_has_its_meaning_and_nothing_is_loaded_from_elsewhere(results: Results) -> None:
+    text = render(results)
+    for row in ROWS:
+        assert escape(row.meaning) in text
+    assert not re.search(r"(src|href)=|@import|url\(", text)
+
+
+def test_names_cannot_break_out_of_the_page(results: Results) -> None:
+    evil = "</script><b>"
+    results["groups"][0]["group"] = results["plots"][0]["load"] = results["run"]["history"] = evil
+    results["candidates"][0]["candidate"] = evil
+    for plot in results["plots"]:
+        plot["lines"][0]["candidate"] = evil
+    results["notes"].append(evil)
+    results["failures"].append(evil)
+    text = render(results)
+    assert "<b>" not in re.sub("const figures = .*", "", text).replace("<li><b>", "")
+    assert text.count("</script>") == 2
+
+
+def test_what_never_drained_says_so_and_what_failed_has_dashes(results: Results) -> None:
+    drain = next(row for row in ROWS if row.label == "drain time")
+    one = results["candidates"][0]
+    assert drain.show(CandidateResult({**one, "drain_s": 12.34, "drained": 4, "scenarios": 4})) == "12.3 s"
+    partly = CandidateResult({**one, "drain_s": 5.0, "drained": 1, "scenarios": 4})
+    assert drain.show(partly) == "5.0 s (1 of 4)"
+    assert drain.show(CandidateResult({**one, "drain_s": None, "drained": 0})) == "never"
+    failed = CandidateResult({**one, "scenarios": 4, "failed": 4, "drain_s": None, "place": None})
+    assert (drain.show(failed), ROWS[0].show(failed)) == ("-", "-")
+
+
+def test_the_verdict_names_all_that_are_as_good(results: Results) -> None:
+    many(results, 5)
+    results["by_group"] = results["by_group"][:1]
+    results["by_group"][0]["candidates"] = results["candidates"]
+    assert verdict(results) == "Use c0"
+    for one in results["candidates"][:3]:
+        one["place"] = 1
+    assert verdict(results) == "Use any of c0, c1, c2"
+    for one in results["candidates"]:
+        one["place"] = 1
+    assert verdict(results) == "Use any of c0, c1, c2 or 2 more"
+    assert "between the 5 in first place there is no real difference." in reasons(results)[-1].lower()
+    for one in results["candidates"]:
+        one["place"] = None
+    assert verdict(results) == "No candidate can be recommended"
+
+
+def test_where_groups_agree_one_line_says_so(results: Results) -> None:
+    many(results, 3)
+    assert verdict(results) == "Use c0"
+    assert for_each_group(results) == ["The same for each group."]
+    assert "<li>The same for each group.</li>" in render(results)
+    results["by_group"].pop()
+    assert for_each_group(results) == []
+    assert "For each group" not in render(results)
+
+
+def test_where_groups_differ_each_has_a_line_with_its_reasons(results: Results) -> None:
+    many(results, 3)
+    first, second = results["by_group"]
+    first["candidates"][0]["reasons"] = ["mean lag 1 records, 9 for c1", "no real difference to c1"]
+    second["candidates"][1]["place"] = 1
+    second["candidates"][0]["place"] = 2
+    second["candidates"][1]["reasons"] = ["time lag (p99) 2.0 s, 300.0 s for c0", "but 2 partitions moved"]
+    assert verdict(results) == "Use c0, if one is to do for all groups"
+    lines = [
+        "g: Use c0. Mean lag 1 records, 9 for c1.",
+        "h: Use c1. Time lag (p99) 2.0 s, 300.0 s for c0. But 2 partitions moved.",
+    ]
+    assert for_each_group(results) == lines
+    text = render(results)
+    assert f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>" in text.partition("For each group")[2]
+
+
+def test_groups_that_were_left_out_are_named_with_the_reason(results: Results) -> None:
+    results["left_out"] = [{"group": "<idle>", "why": "never busy: give --service-rate"}]
+    assert left_out(results) == ["left out: <idle> (never busy: give --service-rate)"]
+    assert "<li>left out: &lt;idle&gt; (never busy: give --service-rate)</li>" in render(results)
+
+
+def test_the_best_is_set_beside_the_last_in_figures(results: Results) -> None:
+    many(results, 2)
+    best, last = results["candidates"]
+    best.update({"moved": 3.0, "largest_lag": 1000.0, "time_lag_p99": 1.0, "drain_s": 2.0})
+    last.update({"moved": 7.0, "largest_lag": 1000.0, "time_lag_p99": 9.5, "drain_s": 2.0})
+    assert not any("Beside" in reason for reason in reasons(results))  # means over groups say little
+    results["by_group"].pop()
+    assert reasons(results)[-1] == (
+        "Beside the last one, c1: time lag p99 1.0 s, not 9.5 s; partitions moved 3, not 7."
+    )
+
+
+def test_parameters_of_long_names_go_below_them() -> None:
+    assert wrapped("sticky (replan_s=60)") == "sticky (replan_s=60)"
+    assert wrapped("cooperative-lag-aware (load=forecast, min_improvement=0.2, rebalance_on_skew=True)") == (
+        "cooperative-lag-aware<br>(load=forecast,<br>min_improvement=0.2,<br>rebalance_on_skew=True)"
+    )

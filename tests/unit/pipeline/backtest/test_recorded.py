@@ -1,0 +1,135 @@
+"""Rows of the load table, laid out as a history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafka_assignors.errors import HistoryError
+from kafka_assignors.pipeline.backtest.recorded import (
+    MICROSECONDS,
+    LoadColumns,
+    assemble,
+    check_size,
+    missing_times,
+)
+
+Cell = tuple[int, str, int, float | None, float | None, float | None]
+"""Step, topic, partition, arrived, served, lag at the end."""
+
+START = 1_000_000_000 * MICROSECONDS
+
+
+def rows(cells: Sequence[Cell], *, step_s: float = 10.0, **columns: Sequence[float | None]) -> LoadColumns:
+    def numbers(values: Sequence[float | None]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+
+    count = len(cells)
+    return LoadColumns(
+        time=np.array([START + round((cell[0] + 1) * step_s * MICROSECONDS) for cell in cells]),
+        step_s=numbers(columns.get("lengths", [step_s] * count)),
+        topic=np.array([cell[1] for cell in cells], object),
+        partition=np.array([cell[2] for cell in cells], np.int64),
+        arrived=numbers([cell[3] for cell in cells]),
+        served=numbers([cell[4] for cell in cells]),
+        lag=numbers([cell[5] for cell in cells]),
+        forecast=numbers(columns.get("forecast", [None] * count)),
+        horizon_s=numbers(columns.get("horizon_s", [60.0] * count)),
+    )
+
+
+def test_steps_and_partitions_are_in_the_planners_order_whatever_the_rows_order() -> None:
+    cells: list[Cell] = [
+        (step, topic, p, 100 * step + 10 * p + len(topic), 0, 0)
+        for step in range(3)
+        for topic, count in (("b", 2), ("aa", 1))
+        for p in range(count)
+    ]
+    shuffled = [cells[i] for i in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
+    found = assemble("g", rows(shuffled)).history
+    assert found.topics == {"aa": 1, "b": 2}
+    assert found.arrivals.tolist() == [[2, 1, 11], [102, 101, 111], [202, 201, 211]]
+    assert (found.step_s, found.starts_at) == (10.0, START / MICROSECONDS)
+
+
+def test_what_was_there_before_the_first_step_is_where_the_history_starts() -> None:
+    found = assemble("g", rows([(0, "t", 0, 30, 10, 50), (1, "t", 0, 5, 25, 30)]))
+    assert found.history.start_lags.tolist() == [30]  # 30 + 30 - 10 = 50
+    assert found.lag.tolist() == [50, 30]
+
+
+def test_a_gap_is_interpolated_in_time_and_counted() -> None:
+    cells: list[Cell] = [(0, "t", 0, 10, 10, 0), (1, "t", 0, None, None, None), (3, "t", 0, 40, 40, 0)]
+    found = assemble("g", rows(cells))
+    assert found.history.arrivals[:, 0].tolist() == [10, 20, 30, 40]  # step 2 has no row at all
+    assert found.unknown == 0.5
+    assert np.isnan(found.lag).tolist() == [False, True, True, False]
+
+
+def test_a_partition_of_which_nothing_is_known_is_taken_for_empty_and_counted() -> None:
+    cells: list[Cell] = [(0, "t", 0, 10, 10, 0), (0, "t", 1, None, None, None)]
+    found = assemble("g", rows(cells))
+    assert found.history.arrivals.tolist() == [[10, 0]]
+    assert (found.never_known, found.unknown) == (1, 0.5)
+
+
+def test_a_partition_that_appears_later_brings_what_was_there_already() -> None:
+    cells: list[Cell] = [(s, "t", 0, 10, 10, 0) for s in range(3)]
+    cells += [(1, "t", 1, 5, 2, 23), (2, "t", 1, 7, 30, 0)]
+    found = assemble("g", rows(cells))
+    assert found.history.arrivals[:, 1].tolist() == [0, 25, 7]  # 20 waited when it was first seen
+    assert found.history.start_lags.tolist() == [0, 0]
+    assert (found.appeared, found.unknown) == (1, 0.0)
+    assert found.lag.tolist() == [0, 23, 0]
+
+
+def test_forecasts_of_one_horizon_are_taken_and_others_left_out() -> None:
+    cells: list[Cell] = [(s, "t", 0, 10, 10, 0) for s in range(4)]
+    found = assemble("g", rows(cells, forecast=[60, None, -1, 600], horizon_s=[60, 60, 60, 3600])).history
+    assert found.horizon_s == 60
+    assert found.expected is not None
+    assert np.nan_to_num(found.expected[:, 0], nan=-9).tolist() == [60, -9, 0, -9]
+    assert assemble("g", rows(cells)).history.expected is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "columns", "says"),
+    [
+        ([(0, "t", 0, 1, 1, 0), (0, "t", 0, 1, 1, 0)], {}, "t-0 has a step more than once"),
+        ([(0, "t", 0, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {"lengths": [10, 60]}, "steps of 10 s and of 60 s"),
+        ([(0, "t", 0, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {"lengths": [7, 7]}, "do not follow each other"),
+        ([(0, "t", 0, None, None, None)], {}, "not one step with known arrivals"),
+        ([(0, "t", -1, 1, 1, 0)], {}, "number -1"),
+        ([(0, "t", 2**27, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {}, "--since"),
+    ],
+)
+def test_what_is_no_history_is_refused(cells: list[Cell], columns: dict[str, Any], says: str) -> None:
+    with pytest.raises(HistoryError, match=rf"group 'g': .*{says}"):
+        assemble("g", rows(cells, **columns))
+
+
+def test_a_history_that_does_not_fit_is_refused_before_it_is_made() -> None:
+    check_size("g", 1_000_000, 200)
+    with pytest.raises(
+        HistoryError, match=r"1,000,001 steps of 200 partitions are too many at once: .*--since"
+    ):
+        check_size("g", 1_000_001, 200)
+
+
+def test_a_time_that_is_only_partly_there_is_said() -> None:
+    one = assemble("g", rows([(step, "t", 0, 1, 1, 0) for step in range(12)]))
+    first = datetime.fromtimestamp(START / MICROSECONDS, timezone.utc)
+    last = first + timedelta(seconds=120)
+    assert missing_times(one, None, None) is None
+    assert missing_times(one, first - timedelta(seconds=9), last + timedelta(seconds=9)) is None
+    before = missing_times(one, first - timedelta(hours=2), last)
+    assert before == "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 UTC was recorded"
+    both = missing_times(one, first - timedelta(hours=2), last + timedelta(hours=1))
+    assert both == (
+        "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 and nothing from 2001-09-09 01:48 to "
+        "2001-09-09 02:48 UTC was recorded"
+    )

@@ -1,0 +1,196 @@
+"""What came of trials, as the results of a back-test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.pipeline.backtest import job
+from kafka_assignors.pipeline.backtest.grid import NO_RATE, candidates
+from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
+from kafka_assignors.pipeline.backtest.results import RunResult
+from kafka_assignors.pipeline.backtest.summary import MOST_LINES, summed_up
+from kafka_assignors.simulation import History, recommend
+from tests.unit.pipeline.backtest.trials import (
+    STARTED,
+    STRATEGIES,
+    grid,
+    recorded,
+    results,
+    small_results,
+    tried,
+)
+
+RUN = RunResult(history="h", cores=2, scenarios=4, failed=0, seconds=1.5)
+
+
+def test_candidates_are_in_the_order_of_the_recommendation_with_its_reasons_and_the_means() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    told = results(of, trials, found)
+    outcomes = [one.outcome for one in found if one.outcome]
+    ranking = recommend(outcomes).ranking
+    assert [(one["candidate"], one["place"], one["reasons"]) for one in told["candidates"]] == [
+        (str(one), one.place, list(one.reasons)) for one in ranking
+    ]
+    assert told["judged_by"] == 4
+    for one in told["candidates"]:
+        its = [outcome for outcome in outcomes if outcome.strategy == one["strategy"]]
+        assert one["scenarios"] == 4
+        assert one["moved"] == pytest.approx(np.mean([o.moved for o in its]), abs=1e-3)
+        assert one["time_lag_p99"] == pytest.approx(np.mean([o.time_lag_p99 for o in its]), abs=1e-3)
+
+
+def test_drain_time_is_that_of_those_that_drained() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid(["range"]))
+    for number, drain in enumerate((None, 10.0, 20.0, None)):
+        outcome = found[number].outcome
+        assert outcome is not None
+        found[number] = replace(found[number], outcome=replace(outcome, drain_s=drain))
+    [one] = results(of, trials, found)["candidates"]
+    assert (one["drained"], one["drain_s"]) == (2, 15.0)
+
+
+def test_who_failed_where_others_did_not_has_no_place_and_comes_last() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    found[0] = TrialResult(0, error="ValueError: broken")  # range, with three members
+    told = results(of, trials, found)
+    assert [one["strategy"] for one in told["candidates"]][-1] == "range"
+    last = told["candidates"][-1]
+    assert (last["place"], last["failed"], last["scenarios"]) == (None, 1, 4)
+    assert last["reasons"] == ["failed in 1 of 4 scenarios"]
+    assert told["judged_by"] == 4
+    assert told["failures"] == ["1 of 12: ValueError: broken"]
+    assert told["scenarios"][0]["error"] == "ValueError: broken"
+    assert told["scenarios"][0]["moved"] is None
+    assert told["scenarios"][0]["strategy"] == "range"
+
+
+def test_a_situation_in_which_all_failed_does_not_count() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    for number in range(len(STRATEGIES)):
+        found[number] = TrialResult(number, error="nobody can")
+    told = results(of, trials, found)
+    assert told["judged_by"] == 3
+    assert all(one["place"] is not None for one in told["candidates"])
+
+
+def test_if_everybody_failed_somewhere_nobody_is_ranked() -> None:
+    of = [recorded()]
+    trials, found = tried(of, grid())
+    for number in (0, 4, 8):  # each strategy in another situation
+        found[number] = TrialResult(number, error="no")
+    told = results(of, trials, found)
+    assert [one["place"] for one in told["candidates"]] == [None, None, None]
+    assert told["notes"] == ["every candidate failed in some scenario"]
+
+
+def test_if_all_failed_the_first_reason_is_told() -> None:
+    of = [recorded()]
+    trials, _ = tried(of, grid())
+    found = [TrialResult(trial.number, error=f"reason {trial.number}") for trial in trials]
+    with pytest.raises(KafkaAssignorsError, match="every scenario failed, the first one: reason 0"):
+        results(of, trials, found)
+
+
+def test_whatever_a_simulation_raises_is_the_result_of_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = [recorded()]
+    [trial, *_] = grid().trials([of[0].history])
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a mistake\nof ours")
+
+    monkeypatch.setattr(job, "simulate", broken)
+    found = try_out(of[0].history, trial)
+    assert (found.outcome, found.series, found.error) == (None, None, "ZeroDivisionError: a mistake of ours")
+
+
+def test_churn_beyond_the_history_is_told_as_it_is_said() -> None:
+    of = recorded()
+    [trial, *_] = grid().trials([of.history])
+    short = History("g", 10.0, {"t": 6}, of.history.arrivals[:5], of.history.start_lags, service_rate=60.0)
+    assert "not within the history of 50 s" in try_out(short, trial).error
+
+
+def test_each_group_has_a_ranking_of_its_own() -> None:
+    of = [recorded("g"), recorded("h")]
+    trials, found = tried(of, grid(["range", "cooperative-sticky"]))
+    for number, (trial, one) in enumerate(zip(trials, found, strict=True)):
+        assert one.outcome is not None
+        late = (trial.scenario.strategy.name == "range") == (trial.group == "g")
+        found[number] = replace(one, outcome=replace(one.outcome, time_lag_p99=600.0 if late else 30.0))
+    told = results(of, trials, found)
+    assert [ranking["group"] for ranking in told["by_group"]] == ["g", "h"]
+    places = [
+        [(one["strategy"], one["place"]) for one in ranking["candidates"]] for ranking in told["by_group"]
+    ]
+    assert places == [[("cooperative-sticky", 1), ("range", 2)], [("range", 1), ("cooperative-sticky", 2)]]
+    for ranking in told["by_group"]:
+        assert (ranking["judged_by"], ranking["candidates"][0]["time_lag_p99"]) == (4, 30.0)
+        assert "time lag (p99) 30.0 s, 600.0 s for" in ranking["candidates"][0]["reasons"][0]
+    assert told["judged_by"] == 8
+    for plot, its in zip(told["plots"], places, strict=True):  # the best of a group is plotted first
+        assert [line["candidate"] for line in plot["lines"]] == [strategy for strategy, _ in its]
+
+
+def test_who_was_not_tried_on_every_group_has_a_place_only_where_it_was() -> None:
+    """Else the groups without forecasts would have no say in the ranking of all."""
+    of = [recorded("g"), recorded("h", forecasts=True)]
+    chosen = candidates(STRATEGIES, {"rebalance_on_skew": [False]}, forecasts=True)
+    told = results(of, *tried(of, replace(grid(), candidates=chosen)))
+    assert told["judged_by"] == 8
+    *ranked, fed = told["candidates"]
+    assert all(one["place"] for one in ranked)
+    assert (fed["candidate"], fed["place"]) == ("cooperative-lag-aware (load=forecast)", None)
+    assert fed["reasons"] == ["was tried in 4 of 8 situations: not on every group"]
+    plain, foreseen = (
+        {one["candidate"]: one["place"] for one in ranking["candidates"]} for ranking in told["by_group"]
+    )
+    assert fed["candidate"] not in plain
+    assert foreseen[fed["candidate"]] is not None
+    assert fed["candidate"] in [line["candidate"] for line in told["plots"][1]["lines"]]
+
+
+def test_groups_that_were_not_tried_are_left_out_of_the_groups_with_the_reason() -> None:
+    of = [recorded("idle", rate=None), recorded("g")]
+    what = grid(["range"])
+    trials, found = tried(of, what)
+    told = summed_up(
+        of, trials, found, run=RUN, started=STARTED, left_out=what.left_out([one.history for one in of])
+    )
+    assert told["left_out"] == [{"group": "idle", "why": NO_RATE}]
+    for told_of in (told["groups"], told["by_group"], told["plots"]):
+        assert [one["group"] for one in told_of] == ["g"]
+
+
+def test_each_group_is_plotted_in_the_situation_with_the_most_lag() -> None:
+    told = small_results()
+    rankings = {ranking["group"]: ranking["candidates"] for ranking in told["by_group"]}
+    assert [plot["group"] for plot in told["plots"]] == ["g", "h"]
+    for plot in told["plots"]:
+        assert (plot["load"], plot["members"]) == (f"{plot['group']} x1.2", 3)  # more load, fewer members
+        assert plot["recorded"] == []  # what was recorded is another load
+        names = [one["candidate"] for one in rankings[plot["group"]]]
+        assert [line["candidate"] for line in plot["lines"]] == names
+        assert len(plot["lines"]) <= MOST_LINES
+
+
+def test_beside_the_recorded_load_its_lag_is_plotted_where_it_is_known() -> None:
+    of = [recorded()]
+    [plot] = results(of, *tried(of, replace(grid(), scales=(1.0,))))["plots"]
+    assert plot["recorded"][:5] == [(10.0, 0.0), (20.0, 1.0), (30.0, 2.0), (60.0, 5.0), (70.0, 6.0)]
+
+
+def test_the_results_are_json() -> None:
+    told = small_results()
+    assert json.loads(json.dumps(told, allow_nan=False))["kind"] == "backtest"
+    group = told["groups"][0]
+    assert (group["unknown"], group["never_known"], group["appeared"]) == (0.025, 1, 2)
+    assert (group["steps"], group["step_s"], group["records"]) == (60, 10.0, 84_000)

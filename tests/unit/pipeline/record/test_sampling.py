@@ -1,0 +1,100 @@
+"""What the sampler is to look at, and looks as rows."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from datetime import datetime, timezone
+
+import pytest
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.lag import Offsets
+from kafka_assignors.lag.fetch.looks import GroupLook
+from kafka_assignors.pipeline.record.sampling import ROWS, Connection, Wanted, deal, problem_row, rows_of
+from kafka_assignors.plan import TopicPartition
+
+NOW = datetime(2026, 11, 22, 12, 0, 5, tzinfo=timezone.utc)
+SEEN = datetime(2026, 11, 22, 12, 0, 1, 250_000, tzinfo=timezone.utc)
+T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
+
+
+def test_options_are_what_was_wanted() -> None:
+    wanted = Wanted(("b", 'a "quoted" one'), re.compile("x-.*"), re.compile("t.*"), 2.5, 1.0, 3)
+    assert Wanted.from_options(wanted.as_options()) == wanted
+
+
+def test_options_have_defaults_and_their_names_any_case() -> None:
+    """Spark hands them over in lower case."""
+    assert Wanted.from_options({"GROUPS": '["g"]'}) == Wanted(("g",), None, None, 10.0, 10.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({}, "groups"),
+        ({"groups": "g"}, "groups"),
+        ({"groups": '"g"'}, "groups"),
+        ({"groups": "[1]"}, "groups"),
+        ({"groups": '[""]'}, "groups"),
+        ({"groups_like": "("}, "groups_like"),
+        ({"groups": '["g"]', "topics_like": "["}, "topics_like"),
+        ({"groups": '["g"]', "every": "0"}, "every"),
+        ({"groups": '["g"]', "every": "nan"}, "every"),
+        ({"groups": '["g"]', "timeout": "soon"}, "timeout"),
+        ({"groups": '["g"]', "timeout": "inf"}, "timeout"),
+        ({"groups": '["g"]', "num_partitions": "0"}, "num_partitions"),
+        ({"groups": '["g"]', "num_partitions": "2.5"}, "num_partitions"),
+        ({"groups": '["g"]', "group_like": "x"}, "group_like"),
+    ],
+)
+def test_what_cannot_be_is_named(options: dict[str, str], named: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        Wanted.from_options(options)
+    assert caught.value.option == named
+
+
+@pytest.mark.parametrize("num_partitions", [1, 2, 3, 7, 50])
+def test_each_group_goes_to_one_task_and_none_has_many_more_than_another(num_partitions: int) -> None:
+    groups = [f"g{n}" for n in range(7)]
+    dealt = deal([*groups, "g3"], num_partitions)
+    assert sorted(group for share in dealt for group in share) == groups
+    sizes = {len(share) for share in dealt}
+    assert len(dealt) == min(num_partitions, 7)
+    assert min(sizes) >= max(sizes) - 1 >= 0
+
+
+def test_nothing_to_do_takes_no_task() -> None:
+    assert deal([], 4) == []
+
+
+def test_a_look_is_a_row_for_each_partition_at_the_time_a_broker_told() -> None:
+    look = GroupLook(
+        "g",
+        {T0: Offsets(1, 9, 4), T1: Offsets(0, 5, None)},
+        {T0: SEEN.timestamp(), T1: NOW.timestamp()},
+        {T2: "no such partition"},
+    )
+    assert list(rows_of(look, NOW)) == [
+        (SEEN, "g", "t", 0, 1, 9, 4, "sampler", None),
+        (NOW, "g", "t", 1, 0, 5, -1, "sampler", None),
+        (NOW, "g", "t", 2, None, None, None, "sampler", "no such partition"),
+    ]
+
+
+def test_a_group_of_which_nothing_is_known_is_one_row() -> None:
+    look = GroupLook("g", problem="no such group")
+    assert list(rows_of(look, NOW)) == [problem_row(NOW, "g", "no such group")]
+
+
+def test_rows_have_the_columns_they_are_said_to_have() -> None:
+    names = re.findall(r"(\w+) (?:timestamp|string|int|bigint)", ROWS)
+    row = problem_row(NOW, "g", "no such group")
+    assert len(names) == len(row)
+    assert dict(zip(names, row, strict=True))["problem"] == "no such group"
+
+
+def test_a_connection_does_not_show_and_travels_whole() -> None:
+    connection = Connection({"sasl_plain_password": "pa55word"})
+    assert "pa55word" not in f"{connection!r} {connection}"
+    assert pickle.loads(pickle.dumps(connection)) == connection  # noqa: S301  # our own bytes

@@ -1,0 +1,63 @@
+"""Fair loads where they have far to go; that they are fair on any group is a law in tests/property."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kafka_assignors.plan.sticky.goals import Mask, Problem, Vector
+from kafka_assignors.plan.sticky.max_flow import balance
+from kafka_assignors.plan.sticky.residual import Residual
+from kafka_assignors.plan.sticky.zero_cost_flow import Phase
+
+
+def balanced(supply: Vector, subscribed: Mask, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], int]:
+    """Loads after ``balance``, from everything on the first subscriber; and the phases it took."""
+    first = subscribed.argmax(axis=1)
+    shares = np.zeros(subscribed.shape, np.int64)
+    shares[np.arange(len(supply)), first] = supply
+    nothing = np.zeros_like(shares)
+    residual = Residual(Problem(supply, subscribed, nothing, nothing), shares)
+    phases = 0
+    send = Phase.send
+
+    def counted(phase: Phase) -> None:
+        nonlocal phases
+        phases += 1
+        send(phase)
+
+    monkeypatch.setattr(Phase, "send", counted)
+    balance(residual)
+    assert residual.shares.sum(axis=1).tolist() == supply.tolist()
+    assert residual.loads.tolist() == residual.shares.sum(axis=0).tolist()
+    return residual.loads.tolist(), phases
+
+
+def test_a_million_units_take_as_few_phases_as_a_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a path carries is not one unit."""
+    subscribed = np.ones((2, 10), np.bool_)
+    loads, few = balanced(np.array([100, 7]), subscribed, monkeypatch)
+    assert sorted(loads) == [10] * 3 + [11] * 7
+    loads, many = balanced(np.array([1_000_000, 7]), subscribed, monkeypatch)
+    assert sorted(loads) == [100_000] * 3 + [100_001] * 7
+    assert many <= few + 2
+
+
+def test_parts_with_means_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of topics, each shared by two neighbours, the first far larger than all others."""
+    members = 30
+    subscribed = np.eye(members, dtype=np.bool_) | np.eye(members, k=1, dtype=np.bool_)
+    supply = np.full(members, 10)
+    supply[0] = 3000
+    loads, phases = balanced(supply, subscribed, monkeypatch)
+    assert sorted(loads) == [10] * 18 + [11] * 10 + [1500] * 2  # the other 290 are for 28 members
+    assert phases < 20
+
+
+def test_a_staircase_takes_a_generation_of_parts_for_each_halving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty-four members with sixty-four different loads, and no way from one to another."""
+    members = 64
+    supply = np.arange(members) * 100
+    loads, phases = balanced(supply, np.eye(members, dtype=np.bool_), monkeypatch)
+    assert loads == supply.tolist()
+    assert phases == 0

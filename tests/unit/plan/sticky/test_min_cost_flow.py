@@ -1,0 +1,108 @@
+"""Whatever is settled is proved: the prices every goal ends with, checked arc by arc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kafka_assignors.plan.sticky.first_guess import first_shares
+from kafka_assignors.plan.sticky.goals import (
+    Away,
+    Goal,
+    Load,
+    Matrix,
+    Moved,
+    Potentials,
+    Problem,
+    Spread,
+    Vector,
+)
+from kafka_assignors.plan.sticky.min_cost_flow import settle
+from kafka_assignors.plan.sticky.residual import Residual
+
+Cost = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+
+
+class Proven(Residual):
+    """Keeps the proofs."""
+
+    def __init__(self, problem: Problem, shares: Matrix) -> None:
+        super().__init__(problem, shares)
+        self.proofs: list[Potentials] = []
+
+    def settled(self, goal: Goal, proof: Potentials) -> None:
+        super().settled(goal, proof)
+        self.proofs.append(proof)
+
+
+def free(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """It costs nothing."""
+    return numbers * 0
+
+
+def reduced(shares: Matrix, of_cells: Cost, of_loads: Cost, prices: Potentials) -> Vector:
+    """What one more and one less adds to a goal, with prices: all arcs there can be, in one row."""
+    loads = shares.sum(axis=0)
+    across = prices.topic[:, None] - prices.member
+    up = prices.member - prices.hub
+    parts = (
+        of_cells(shares + 1) - of_cells(shares) + across,
+        of_cells(shares - 1) - of_cells(shares) - across,
+        of_loads(loads + 1) - of_loads(loads) + up,
+        of_loads(loads - 1) - of_loads(loads) - up,
+    )
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def random_problem(seed: int) -> Problem:
+    """Some topics, some members, some history; sometimes floors, sometimes racks."""
+    rng = np.random.default_rng(seed)
+    rows, members = rng.integers(1, 9), rng.integers(1, 12)
+    supply = rng.integers(1, 12, rows)
+    subscribed = rng.random((rows, members)) < rng.choice([0.3, 0.6, 1.0])
+    subscribed[np.arange(rows), rng.integers(0, members, rows)] = True
+    claims = np.array(
+        [rng.multinomial(n, who / who.sum()) for n, who in zip(supply, subscribed, strict=True)]
+    )
+    owned = np.minimum(claims, rng.integers(0, 9, claims.shape))
+    return Problem(
+        supply=supply,
+        subscribed=subscribed,
+        owned=owned,
+        floor=owned if rng.random() < 0.3 else owned * 0,
+        away=rng.integers(0, 2, owned.shape) if rng.random() < 0.5 else None,
+    )
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_prices_prove_every_goal(seed: int) -> None:
+    """No arc is negative in a goal, of those on which nothing changes in the goals before."""
+    problem = random_problem(seed)
+    away = problem.away
+    goals: list[tuple[Goal, Cost, Cost]] = [
+        (Load(), free, lambda loads: loads * (loads + 1) // 2),
+        (Moved(problem.owned), lambda shares: np.maximum(shares - problem.owned, 0), free),
+        (Spread(), lambda shares: shares * shares, free),
+    ]
+    if away is not None:
+        goals.insert(1, (Away(away), lambda shares: shares * away, free))
+
+    residual = Proven(problem, first_shares(problem))
+    for goal, _, _ in goals:
+        settle(residual, goal)
+
+    shares = residual.shares
+    loads = shares.sum(axis=0)
+    assert shares.sum(axis=1).tolist() == problem.supply.tolist()
+    assert (shares >= problem.floor).all()
+    assert not shares[~problem.subscribed].any()
+    assert residual.loads.tolist() == loads.tolist()
+    there = (problem.subscribed, shares > problem.floor, np.ones(len(loads), np.bool_), loads > 0)
+    is_open = np.concatenate([part.ravel() for part in there])
+    for (goal, of_cells, of_loads), prices in zip(goals, residual.proofs, strict=True):
+        costs = reduced(shares, of_cells, of_loads, prices)
+        assert (costs[is_open] >= 0).all(), type(goal).__name__
+        is_open &= costs == 0

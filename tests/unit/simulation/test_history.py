@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.simulation import History
+from tests.histories import history
+
+
+def test_topics_are_in_the_planners_order_whatever_order_they_come_in() -> None:
+    made = history([1, 2, 3], topics={"b": 1, "a": 2})
+    assert list(made.topics) == ["a", "b"]
+    assert (made.steps, made.partitions, made.length_s, made.records) == (1, 3, 1.0, 6)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"step_s": 0.0}, "history.step_s: 0.0 is not a number above 0"),
+        ({"service_rate": float("inf")}, "history.service_rate: inf"),
+        ({"topics": {}}, "history.topics: there is none"),
+        ({"topics": {"a": 3, "b": -1}}, "history.topics: 'b' has a negative number"),
+        ({"arrivals": np.array([1, 2])}, r"history.arrivals: expected \(steps, 2 partitions\)"),
+        ({"arrivals": np.zeros((0, 2), np.int64)}, r"a step at least, got \(0, 2\)"),
+        ({"arrivals": np.array([[1, 2, 3]])}, r"got \(1, 3\)"),
+        ({"arrivals": np.array([[1, -2]])}, "history.arrivals: a number of records is negative"),
+        ({"arrivals": np.array([[1.5, 2]])}, "history.arrivals: expected whole numbers, got float64"),
+        ({"arrivals": np.array([[2**52, 1]])}, "history.arrivals: more than"),
+        ({"start_lags": np.array([1])}, r"history.start_lags: expected \(2 partitions,\), got \(1,\)"),
+        ({"pace": np.array([1.0, 1.0])}, r"history.pace: expected \(1 steps,\), got \(2,\)"),
+        ({"pace": np.array([0.0])}, "history.pace: one of them is not a number above 0"),
+        ({"expected": np.array([[1.0]]), "horizon_s": 60.0}, r"history.expected: expected \(1, 2\)"),
+        ({"expected": np.array([[1.0, -1]]), "horizon_s": 60.0}, "history.expected: a forecast is negative"),
+        ({"expected": np.array([[1.0, 1]])}, "history.horizon_s: missing"),
+        ({"expected": np.array([[1.0, 1]]), "horizon_s": -1.0}, "history.horizon_s: -1.0 is not"),
+    ],
+)
+def test_a_wrong_field_is_named(change: dict[str, Any], says: str) -> None:
+    fields: dict[str, Any] = {
+        "group": "g",
+        "step_s": 1.0,
+        "topics": {"a": 2},
+        "arrivals": np.array([[1, 2]]),
+        "start_lags": np.array([0, 0]),
+    }
+    History(**fields)
+    with pytest.raises(ProblemError, match=says):
+        History(**{**fields, **change})
+
+
+def test_a_forecast_is_known_once_its_step_has_ended() -> None:
+    """Else a strategy would know what it cannot know yet."""
+    plain = history([1, 1], [2, 2], [3, 3])
+    assert plain.expected_at(1) is None
+    expected = np.array([[10.0, np.nan], [20, 20], [30, 30]])
+    made = History("g", 1.0, {"t": 2}, plain.arrivals, plain.start_lags, expected=expected, horizon_s=60.0)
+    assert made.expected_at(0) is None
+    np.testing.assert_array_equal(made.expected_at(1), [10.0, np.nan])
+    np.testing.assert_array_equal(made.expected_at(2), [20, 20])
+    np.testing.assert_array_equal(made.expected_at(9), [30, 30])
+
+
+def test_scaled_and_cut_histories_keep_everything_in_step() -> None:
+    made = History(
+        "g",
+        60.0,
+        {"t": 1},
+        np.array([[1], [2], [3]]),
+        np.array([5]),
+        service_rate=7.0,
+        pace=np.array([1.0, 0.5, 2.0]),
+        expected=np.array([[1.0], [2.0], [3.0]]),
+        horizon_s=60.0,
+        starts_at=1000.0,
+    )
+    twice = made.scaled(2)
+    assert (twice.arrivals.tolist(), twice.start_lags.tolist()) == ([[2], [4], [6]], [10])
+    assert twice.expected is not None
+    assert twice.expected.tolist() == [[2.0], [4.0], [6.0]]
+    part = made.between(1, 3, np.array([4]))
+    assert (part.arrivals.tolist(), part.start_lags.tolist(), part.starts_at) == ([[2], [3]], [4], 1060.0)
+    assert part.expected is not None
+    assert part.expected.tolist() == [[2.0], [3.0]]
+    assert [part.pace_at(step) for step in range(3)] == [0.5, 2.0, 1.0]
+    assert made.between(0, 1).start_lags.tolist() == [0]
+    for first, last in ((-1, 2), (2, 2), (0, 4)):
+        with pytest.raises(ProblemError, match=f"steps {first} to {last} of 3"):
+            made.between(first, last)
+    with pytest.raises(ProblemError, match=r"history\.scaled: 0 is not"):
+        made.scaled(0)
+
+
+def test_it_survives_pickling() -> None:
+    made = history([1, 2], [3, 4], start=[5, 6])
+    again = pickle.loads(pickle.dumps(made))  # noqa: S301  # our own bytes
+    assert again.arrivals.tolist() == made.arrivals.tolist()
+    assert (again.topics, again.service_rate, again.records) == (made.topics, made.service_rate, 21)

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import math
+import re
+from random import Random
+from typing import Any
+
+import pytest
+
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.simulation import Outcome, recommend
+from kafka_assignors.simulation.goals import GOALS
+from tests.examples import ROOT
+
+
+def outcome(strategy: str, history: str = "h", **figures: Any) -> Outcome:
+    """One that is good in every way, but for what is given."""
+    values: dict[str, Any] = {
+        "group": "g",
+        "history": history,
+        "strategy": strategy,
+        "parameters": {},
+        "members": 3,
+        "churn": "",
+        "service_rate": 10.0,
+        "arrived": 100,
+        "served": 100.0,
+        "left": 0.0,
+        "drain_s": 10.0,
+        "recovery_s": 20.0,
+        "largest_lag": 300.0,
+        "mean_lag": 100.0,
+        "largest_member_lag": 200.0,
+        "time_lag_p50": 1.0,
+        "time_lag_p99": 30.0,
+        "time_lag_max": 40.0,
+        "moved": 10,
+        "r_score": 1.0,
+        "r_score_mean": 0.5,
+        "rebalances": 2,
+        "pause_s": 5.0,
+        "unserved_s": 6.0,
+        "simulated_s": 500.0,
+    }
+    return Outcome(**{**values, **figures})
+
+
+def places(*outcomes: Outcome) -> list[tuple[int, str]]:
+    return [(one.place, str(one)) for one in recommend(outcomes).ranking]
+
+
+def test_time_lag_decides_before_lag_and_lag_before_moves() -> None:
+    assert places(
+        outcome("a", time_lag_p99=60.0, largest_member_lag=1.0, moved=0),
+        outcome("b", moved=99),
+        outcome("c", largest_member_lag=400.0, moved=0),
+    ) == [(1, "b"), (2, "c"), (3, "a")]
+
+
+def test_one_that_is_never_drained_is_last_whatever_else_it_does() -> None:
+    found = recommend([outcome("a", drain_s=None, recovery_s=None, time_lag_p99=0.0), outcome("b")])
+    assert [one.strategy for one in found.ranking] == ["b", "a"]
+    assert found.ranking[1].reasons == ("100% of situations never worked off, 0% for b",)
+
+
+def test_differences_that_a_simulation_cannot_tell_are_none() -> None:
+    found = recommend([outcome("b", time_lag_p99=31.0), outcome("a", moved=11), outcome("c", drain_s=10.5)])
+    assert [(one.place, one.strategy) for one in found.ranking] == [(1, "a"), (1, "b"), (1, "c")]
+    assert found.best == found.ranking
+    assert found.ranking[0].reasons == ("no real difference to b, c",)
+    assert "it makes no real difference which of them is used here" in found.notes
+
+
+def test_small_times_and_lags_do_not_differ_however_many_times_one_is_the_other() -> None:
+    assert [p for p, _ in places(outcome("a", time_lag_p99=0.4), outcome("b", time_lag_p99=0.0))] == [1, 1]
+
+
+def test_it_says_why_and_what_it_costs() -> None:
+    found = recommend([outcome("a", moved=40), outcome("b", time_lag_p99=90.0)])
+    assert found.ranking[0].reasons == (
+        "time lag (p99) 30.0 s, 90.0 s for b",
+        "but 40 partitions moved, 10 for b",
+    )
+    assert found.ranking[1].reasons == ("time lag (p99) 90.0 s, 30.0 s for a",)
+
+
+def test_reasons_are_by_the_one_it_was_split_from_and_say_when_the_one_above_is_close() -> None:
+    """B is as good as a by time lag, and has more lag; c is not as good as a, but hardly worse than b."""
+    found = recommend(
+        [
+            outcome("a", time_lag_p99=30.0, mean_lag=100.0),
+            outcome("b", time_lag_p99=35.0, mean_lag=200.0),
+            outcome("c", time_lag_p99=36.0, mean_lag=50.0),
+        ]
+    )
+    assert [one.reasons for one in found.ranking] == [
+        ("mean lag 100 records, 200 for b",),
+        (
+            "mean lag 200 records, 100 for a",
+            "time lag (p99) 35.0 s, 36.0 s for c: less than 15% apart, but c is further from 30.0 s for a",
+        ),
+        ("time lag (p99) 36.0 s, 30.0 s for a (less than 15% from b in the place above: 35.0 s)",),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_place_but_the_first_has_a_reason(seed: int) -> None:
+    """And there the other one is really better, beyond what a simulation can tell."""
+    rng = Random(seed)
+    outcomes = [
+        outcome(
+            name,
+            time_lag_p99=30 * rng.uniform(1, 1.5),
+            recovery_s=20 * rng.uniform(1, 1.5),
+            mean_lag=100 * rng.uniform(1, 1.5),
+            moved=rng.randint(8, 14),
+        )
+        for name in "abcdef"
+    ]
+    ranking = recommend(outcomes).ranking
+    for one in ranking:
+        if one.place > 1:
+            mine, other = map(float, re.findall(r"[\d.]+", one.reasons[0].replace("(p99)", ""))[:2])
+            assert mine - other > 0.14 * mine  # as they are rounded
+        assert all(one.reasons for one in ranking)
+
+
+def test_two_outcomes_of_one_scenario_are_refused() -> None:
+    """As of two sets of pauses: the later one would count for both."""
+    with pytest.raises(ProblemError, match=r"outcomes: two of a for history 'h'.*in the history's name"):
+        recommend([outcome("a"), outcome("b"), outcome("a", moved=99)])
+
+
+def test_a_situation_with_large_figures_does_not_hide_one_with_small_ones() -> None:
+    """The example of docs/backtest.md: by its means there would be no difference, and a move would decide."""
+    page = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (\w+) \| ([\d,]+) s, (\d) moves? \| ([\d,]+) s, (\d) moves? \|$", page, re.MULTILINE
+    )
+    assert [row[0] for row in rows] == ["batch", "checkout"]
+    outcomes = [
+        outcome(strategy, group, time_lag_p99=float(lag.replace(",", "")), moved=int(moved))
+        for group, *figures in rows
+        for strategy, lag, moved in (("range", *figures[:2]), ("cooperative-lag-aware", *figures[2:]))
+    ]
+    first, second = recommend(outcomes).ranking
+    assert (first.place, first.strategy) == (1, "cooperative-lag-aware")
+    assert (second.place, second.strategy) == (2, "range")
+    assert f"\n> {first.reasons[0]}\n" in page
+    assert first.reasons[1:] == ("but 2 partitions moved, 1 for range in batch (worse in 2 of 2 situations)",)
+    assert second.reasons == (
+        "time lag (p99) 300.0 s, 2.0 s for cooperative-lag-aware in checkout (worse in 1 of 2 situations)",
+    )
+    batch, checkout = ([one for one in outcomes if one.history == name] for name in ("batch", "checkout"))
+    assert recommend(batch).best[0].strategy == "range"
+    assert recommend(checkout).best[0].strategy == "cooperative-lag-aware"
+    ratios = [math.exp(GOALS[1].level(one) - GOALS[1].level(other)) for one, other in (batch, checkout)]
+    assert f"checkout one is {ratios[1]:.1f} times" in " ".join(page.split())
+    assert f"1 and {ratios[1]:.1f} is {math.prod(ratios) ** 0.5:.1f}" in " ".join(page.split())
+
+
+@pytest.mark.parametrize("times", [1.0, 1000.0])
+def test_as_much_better_here_as_worse_there_is_no_difference(times: float) -> None:
+    """However much more lag there is in one of the situations."""
+    outcomes = [
+        outcome("a", "h1", mean_lag=4000.0),
+        outcome("a", "h2", mean_lag=16000.0 * times),
+        outcome("b", "h1", mean_lag=8000.0),
+        outcome("b", "h2", mean_lag=8000.0 * times),
+    ]
+    assert places(*outcomes) == [(1, "a"), (1, "b")]
+    assert places(*outcomes, outcome("a", "h3"), outcome("b", "h3", mean_lag=500.0)) == [(1, "a"), (2, "b")]
+
+
+def test_small_figures_of_many_situations_do_not_add_up_to_a_difference() -> None:
+    outcomes = [outcome("a", f"h{n}", time_lag_p99=0.0, recovery_s=0.0) for n in range(50)]
+    outcomes += [outcome("b", f"h{n}", time_lag_p99=0.49, recovery_s=0.98) for n in range(50)]
+    assert places(*outcomes) == [(1, "a"), (1, "b")]
+
+
+def test_a_situation_is_named_by_what_tells_it_from_others() -> None:
+    found = recommend(
+        [
+            outcome("a", members=3, churn="join@5"),
+            outcome("a", members=4, churn="join@5"),
+            outcome("b", members=3, churn="join@5", time_lag_p99=60.0),
+            outcome("b", members=4, churn="join@5", time_lag_p99=90.0),
+        ]
+    )
+    assert found.ranking[1].reasons == (
+        "time lag (p99) 90.0 s, 30.0 s for a in h, 4 members (worse in 2 of 2 situations)",
+    )
+
+
+def test_strategies_are_judged_by_the_situations_that_all_were_tried_in() -> None:
+    found = recommend(
+        [
+            outcome("a", "h1", time_lag_p99=10.0),
+            outcome("a", "h2", time_lag_p99=90.0),
+            outcome("b", "h1", time_lag_p99=40.0),
+            outcome("b", "h2", time_lag_p99=40.0),
+            outcome("b", "h3", time_lag_p99=9000.0),
+        ]
+    )
+    assert [one.strategy for one in found.ranking] == ["a", "b"]
+    assert found.ranking[0].reasons == (
+        "time lag (p99) 10.0 s, 40.0 s for b in h1 (better in 1 of 2 situations, worse in 1)",
+    )
+    assert found.scenarios == 2
+    assert found.notes == ("1 situations were not tried with every strategy and do not count",)
+
+
+def test_parameters_make_another_strategy_of_it() -> None:
+    assert places(
+        outcome("a", parameters={"x": 2}, time_lag_p99=90.0), outcome("a", parameters={"x": 1})
+    ) == [(1, "a (x=1)"), (2, "a (x=2)")]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_outcomes_has_no_say(seed: int) -> None:
+    """Differences that are none are not transitive, so tiers could depend on who comes first."""
+    rng = Random(seed)
+    outcomes = [outcome(name, time_lag_p99=30 * 1.1**n) for n, name in enumerate("dbaecf")]
+    expected = places(*outcomes)
+    rng.shuffle(outcomes)
+    assert places(*outcomes) == expected
+    assert len({place for place, _ in expected}) > 1
+
+
+def test_nothing_to_recommend_by_is_refused() -> None:
+    with pytest.raises(ProblemError, match="there is none"):
+        recommend([])
+    with pytest.raises(ProblemError, match="no situation that all"):
+        recommend([outcome("a", "h1"), outcome("b", "h2")])

@@ -1,0 +1,300 @@
+"""Stores whose process is killed, whose disk is full, whose files are not what they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_assignors.errors import StateDamagedError, StateError
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.stateful import StateDir, Store, StoreOptions, Stores
+from kafka_assignors.stateful.state.faults import store_error
+from tests.unit.stateful.processes import program, run
+
+MIB = 1024 * 1024
+SMALL = StoreOptions(block_cache_bytes=MIB, write_buffer_bytes=MIB)
+
+
+def changes(number: int) -> list[tuple[bytes, bytes | None]]:
+    """What commit ``number`` does: new keys, changed ones, and one that goes."""
+    value = f"{number:08}".encode() * 100
+    return [
+        (f"new-{number:08}".encode(), value),
+        (f"again-{number % 100}".encode(), value),
+        (f"new-{number - 50:08}".encode(), None),
+    ]
+
+
+def contents(number: int) -> dict[bytes, bytes]:
+    """What a store has in it after commits up to ``number``."""
+    found: dict[bytes, bytes] = {}
+    for each in range(1, number + 1):
+        for key, value in changes(each):
+            found.pop(key, None) if value is None else found.update({key: value})
+    return found
+
+
+DAMAGED = b"cannot be read"
+
+WRITER = """
+import sys
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.stateful import Position, StateDir, Stores
+from tests.unit.stateful.state.test_store_faults import SMALL, changes
+with StateDir(sys.argv[1], "app") as state, state.claim(("count", 0)) as mine:
+    store = Stores(SMALL).open(mine.store_path)
+    number = store.position or 0
+    while True:
+        number += 1
+        for key, value in changes(number):
+            store.delete(key) if value is None else store.put(key, value)
+        store.commit(number)
+        if number % 37 == 0:
+            flushed = store.flush()
+            mine.write_checkpoint({TopicPartition("log", 0): Position(flushed)})
+            print(flushed, flush=True)
+"""
+
+
+def test_killed_at_any_time_it_loses_nothing_that_was_flushed(tmp_path: Path) -> None:
+    """Four times, the same store: what is there is what some commit left, at its checkpoint or beyond."""
+    for patience in (1, 10, 3, 30):
+        with program(WRITER, tmp_path) as writer:
+            assert writer.stdout is not None
+            acknowledged = 0
+            for _ in range(patience):
+                acknowledged = int(writer.stdout.readline())
+            writer.kill()
+            writer.wait()
+        with StateDir(tmp_path, "app") as state, state.claim(("count", 0)) as mine:
+            checkpoint = mine.read_checkpoint()
+            assert isinstance(checkpoint, dict)
+            offset = checkpoint[TopicPartition("log", 0)].offset
+            assert offset >= acknowledged > 0
+            with Stores(SMALL).open(mine.store_path, at_least=offset) as store:
+                assert store.position is not None
+                assert dict(store.range()) == contents(store.position)
+
+
+def test_records_applied_again_change_nothing(tmp_path: Path) -> None:
+    """A store beyond its checkpoint, restored from the checkpoint on."""
+    with Stores(SMALL).open(tmp_path / "store") as store:
+        for number in range(1, 101):
+            store.apply(changes(number), number)
+        for number in range(60, 121):
+            store.apply(changes(number), number)
+        assert dict(store.range()) == contents(120)
+
+
+FULL = """
+import json, resource, sys
+from pathlib import Path
+from kafka_assignors.errors import StateFullError
+from kafka_assignors.stateful import Stores
+from tests.unit.stateful.state.test_store_faults import SMALL, changes
+path = Path(sys.argv[1]) / "store"
+store = Stores(SMALL).open(path)
+for number in range(1, 101):
+    store.apply(changes(number), number)
+acknowledged = store.flush()
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+said = []
+try:
+    for number in range(101, 1_000_000):
+        store.apply(changes(number), number)
+        if number % 1000 == 0:
+            acknowledged = store.flush()
+except StateFullError as error:
+    said.append(str(error))
+for use in (store.flush, lambda: store.apply(changes(number), number) or store.flush(), store.close):
+    try:
+        use()
+    except StateFullError as error:
+        said.append(str(error))
+store.close()
+print(json.dumps([acknowledged, said]))
+"""
+
+
+@pytest.mark.parametrize("limit", [3_000, 10_000])
+def test_a_full_disk_is_said_and_loses_nothing_that_was_flushed(limit: int, tmp_path: Path) -> None:
+    """A limit on the size of files is a real one: the system refuses to write."""
+    (line,) = run(FULL, tmp_path, limit)
+    acknowledged, said = json.loads(line)
+    full = f"no room for state in {tmp_path / 'store'}: File too large; make room, then start again"
+    assert said == [full] * 4
+    assert acknowledged >= 100
+    with Stores(SMALL).open(tmp_path / "store", at_least=acknowledged) as store:
+        assert store.position is not None
+        assert dict(store.range()) == contents(store.position)
+        store.apply(changes(store.position + 1), store.position + 1)
+        store.flush()
+
+
+def _written(path: Path) -> None:
+    with Stores(SMALL).open(path) as store:
+        for number in range(1, 2001):
+            store.apply(changes(number), number)
+
+
+def _refused(path: Path) -> bool:
+    """Whether such a store is refused; else all of it has to be right."""
+    try:
+        with Stores(SMALL).open(path, at_least=2000) as store:
+            found = dict(store.range())
+    except StateDamagedError:
+        return True
+    assert found == contents(2000)
+    return False
+
+
+def test_whatever_is_changed_or_gone_is_noticed(tmp_path: Path) -> None:
+    """Each file of a store, missing, emptied, or full of junk: all is right, or it has to be restored."""
+    _written(tmp_path / "store")
+    files = sorted(path.name for path in (tmp_path / "store").iterdir())
+    assert any(name.endswith(".sst") for name in files)
+    noticed = set()
+    for name in files:
+        for damage in (None, b"", b"junk" * 100):
+            path = tmp_path / "damaged"
+            shutil.copytree(tmp_path / "store", path)
+            (path / name).unlink() if damage is None else (path / name).write_bytes(damage)
+            if _refused(path):
+                noticed.add(Path(name).suffix or name.split("-")[0])
+            shutil.rmtree(path)
+    assert {".sst", "CURRENT", "MANIFEST"} <= noticed
+
+
+def test_a_block_that_changed_is_noticed_where_it_is_read(tmp_path: Path) -> None:
+    """A read says so, and no range ends early as if that were all."""
+    written = [(f"{number:05}".encode(), str(number).encode() * 100) for number in range(2000)]
+    with Stores(SMALL).open(tmp_path / "store") as store:
+        store.apply(written, 1)
+    largest = max((tmp_path / "store").glob("*.sst"), key=lambda path: path.stat().st_size)
+    with largest.open("r+b") as file:
+        file.seek(largest.stat().st_size // 2)
+        changed = bytes(byte ^ 0xFF for byte in file.read(64))
+        file.seek(-64, os.SEEK_CUR)
+        file.write(changed)
+    store = Stores(SMALL).open(tmp_path / "store")
+    with pytest.raises(StateDamagedError, match="checksum mismatch"):
+        list(store.range())
+    wrong = {key for key, value in written if _read(store, key) != value}
+    assert 0 < len(wrong) < len(written)
+    assert {_read(store, key) for key in wrong} == {DAMAGED}
+    with suppress(StateDamagedError):  # compaction may have come across it
+        store.close()
+
+
+def _read(store: Store, key: bytes) -> bytes | None:
+    try:
+        return store.get(key)
+    except StateDamagedError:
+        return DAMAGED
+
+
+@pytest.mark.parametrize("logged", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IO error: No such file or directory: While open a file for random read: 000012.sst",
+        "Invalid argument: column family not found",
+        "Not implemented: unknown compression",
+    ],
+)
+def test_what_nobody_knows_is_wiped_only_where_it_can_be_restored(text: str, logged: bool) -> None:
+    """Without a changelog it would be lost, for what may be a file that somebody can put back."""
+    error = store_error(Exception(text), "here", logged=logged)
+    assert isinstance(error, StateDamagedError) is logged
+    assert text in str(error)
+    assert logged or "left as it is" in str(error)
+
+
+@pytest.mark.parametrize("logged", [True, False])
+@pytest.mark.parametrize(
+    "text", ["raw mode only support bytes", "Invalid argument: what", "Busy", "IO of another kind"]
+)
+def test_in_use_what_nobody_knows_is_no_evidence_of_damage(text: str, logged: bool) -> None:
+    """A store that is restored would be asked the same again, and be damaged again, for ever."""
+    error = store_error(Exception(text), "here", logged=logged, in_use=True)
+    assert type(error) is StateError
+    assert str(error) == f"cannot use here: {text}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Corruption: block checksum mismatch: stored = 1, computed = 2",
+        "IO error: No such file or directory: While open a file for random read: 000012.sst",
+        "NotFound: 000012.sst",
+    ],
+)
+def test_in_use_what_rocksdb_says_of_damage_is_damage(text: str) -> None:
+    assert isinstance(store_error(Exception(text), "here", in_use=True), StateDamagedError)
+
+
+@pytest.mark.parametrize("ask", ["get", "range", "commit", "flush"])
+def test_a_store_in_use_is_not_wiped_for_a_text_nobody_knows(
+    ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refuses:
+        def __getattr__(self, _: str) -> Any:
+            def refuse(*_: object) -> None:
+                raise KeyError("no such thing")
+
+            return refuse
+
+    with Stores(SMALL).open(tmp_path / "store") as store, monkeypatch.context() as patched:
+        patched.setattr(store, "_database", Refuses())
+        with pytest.raises(StateError, match="no such thing") as caught:
+            {
+                "get": lambda: store.get(b"a"),
+                "range": lambda: list(store.range()),
+                "commit": lambda: store.commit(1),
+                "flush": store.flush,
+            }[ask]()
+    assert not isinstance(caught.value, StateDamagedError)
+
+
+def test_a_damaged_store_without_a_changelog_is_said_to_be_lost() -> None:
+    error = store_error(Exception("Corruption: block checksum mismatch"), "here", logged=False)
+    assert isinstance(error, StateDamagedError)
+    assert "state is lost" in str(error)
+
+
+def test_a_store_without_a_changelog_is_not_wiped_for_a_file_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with Stores(SMALL).open(path, logged=False) as store:
+        for number in range(100):
+            store.put(b"%d" % number, b"x" * 1000)
+        store.commit()
+    for file in path.glob("*.sst"):
+        file.unlink()
+    with pytest.raises(StateError, match="left as it is") as caught:
+        Stores(SMALL).open(path, logged=False)
+    assert not isinstance(caught.value, StateDamagedError)
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_a_store_of_another_release_is_wiped_only_where_it_can_be_restored(
+    tmp_path: Path, logged: bool
+) -> None:
+    with Stores(SMALL).open(tmp_path / "store", logged=logged) as store:
+        store.apply([], 1)
+        store._opened().put(b"", b"\xff" * 9)
+    with pytest.raises(StateError, match="of another release") as caught:
+        Stores(SMALL).open(tmp_path / "store", logged=logged)
+    assert isinstance(caught.value, StateDamagedError) is logged
+
+
+def test_where_no_store_can_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StateError) as caught:
+        Stores(SMALL).open(tmp_path / "file" / "store")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,128 @@
+"""The two-bounce upgrade (KIP-726, KIP-429) and the rounds, seen from the leader."""
+
+from __future__ import annotations
+
+import pytest
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as KafkaPythons
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.base import Generation
+from kafka.errors import KafkaConfigurationError
+
+from kafka_assignors import ConfigurationError, CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.assignor.convert import encode_subscription
+from kafka_assignors.wire import cooperative_user_data
+from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+from tests.unit.conftest import MakeConsumer
+
+TOPICS = {"t": 24}
+
+
+def cooperative(owned: dict[str, list[int]], generation: int) -> object:
+    return encode_subscription(["t"], cooperative_user_data.encode(generation), owned, generation, None)
+
+
+def eager(owned: dict[str, list[int]], generation: int) -> object:
+    return encode_subscription(["t"], cooperative_user_data.encode(generation, owned), {}, generation, None)
+
+
+def assign(leader: CooperativeStickyAssignor, subscriptions: dict[str, object]) -> Plan:
+    members = [joined(name, subscription) for name, subscription in subscriptions.items()]
+    return plan_of(leader.assign(cluster(TOPICS), members))
+
+
+EIGHT_EACH = {m: {"t": list(range(8 * i, 8 * i + 8))} for i, m in enumerate("abc")}
+
+
+def test_the_list_for_the_first_bounce() -> None:
+    assert CooperativeStickyAssignor.upgrading_from(RangeAssignor) == [
+        CooperativeStickyAssignor,
+        RangeAssignor,
+    ]
+    configured = CooperativeStickyAssignor.configured(rack="a")
+    assert configured.upgrading_from(RangePartitionAssignor) == [configured, RangePartitionAssignor]
+
+
+@pytest.mark.parametrize("eager", [(), (KafkaPythons,)])
+def test_an_upgrade_is_from_an_eager_strategy(eager: tuple[type, ...]) -> None:
+    with pytest.raises(ConfigurationError, match="upgrading_from"):
+        CooperativeStickyAssignor.upgrading_from(*eager)
+
+
+def test_a_consumer_takes_the_list_and_runs_eager(consumer: MakeConsumer) -> None:
+    """kafka-python's own cooperative strategy is refused here."""
+    consumer(*CooperativeStickyAssignor.upgrading_from(RangeAssignor))
+    with pytest.raises(KafkaConfigurationError):
+        consumer(KafkaPythons, RangeAssignor)
+
+
+def test_a_fourth_joins_in_the_middle_of_the_bounce() -> None:
+    """All members run eager: nobody would ask for a second round, so there must not be one (6 of 24)."""
+    group = {m: eager(owned, 4) for m, owned in EIGHT_EACH.items()}
+    plan = assign(CooperativeStickyAssignor(), {**group, "d": eager({}, -1)})
+    assert owner_of(plan).keys() == every(TOPICS)
+    assert [len(plan[m]["t"]) for m in "abcd"] == [6, 6, 6, 6]
+    assert all(set(plan[m]["t"]) <= set(EIGHT_EACH[m]["t"]) for m in "abc"), "18 of 18 stay where they were"
+
+
+def test_eager_and_cooperative_members_side_by_side() -> None:
+    """KIP-726: what eager members had is free at once, what cooperative ones hold waits a round."""
+    group = {
+        "a": cooperative(EIGHT_EACH["a"], 4),
+        "b": cooperative(EIGHT_EACH["b"], 4),
+        "c": eager(EIGHT_EACH["c"], 4),
+    }
+    first = assign(CooperativeStickyAssignor(), {**group, "d": eager({}, -1)})
+    assert [len(first[m]["t"]) for m in "abc"] == [6, 6, 6]
+    assert len(first["d"]["t"]) == 2, "c's two"
+    again = {m: cooperative(first[m], 5) for m in "ab"} | {m: eager(first[m], 5) for m in "cd"}
+    second = assign(CooperativeStickyAssignor(), again)
+    assert owner_of(second).keys() == every(TOPICS)
+    assert all(set(first[m]["t"]) <= set(second[m]["t"]) for m in "abcd")
+
+
+def test_a_cooperative_join_takes_two_rounds_and_six_moves() -> None:
+    group = {m: cooperative(owned, 4) for m, owned in EIGHT_EACH.items()}
+    first = assign(CooperativeStickyAssignor(), {**group, "d": cooperative({}, -1)})
+    assert [len(first[m].get("t", [])) for m in "abcd"] == [6, 6, 6, 0]
+    second = assign(CooperativeStickyAssignor(), {m: cooperative(first[m], 5) for m in "abcd"})
+    assert [len(second[m]["t"]) for m in "abcd"] == [6, 6, 6, 6]
+
+
+def test_a_zombie_gets_nothing_by_its_old_claims() -> None:
+    """It claims generation 2 of what a and b own since 4: neither loses anything to it but for balance."""
+    live = {"a": {"t": list(range(12))}, "b": {"t": list(range(12, 24))}}
+    group: dict[str, object] = {m: cooperative(owned, 4) for m, owned in live.items()}
+    plan = assign(CooperativeStickyAssignor(), {**group, "z": cooperative({"t": list(range(24))}, 2)})
+    assert plan["z"] == {}
+    assert [len(plan[m]["t"]) for m in "ab"] == [8, 8]
+
+
+def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -> None:
+    """It asks for no second round, having nothing to revoke; so the leader asks, and not for ever.
+
+    kafka-python's own cooperative members do this, without a generation, after a lost membership.
+    """
+    liar = raw(["t"], b"", {"t": list(range(24))}, version=1)
+    leader = consumer(CooperativeStickyAssignor)
+    (assignor,) = leader._coordinator._assignors.values()
+    asked: list[float] = []
+    assignor._side.request_rejoin_after = asked.append
+    owned, rounds = [], []
+    for _ in range(8):
+        plan = assign(assignor, {"a": liar, "b": cooperative({}, -1)})
+        own(assignor, plan["b"], 5)
+        owned.append(len(owner_of(plan)))
+        rounds.append(len(asked))
+    assert owned == [12, 12, 24, 12, 12, 24, 24, 24]
+    assert rounds == [1, 2, 3, 4, 5, 5, 5, 5]
+
+
+def test_a_claim_from_the_future_is_none(consumer: MakeConsumer, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever members report is from before the generation that is being joined."""
+    leader = consumer(CooperativeStickyAssignor)
+    leader._coordinator._generation = Generation(6, "a", "cooperative-sticky")
+    (assignor,) = leader._coordinator._assignors.values()
+    live = {"a": cooperative({"t": list(range(24))}, 5)}
+    plan = assign(assignor, {**live, "z": cooperative({"t": list(range(24))}, 2**31 - 1)})
+    assert plan == {"a": {"t": list(range(12))}, "z": {}}
+    assert "member z claims to come from generation 2147483647" in caplog.text

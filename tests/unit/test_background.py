@@ -1,0 +1,118 @@
+"""One thread for what must not be done on the I/O thread."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import CancelledError
+
+import pytest
+
+from kafka_assignors.background import Background
+
+
+def test_jobs_run_one_after_the_other_on_one_thread() -> None:
+    line = Background("test-line")
+    names = [line.submit(lambda: threading.current_thread().name) for _ in range(3)]
+    assert [name.result(10) for name in names] == ["test-line"] * 3
+    line.stop()
+    assert line.join(10)
+
+
+def test_there_is_no_thread_before_the_first_job() -> None:
+    line = Background("test-none")
+    assert "test-none" not in {thread.name for thread in threading.enumerate()}
+    line.stop()
+    assert line.join(0)
+
+
+def test_a_job_that_fails_is_not_the_last() -> None:
+    line = Background("test-fails")
+    failed = line.submit(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        failed.result(10)
+    assert line.submit(lambda: "next").result(10) == "next"
+    line.stop()
+
+
+def test_a_job_that_wants_to_end_the_program_only_fails() -> None:
+    """Else the consumer's I/O thread would end where it waits for the result."""
+    line = Background("test-exit")
+    with pytest.raises(RuntimeError, match="SystemExit: 3"):
+        line.submit(lambda: sys.exit(3)).result(10)
+    assert line.submit(lambda: "next").result(10) == "next"
+    line.stop()
+
+
+def test_jobs_run_in_the_order_of_their_times() -> None:
+    line = Background("test-order")
+    order: list[str] = []
+    hold = threading.Event()
+    line.submit(lambda: hold.wait(10))
+    late = line.submit(lambda: order.append("late"), 0.02)
+    soon = line.submit(lambda: order.append("soon"), 0.01)
+    line.submit(lambda: order.append("now"))
+    hold.set()
+    for one in (late, soon):
+        one.result(10)
+    assert order == ["now", "soon", "late"]
+    line.stop()
+
+
+def test_a_job_that_is_never_due_keeps_no_other_from_running() -> None:
+    """No clock waits that long at a time."""
+    line = Background("test-never")
+    line.submit(lambda: "never", 1e18)
+    assert line.submit(lambda: "now").result(10) == "now"
+    line.stop()
+    assert line.join(10)
+
+
+def test_a_thread_that_a_fork_did_not_take_along_is_started_again() -> None:
+    """What the child has of it is an object that says it is not alive."""
+    line = Background("test-fork")
+    gone = threading.Thread(target=lambda: None)
+    gone.start()
+    gone.join()
+    line._thread = gone
+    assert line.submit(lambda: "again").result(10) == "again"
+    line.stop()
+    assert line.join(10)
+
+
+def test_what_has_not_begun_when_it_is_stopped_never_does() -> None:
+    line = Background("test-stop")
+    later = line.submit(lambda: "never", 1000)
+    line.stop()
+    assert line.join(10)
+    for future in (later, line.submit(lambda: "never")):
+        with pytest.raises(CancelledError):
+            future.result(10)
+
+
+def test_what_is_under_way_goes_on_and_can_be_waited_for() -> None:
+    line = Background("test-join")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def job() -> bool:
+        begun.set()
+        return go_on.wait(10)
+
+    busy = line.submit(job)
+    assert begun.wait(10)
+    line.stop()
+    assert not line.join(0.01)
+    go_on.set()
+    assert busy.result(10)
+    assert line.join(10)
+
+
+def test_it_can_be_stopped_from_within() -> None:
+    """A consumer may be closed by what runs here; waiting for itself would never end."""
+    line = Background("test-within")
+
+    def job() -> bool:
+        line.stop()
+        return line.join(1000)
+
+    assert line.submit(job).result(10)
