@@ -124,7 +124,7 @@ def lags_of(shape: str, count: int, rng: np.random.Generator) -> npt.NDArray[np.
 def least_load(group: Group) -> int:
     """Of the fair plans: exact for small groups (by scipy), else the proven bound."""
     if group.size <= 10:
-        from tests.load_oracle import least_load as solved
+        from tests.support.load_oracle import least_load as solved
 
         squares = int((plan_fair(group).loads ** 2).sum())
         if (exact := solved(group, squares)) is not None:

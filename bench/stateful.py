@@ -16,7 +16,7 @@ from bench.programs import Facts, ProgramError, child
 from bench.streamspeer import StreamsPeer
 from kafka_assignors.assignor.collector import no_collections
 from kafka_assignors.plan.stateful import StatefulOptions, Subtopology, plan_stateful
-from tests.stateful_group import SimulatedGroup
+from tests.support.stateful_group import SimulatedGroup
 
 TASKS_OF_A_SUBTOPOLOGY = 100
 STANDBYS, WARM_UPS = 1, 2

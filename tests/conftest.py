@@ -15,7 +15,7 @@ settings.register_profile("all", max_examples=400, deadline=None)
 settings.load_profile("quick")
 
 # Two halves of the tests on Spark, with a session each: one after the other they are the longest by far.
-_TOGETHER = ("tests/pipeline/test_[a-k]", "tests/pipeline/", "tests/integration/test_demo")
+_TOGETHER = ("tests/pipeline/test_[a-k]", "tests/pipeline/", "tests/integration/demo/")
 
 
 @pytest.hookimpl(optionalhook=True)

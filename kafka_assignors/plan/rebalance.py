@@ -54,7 +54,7 @@ def rebalance(
     """Plan one round.
 
     Args:
-        group: members and topics.  Members of an eager group hold nothing, so the round gives the whole target.
+        group: members and topics.  In an eager group members hold nothing: the round gives the whole target.
         plan: the strategy's planner.
         claims: of the group, if they are resolved already.
         hold_back: what of the target is given in this round.

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kafka_assignors.plan import Group, plan_range, plan_roundrobin, plan_sticky, resolve
-from tests import oracle
-from tests.builders import member
 from tests.golden import load
+from tests.support import oracle
+from tests.support.builders import member
 
 CASES = load("java_plans")["groups"]
 VALID = [case for case in CASES if case["sticky"]["valid"]]

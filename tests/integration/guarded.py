@@ -25,7 +25,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.lagging import commit
 from tests.integration.own_broker import START_S, Ports, addresses, own_broker
 from tests.integration.proxy import Proxy
-from tests.waiting import until
+from tests.support.waiting import until
 
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
 _FIRST = "first"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE_S = 240.0

@@ -25,10 +25,10 @@ from kafka_assignors.pipeline.record.samples import record_samples_once
 from kafka_assignors.pipeline.run import PipelineReport, Wanted, run_pipeline
 from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
-from tests.examples import ROOT
 from tests.integration.guarded import PASSWORD, Guarded, Right, guarded_broker
 from tests.integration.lagging import commit, write
 from tests.pipeline.samples import START, Look, samples_df
+from tests.support.examples import ROOT
 
 PATIENCE_S = 600.0
 LOAD = LoadSettings(step_s=1.0, horizon_s=10.0, delay_s=1.0)

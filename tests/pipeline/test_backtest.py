@@ -32,8 +32,8 @@ from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.simulation import parse
-from tests.examples import ROOT
-from tests.loads import START, Cell, busy_group, row, write_load
+from tests.support.examples import ROOT
+from tests.support.loads import START, Cell, busy_group, row, write_load
 
 PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```sh\n(kafka-assignors backtest.*?)\n```", PAGE, re.DOTALL | re.MULTILINE)

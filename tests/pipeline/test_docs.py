@@ -17,7 +17,7 @@ from kafka_assignors.pipeline.record import sampling
 from kafka_assignors.pipeline.record.samples import record_samples
 from kafka_assignors.pipeline.record.sampling import Wanted
 from kafka_assignors.pipeline.tables.schemas import LOAD, SAMPLES
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 
 PAGE, SAMPLING, FORECAST = (
     (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")

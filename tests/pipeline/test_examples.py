@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_assignors.plan import TopicPartition
-from tests.examples import Example, examples
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
+from tests.support.examples import Example, examples
 
 PATIENCE_S = 240.0
 A_MINUTE = "recording.query.awaitTermination(60)"

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 
 from kafka_assignors.pipeline.record.offsets import TOPIC, WRITER, record_offsets_once
 from kafka_assignors.pipeline.tables.landing import read_samples
-from tests import offsets_oracle as oracle
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
 from tests.pipeline.killing import Point, kill_at, meanwhile, program
 from tests.pipeline.writer_points import Writer
+from tests.support import offsets_oracle as oracle
 
 GROUPS, PARTITIONS = 3, 2
 EVERY_S = 0.03  # a commit of each group

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors.pipeline.record.offsets_topic import KINDS, PROBLEMS, SOURCE, commits, decode
-from tests import offsets_oracle as oracle
-from tests.offsets_cases import BAD, GOOD, KEY, VALUE, Record, damaged
-from tests.offsets_records import NOW_MS, text
+from tests.support import offsets_oracle as oracle
+from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record, damaged
+from tests.support.offsets_records import NOW_MS, text
 
 SEEN = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
 

@@ -23,8 +23,8 @@ from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
-from tests.offsets_cases import BAD, GOOD, KEY, VALUE, Record
-from tests.offsets_records import commit_key, commit_value, text
+from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
+from tests.support.offsets_records import commit_key, commit_value, text
 
 PATIENCE_S = 240.0
 

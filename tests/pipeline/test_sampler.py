@@ -27,7 +27,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, guarded_broker
 from tests.integration.lagging import commit, write
-from tests.waiting import until
+from tests.support.waiting import until
 
 # kafka-python 3.0 does not close the socket of a connection that was refused.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")

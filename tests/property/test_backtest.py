@@ -26,8 +26,8 @@ from kafka_assignors.simulation.churn import KINDS, Step, rehearse
 from kafka_assignors.simulation.crew import Crew
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.simulate import _Simulation
-from tests.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
-from tests.searching import times
+from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
+from tests.support.searching import times
 
 LENGTH_S = 120.0
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafka_assignors.plan import Group, Member, plan_failover, resolve, seniority
-from tests import oracle
-from tests.builders import groups, next_generation, settled_groups, shuffled
-from tests.searching import times
+from tests.support import oracle
+from tests.support.builders import groups, next_generation, settled_groups, shuffled
+from tests.support.searching import times
 
 priorities = st.sampled_from((None, -(2**31), -1, 0, 5, 5, 2**31 - 1))
 

@@ -28,9 +28,9 @@ from kafka_assignors.plan import (
     resolve,
     unlisted_owners,
 )
-from tests import oracle
-from tests.builders import groups, lagging, next_generation, settled_groups, shuffled
-from tests.searching import times
+from tests.support import oracle
+from tests.support.builders import groups, lagging, next_generation, settled_groups, shuffled
+from tests.support.searching import times
 
 Planner = Callable[[Group], Assignment]
 

@@ -20,9 +20,9 @@ from kafka_assignors.plan import (
     plan_sticky,
     resolve,
 )
-from tests import load_oracle, oracle
-from tests.builders import groups, lagging, member, next_generation, settled_groups
-from tests.searching import times
+from tests.support import load_oracle, oracle
+from tests.support.builders import groups, lagging, member, next_generation, settled_groups
+from tests.support.searching import times
 
 TOLERANCE = 256  # loads this part above the least count as the least
 

@@ -16,9 +16,9 @@ from kafka_assignors.plan import (
     plan_sticky,
     resolve,
 )
-from tests import load_oracle, oracle
-from tests.builders import next_generation
-from tests.searching import batches
+from tests.support import load_oracle, oracle
+from tests.support.builders import next_generation
+from tests.support.searching import batches
 
 GROUPS, BATCH = 120, 20
 

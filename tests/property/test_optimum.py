@@ -16,9 +16,9 @@ from kafka_assignors.plan import (
     plan_sticky,
     resolve,
 )
-from tests import oracle
-from tests.builders import next_generation, shuffled
-from tests.searching import batches
+from tests.support import oracle
+from tests.support.builders import next_generation, shuffled
+from tests.support.searching import batches
 
 GROUPS = 2000
 BATCH = 100  # groups a test

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafka_assignors.plan import Assignment, Group, Member, TopicPartition, plan_sticky, resolve, this_round
-from tests import oracle
-from tests.searching import times
+from tests.support import oracle
+from tests.support.searching import times
 
 TOPICS = ("a", "b", "c")
 subscriptions = st.frozensets(st.sampled_from(TOPICS), min_size=1)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.plan import Group, Member, TopicPartition, plan_sticky, resolve, this_round
-from tests import oracle
-from tests.builders import TOPICS, groups, next_generation, settled_groups
+from tests.support import oracle
+from tests.support.builders import TOPICS, groups, next_generation, settled_groups
 
 joining = st.one_of(groups(), settled_groups(), settled_groups(equal=True))
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from kafka_assignors.plan.stateful import StatefulGroup, StatefulOptions, StatefulPlan, plan_stateful
-from tests import oracle, stateful_oracle
-from tests.searching import batches
-from tests.stateful_group import SimulatedGroup, any_topology
+from tests.support import oracle, stateful_oracle
+from tests.support.searching import batches
+from tests.support.stateful_group import SimulatedGroup, any_topology
 
 GROUPS, BATCH, EVENTS = 50, 10, 4
 

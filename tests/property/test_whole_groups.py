@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.assignor import convert
-from tests.joining import cluster, every, joined, own, plan_of, raw
-from tests.searching import times
+from tests.support.joining import cluster, every, joined, own, plan_of, raw
+from tests.support.searching import times
 
 Partition = tuple[str, int]
 TOPICS = {"t": 9, "u": 4}

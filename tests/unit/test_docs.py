@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_assignors.strategies import STRATEGIES
-from tests.examples import PAGES, ROOT, Example, examples
+from tests.support.examples import PAGES, ROOT, Example, examples
 
 ALONE = [example for example in examples() if not example.needs_a_broker]
 TEXTS = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]

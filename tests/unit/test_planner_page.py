@@ -13,7 +13,7 @@ import pytest
 from kafka_assignors.plan import Group, Member, plan_sticky, resolve
 from kafka_assignors.plan.sticky.deal import Lots
 from kafka_assignors.plan.sticky.shares import best_shares
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 from tools import planner_picture
 from tools.planner_trace import GROUP, Arc, Trace, watch
 

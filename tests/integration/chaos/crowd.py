@@ -19,7 +19,7 @@ from tests.integration.chaos import checks
 from tests.integration.chaos.checks import Partition
 from tests.integration.chaos.fragile import FragileBroker
 from tests.integration.chaos.ledger import Ledger, Place, read
-from tests.waiting import until
+from tests.support.waiting import until
 
 PARTITIONS = 4
 SESSION_S = 3.0

@@ -19,7 +19,7 @@ from kafka_assignors.broker.supervised import Supervised
 from tests.integration.guarded import make_coordinators
 from tests.integration.own_broker import START_S
 from tests.integration.proxy import Proxy
-from tests.waiting import running_below, until
+from tests.support.waiting import running_below, until
 
 _PORTS = range(15_000, 30_000)
 

@@ -22,7 +22,7 @@ from tests.integration.chaos.plain import Family, PlainCrowd
 from tests.integration.chaos.schedule import Fault, Step, schedule
 from tests.integration.chaos.stateful import StatefulCrowd
 from tests.integration.proxy import Proxy
-from tests.waiting import until
+from tests.support.waiting import until
 
 SLOTS = 3
 PATIENCE_S = 150.0

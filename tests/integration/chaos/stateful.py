@@ -11,8 +11,8 @@ from tests.integration.chaos.fragile import FragileBroker
 from tests.integration.chaos.ledger import Ledger
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
-from tests.integration.stateful_app import App
-from tests.integration.stateful_app import Member as StatefulMember
+from tests.integration.stateful.stateful_app import App
+from tests.integration.stateful.stateful_app import Member as StatefulMember
 
 
 class StatefulCrowd(Crowd):

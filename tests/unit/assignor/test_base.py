@@ -13,7 +13,7 @@ from kafka_assignors.assignor.joined import Told
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import sticky_user_data
-from tests.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+from tests.support.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
 
 TOPICS = {"t": 4, "u": 2}
 every_strategy = pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)

@@ -43,7 +43,7 @@ from kafka_assignors.assignor.coordinator_access import (
     timeouts,
 )
 from kafka_assignors.strategies import STRATEGIES
-from tests.joining import answer, cluster, own
+from tests.support.joining import answer, cluster, own
 from tests.unit.conftest import MakeConsumer
 
 

@@ -18,7 +18,7 @@ from kafka.structs import MemberState, TopicPartition
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import member_id_of
-from tests.joining import own
+from tests.support.joining import own
 from tests.unit.conftest import MakeConsumer
 
 T0, T1, T2 = (TopicPartition("t", p) for p in range(3))

@@ -11,7 +11,7 @@ from demo.events import find_archive, read_flights
 from demo.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
 from demo.pipeline.forecast import BUSY, plans_of
 from demo.traffic import WEEK, Hour, Traffic, work_off
-from tests.joining import cluster
+from tests.support.joining import cluster
 
 PARTITIONS = 4
 

@@ -9,7 +9,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from bench.groups import ASSIGNORS, Senders, read_group, read_plan, write_plan
 from bench.problems import Problem
-from tests.joining import cluster, joined
+from tests.support.joining import cluster, joined
 
 PROBLEM = Problem("tiers", 6, 4, 5)
 

@@ -11,7 +11,7 @@ from bench.__main__ import options_of, repeatable
 from bench.report import BEGIN, PAGE, STATEFUL_MARKERS, Report, between_markers
 from bench.stateful import EVENTS, GROWTH, STANDBYS, Size, group_of, least_copies, measure
 from bench.stateful_table import cells, growth_cells, markdown, short_cells
-from tests import stateful_oracle
+from tests.support import stateful_oracle
 
 OURS = {
     "first": 0.2, "warm": 0.1, "runs": 5, "rounds": 92, "settled": True, "built": 182, "least": 181,

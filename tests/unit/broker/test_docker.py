@@ -15,7 +15,7 @@ from kafka_assignors.broker import DevelopmentBroker, development_broker, state
 from kafka_assignors.broker.docker import VERSION, compose_command, compose_file
 from kafka_assignors.broker.lock import kafka_version
 from kafka_assignors.errors import BrokerError, ToolMissingError
-from tests.waiting import alive, until
+from tests.support.waiting import alive, until
 
 # Notes its arguments; as "up" it serves like a broker that is ready, until SIGTERM.
 DOCKER = """#!{python}

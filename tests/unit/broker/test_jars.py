@@ -16,8 +16,8 @@ from kafka_assignors.broker.jars import fetch_jars
 from kafka_assignors.broker.lock import Jar, locked
 from kafka_assignors.broker.progress import Progress
 from kafka_assignors.errors import BrokerError, MissingExtraError
+from tests.support.waiting import until
 from tests.unit.broker.mirror import Mirror
-from tests.waiting import until
 
 # jgo leaves the connection of a "404 Not Found" to the garbage collector, which says so.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed.*socket:ResourceWarning")

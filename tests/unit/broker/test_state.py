@@ -17,7 +17,7 @@ from kafka_assignors.broker import state
 from kafka_assignors.broker.development import DevelopmentBroker
 from kafka_assignors.broker.supervised import Spec, Supervised
 from kafka_assignors.errors import BrokerError
-from tests.waiting import alive, until
+from tests.support.waiting import alive, until
 
 
 @pytest.fixture(autouse=True)

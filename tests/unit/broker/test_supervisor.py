@@ -20,7 +20,7 @@ from kafka_assignors.broker.ports import HOST, answers, free_ports
 from kafka_assignors.broker.progress import silent
 from kafka_assignors.broker.supervised import PATIENCE_S, PortTakenError, Spec, Supervised
 from kafka_assignors.errors import BrokerError
-from tests.waiting import alive, until
+from tests.support.waiting import alive, until
 
 SLEEP = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEP

@@ -28,7 +28,7 @@ from kafka_assignors.cli.live_group import (
 )
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Member
-from tests.joining import raw
+from tests.support.joining import raw
 
 
 def a_member(**fields: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The listener's rules, case by case; live groups are in tests/integration/test_listener.py."""
+"""The listener's rules, case by case; live groups are in tests/integration/groups/test_listener.py."""
 
 from __future__ import annotations
 

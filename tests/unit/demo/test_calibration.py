@@ -1,6 +1,6 @@
 """The back-test against two real runs, recorded on a real broker: `recordings/README.md` says how.
 
-`tests/integration/test_backtest_calibration.py` does the same with new recordings, where there is time.
+`tests/integration/demo/test_backtest_calibration.py` does the same with new recordings, where there is time.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from zipfile import ZipFile
 import pytest
 
 from demo.results import VERSION
-from tests import calibrated
-from tests.calibrated import REPLAYED, RUNS, Compared, compared
+from tests.support import calibrated
+from tests.support.calibrated import REPLAYED, RUNS, Compared, compared
 
 RECORDINGS = Path(__file__).parent / "recordings"
 

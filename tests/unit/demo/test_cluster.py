@@ -15,7 +15,7 @@ from demo.events import Flight
 from demo.logs import LogWriter
 from demo.replay import Replay
 from kafka_assignors.errors import BrokerError
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 class Unwilling:

@@ -10,7 +10,7 @@ from demo.flight_samples import FlightSamples, partition_of, sample_flights
 from demo.pipeline.forecast import HORIZON_S, STEP_S, WEEKS
 from kafka_assignors.forecast import LoadSettings, Partition
 from kafka_assignors.forecast.scoring import Score, Totals, score, totals
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 
 MIDNIGHT = 1_356_998_400  # s; 2013-01-01 UTC
 

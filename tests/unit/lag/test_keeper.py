@@ -14,7 +14,7 @@ import pytest
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import Answer, from_function
 from kafka_assignors.plan import TopicPartition
-from tests.waiting import until
+from tests.support.waiting import until
 
 A, B, C = (TopicPartition("t", p) for p in range(3))
 

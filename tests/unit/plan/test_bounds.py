@@ -19,7 +19,7 @@ from kafka_assignors.plan import (
 )
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.standing import Field
-from tests.builders import groups, lagging, member
+from tests.support.builders import groups, lagging, member
 from tests.unit.plan.load.seeded import every_owners, group_of, load_of
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_assignors.plan import CONTESTED, NOBODY, Group, resolve
-from tests.builders import member
+from tests.support.builders import member
 
 TWO = {"t0": 2}
 

@@ -23,8 +23,8 @@ from kafka_assignors.plan import (
     resolve,
     this_round,
 )
-from tests.builders import groups, member
-from tests.oracle import by_partition, lots, owners, wanted
+from tests.support.builders import groups, member
+from tests.support.oracle import by_partition, lots, owners, wanted
 
 
 def why(

@@ -19,7 +19,7 @@ from kafka_assignors.plan import (
     resolve,
     this_round,
 )
-from tests.builders import member
+from tests.support.builders import member
 
 
 def reasons(group: Group, plan: Mapping[str, Ownership], *, by_load: bool = True) -> list[Why]:

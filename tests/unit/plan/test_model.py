@@ -7,7 +7,7 @@ import pytest
 
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NOBODY, UNKNOWN_LAG, Group, seniority
-from tests.builders import member
+from tests.support.builders import member
 
 
 def test_members_are_in_order_of_seniority() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_assignors.plan import Group, Member, keep_owned, resolve, unlisted_owners
 from kafka_assignors.plan.unlisted import MOST_CLAIMS, MOST_PARTITIONS
-from tests.builders import member
+from tests.support.builders import member
 
 KNOWN = {"t0": 2}
 BOTH = ("t0", "new")

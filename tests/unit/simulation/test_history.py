@@ -8,7 +8,7 @@ import pytest
 
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation import History
-from tests.histories import history
+from tests.support.histories import history
 
 
 def test_topics_are_in_the_planners_order_whatever_order_they_come_in() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation import Outcome, recommend
 from kafka_assignors.simulation.goals import GOALS
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 
 
 def outcome(strategy: str, history: str = "h", **figures: Any) -> Outcome:

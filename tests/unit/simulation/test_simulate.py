@@ -14,7 +14,7 @@ from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, parse, simulate
 from kafka_assignors.simulation.churn import Step
 from kafka_assignors.simulation.work import Work
-from tests.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, NO_PAUSES, STICKY, history
+from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, NO_PAUSES, STICKY, history
 
 SETTLED = Pauses(heartbeat_s=2.0, join_s=0.5, refetch_s=0.25, warm_up_s=0.0, session_timeout_s=6.0)
 

@@ -10,7 +10,7 @@ import pytest
 from kafka_assignors import ConfigurationError, FailoverAssignor, PlanReport
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.wire import failover_user_data, history
-from tests.joining import Plan, cluster, joined, own, plan_of, raw
+from tests.support.joining import Plan, cluster, joined, own, plan_of, raw
 
 TOPICS = {"t": 3, "u": 2}
 Owned = Mapping[str, Sequence[int]]

@@ -24,7 +24,7 @@ from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
-from tests.joining import cluster, joined, own, plan_of, raw
+from tests.support.joining import cluster, joined, own, plan_of, raw
 from tests.unit.conftest import MakeConsumer
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])

@@ -25,8 +25,8 @@ from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.feed.sources import ToldLoad
 from kafka_assignors.plan import Group, Reason, TopicPartition
-from tests.joining import cluster, joined, own, plan_of, raw
 from tests.support.feed_messages import Feed, forecast, record
+from tests.support.joining import cluster, joined, own, plan_of, raw
 from tests.unit.conftest import MakeConsumer
 
 TOPICS = {"t": 4}

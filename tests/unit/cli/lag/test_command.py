@@ -21,7 +21,7 @@ from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
 from kafka_assignors.lag import Offsets, Reading
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 from tests.unit.cli.lag.lagging_group import M1, M2, ORDERS, PAYMENTS, TIME, a_report
 
 PAGE = (ROOT / "docs" / "lag.md").read_text(encoding="utf-8")

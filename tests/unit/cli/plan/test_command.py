@@ -17,7 +17,7 @@ from kafka_assignors.cli.live_group import LiveGroup
 from kafka_assignors.cli.plan import command as cli_plan
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.plan import Group
-from tests.builders import member
+from tests.support.builders import member
 from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, TWO_AND_ONE_MORE, call, usage
 
 # --- what is said beside it --------------------------------------------------------------------------------

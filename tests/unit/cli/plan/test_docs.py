@@ -17,7 +17,7 @@ from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 from kafka_assignors.plan import Reason
 from kafka_assignors.strategies import STRATEGIES
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 
 PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
 

@@ -13,7 +13,7 @@ from kafka_assignors.cli.plan.outcome import lower_bound, solve
 from kafka_assignors.cli.plan.problem import parse
 from kafka_assignors.plan import Group, lag_lower_bound, load_lower_bound
 from kafka_assignors.strategies import STRATEGIES
-from tests.builders import groups, lagging
+from tests.support.builders import groups, lagging
 from tests.unit.cli.plan.planning import TWO_AND_ONE_MORE, call, planned, usage
 
 BY_LAG = ("lag-aware", "cooperative-lag-aware")

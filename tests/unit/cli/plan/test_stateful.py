@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kafka_assignors.cli.plan.command import command
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 
 PROBLEM: dict[str, Any] = {
     "version": 1,

@@ -38,9 +38,9 @@ from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinato
 from kafka_assignors.consumer.continuous.heartbeat import SoonHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.offsets import OffsetsDuringJoins
+from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND, Scripted
-from tests.waiting import until
 
 REBALANCE = RebalanceInProgressError.errno
 STALE = [RebalanceInProgressError.errno, IllegalGenerationError.errno]

@@ -22,7 +22,7 @@ from kafka.future import Future
 from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
 from kafka_assignors import CooperativeStickyAssignor, make_continuous
-from tests.searching import times
+from tests.support.searching import times
 from tests.unit.consumer.continuous.scripted import FIRST, Scripted, Sent
 
 

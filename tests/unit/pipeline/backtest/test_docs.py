@@ -8,7 +8,7 @@ from kafka_assignors.cli.backtest.command import command
 from kafka_assignors.cli.backtest.options import BY_DEFAULT
 from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
-from tests.examples import ROOT
+from tests.support.examples import ROOT
 
 PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ from kafka_assignors.assignor.options import ConfigurationError
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import Group, resolve
 from kafka_assignors.strategies import STRATEGIES
-from tests.builders import member
+from tests.support.builders import member
 
 GROUP = Group(
     (member("a", owned={"t0": [0, 1, 2, 3]}, holds=True), member("b")),

@@ -22,10 +22,10 @@ from kafka_assignors.pipeline.record.offsets_decoder import (
     decode_batches,
 )
 from kafka_assignors.pipeline.record.offsets_report import OffsetsTally
-from tests import offsets_oracle as oracle
-from tests.offsets_cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
-from tests.offsets_records import NOW_MS, commit_key, commit_value, text, varint
-from tests.searching import times
+from tests.support import offsets_oracle as oracle
+from tests.support.offsets_cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
+from tests.support.offsets_records import NOW_MS, commit_key, commit_value, text, varint
+from tests.support.searching import times
 
 SEEN_US = 1_795_000_000_000_000
 SMALL, LARGE = pa.binary(), pa.large_binary()

@@ -13,8 +13,8 @@ from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.calm import calm_owners
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.standing import Field
-from tests import load_oracle, oracle
-from tests.builders import member, next_generation
+from tests.support import load_oracle, oracle
+from tests.support.builders import member, next_generation
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, load_of, moves_of, rule_of
 
 

@@ -10,8 +10,8 @@ import pytest
 from kafka_assignors.plan import Assignment, Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
-from tests import load_oracle, oracle
-from tests.builders import member
+from tests.support import load_oracle, oracle
+from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, rule_of
 
 SKEWS = (1, 2, 3, None)

@@ -11,8 +11,8 @@ from kafka_assignors.plan import Assignment, Group
 from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exchange import Pair, best_bundles, best_single
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
-from tests import load_oracle, oracle
-from tests.builders import member
+from tests.support import load_oracle, oracle
+from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of, history, is_valid, load_of, moves_of, rule_of
 
 PLENTY = 10**9

@@ -14,7 +14,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.exact import MOST_PARTITIONS, least
 from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.model import NOBODY
-from tests.builders import member
+from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,
     every_owners,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from kafka_assignors.plan import Group, Member, plan_lag_aware
-from tests.builders import member
+from tests.support.builders import member
 
 
 def test_the_example_of_the_kip() -> None:

@@ -14,8 +14,8 @@ from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import TOLERANCE, Lightest, lightest
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Field, Standing
-from tests import load_oracle, oracle
-from tests.builders import member
+from tests.support import load_oracle, oracle
+from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, is_valid, load_of, rule_of
 
 

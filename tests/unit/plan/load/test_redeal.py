@@ -13,7 +13,7 @@ from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.sticky.goals import Mask
-from tests.builders import member
+from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
 
 

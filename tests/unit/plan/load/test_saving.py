@@ -14,8 +14,8 @@ from kafka_assignors.plan.load.lightest import Lightest, lightest
 from kafka_assignors.plan.load.saving import with_few_moves
 from kafka_assignors.plan.load.standing import Exchange, Field
 from kafka_assignors.plan.model import NOBODY
-from tests import load_oracle, oracle
-from tests.builders import member
+from tests.support import load_oracle, oracle
+from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,
     every_owners,

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
-from tests.builders import member
+from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
 
 

@@ -16,7 +16,7 @@ from kafka_assignors.plan import (
     resolve,
     this_round,
 )
-from tests.builders import member
+from tests.support.builders import member
 
 TOPICS = {"t0": 2, "t1": 3}
 BOTH = ("t0", "t1")

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
-from tests.stateful_oracle import LeastLoads, least_loads
+from tests.support.stateful_oracle import LeastLoads, least_loads
 
 
 def fewest_moves(supply: list[int], owned: npt.NDArray[np.int64]) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_assignors.plan import Group, model, plan_fair, plan_roundrobin, plan_sticky, resolve
 from kafka_assignors.plan.sticky.deal import Lots, deal
-from tests.builders import member
+from tests.support.builders import member
 
 
 def test_a_fresh_plan_for_equal_subscriptions_is_the_round_robin_one() -> None:

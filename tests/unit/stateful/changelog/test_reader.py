@@ -21,8 +21,8 @@ from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.on_disk import Resting
 from kafka_assignors.stateful.state.store import Store
 from kafka_assignors.stateful.topology import Task
+from tests.support.waiting import until
 from tests.unit.stateful.changelogs import Consumer
-from tests.waiting import until
 
 S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
 GOAL = object()

@@ -25,7 +25,7 @@ from kafka_assignors.stateful import (
 from kafka_assignors.wire import stateful_assignment, stateful_subscription
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.task_section import Task
-from tests.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
+from tests.support.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
 
 TOPOLOGY = Topology((Subtopology("s", ("t", "u")), Subtopology("free", ("v",), stateful=False)))
 TOPICS = {"t": 4, "u": 4, "v": 2}

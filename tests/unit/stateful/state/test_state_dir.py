@@ -23,8 +23,8 @@ from kafka_assignors.errors import (
 )
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Damaged, Position, StateDir
+from tests.support.waiting import until
 from tests.unit.stateful.processes import program, run
-from tests.waiting import until
 
 AT = {TopicPartition("app-count-changelog", 3): Position(7)}
 HOLDER = """

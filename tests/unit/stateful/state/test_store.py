@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.errors import OptionError, StateClosedError, StateDamagedError, StateLockedError
 from kafka_assignors.stateful import Store, StoreOptions, Stores
-from tests.searching import times
+from tests.support.searching import times
 
 MIB = 1024 * 1024
 

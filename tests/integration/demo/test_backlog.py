@@ -1,0 +1,107 @@
+"""The demo's second scene for real, small: each strategy drains the same backlog."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from demo.logs import read_log
+from demo.results import DrainResult
+from tests.integration.demo.small_demo import (
+    BACKLOG,
+    PARTITIONS,
+    SMALL_BACKLOG,
+    STRATEGIES,
+    Demo,
+    command,
+    small_demo,
+)
+from tests.integration.demo.test_demo import members_of
+from tests.support.waiting import until
+
+CONSUMERS = 3
+WORK_S = 0.003
+MIN_IMPROVEMENT = 0.1  # the default: a plan that would win less is not worth its moves
+
+
+@pytest.fixture(scope="module")
+def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return small_demo(kafka_bootstrap, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def runs(demo: Demo) -> dict[str, DrainResult]:
+    return {one["strategy"]: one for one in demo.results["backlog"]}
+
+
+def test_every_strategy_drains_all_of_it(runs: dict[str, DrainResult]) -> None:
+    assert list(runs) == list(STRATEGIES)
+    for one in runs.values():
+        assert one["produced"] == one["processed"] == BACKLOG
+        assert (one["lost"], one["double_owned"], one["owned_at_end"]) == (0, 0, PARTITIONS)
+        assert one["fault"] == ""
+        assert one["lag"]["total"][-1] == one["largest"][-1] == 0
+
+
+def test_no_drain_is_faster_than_the_bound_and_all_have_the_same(runs: dict[str, DrainResult]) -> None:
+    [least] = {one["least_largest"] for one in runs.values()}
+    assert least >= BACKLOG / CONSUMERS
+    for one in runs.values():
+        assert one["bound"] == pytest.approx(least * WORK_S, abs=0.001)
+        assert one["ratio"] is not None
+        assert one["ratio"] > 0.99
+        # Who has most decides, whatever else the machine does.
+        assert one["drain"] > 0.99 * one["largest_load"] * WORK_S
+        assert one["drain"] < 60
+
+
+def test_loads_add_up_and_are_what_the_plan_says(runs: dict[str, DrainResult]) -> None:
+    for one in runs.values():
+        shares = one["shares"].values()
+        assert sum(share["load"] for share in shares) == BACKLOG
+        assert sum(share["partitions"] for share in shares) == PARTITIONS
+        assert max(share["load"] for share in shares) == one["largest_load"] == one["largest"][0]
+        assert sum(share["processed"] for share in shares) == BACKLOG + one["duplicates"]
+
+
+def test_a_plan_by_lag_leaves_nobody_much_more_than_plans_by_count(runs: dict[str, DrainResult]) -> None:
+    """Who joins first decides which plan is left as it is, up to a tenth above the best."""
+    by_lag = runs["cooperative-lag-aware"]["largest_load"]
+    for by_count in ("range", "cooperative-sticky"):
+        assert by_lag <= runs[by_count]["largest_load"] / (1 - MIN_IMPROVEMENT), by_count
+
+
+def test_nobody_works_before_the_word(demo: Demo) -> None:
+    for strategy in STRATEGIES:
+        folder = demo.out / "backlog" / strategy
+        [go] = [entry.t for entry in read_log(folder / "driver.jsonl") if entry.event == "go"]
+        for member in ("m1", "m2", "m3"):
+            log = read_log(folder / f"{member}.jsonl")
+            assert min(entry.t for entry in log if entry.event == "done") > go
+            assert min(entry.t for entry in log if entry.event == "opened") < go
+
+
+def test_progress_says_what_it_is_doing(demo: Demo) -> None:
+    said = demo.ended.stderr
+    assert said.count(f"{BACKLOG:,} records are waiting, starting {CONSUMERS} members") == len(STRATEGIES)
+    assert said.count("is the least it can take") == len(STRATEGIES)
+
+
+def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL_BACKLOG, "--scene", "backlog")
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as popen:
+        driver = psutil.Process(popen.pid)
+        until(lambda: len(members_of(driver)) == CONSUMERS, patience_s=60)
+        found = members_of(driver)
+        found[0].kill()
+        _, said = popen.communicate(timeout=60)
+    assert popen.returncode == 1
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("kafka-assignors: member m")
+    _, alive = psutil.wait_procs(found, timeout=60)
+    assert alive == []

@@ -1,0 +1,127 @@
+"""The back-test against the real thing: demos are recorded on a real broker and simulated.
+
+- *overrun*: both scenes, shorter.  In the replay more comes than the members
+  can read, so its drain tells whether everybody has the work it had, at the speed it had.
+- *in time*: a replay that the members keep up with, until one is killed right before its end.  Its drain
+  tells whether rebalances take as long as they did.
+
+What is simulated comes within 15 % of what was measured.  `tests/unit/demo/test_calibration.py` holds the
+simulation to two such recordings that are kept.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from demo.calibration import read_results
+from demo.results import Results
+from tests.integration.demo.small_demo import command
+from tests.support import calibrated
+from tests.support.calibrated import DRAINED, REPLAYED, RUNS, Compared, compared
+
+pytestmark = pytest.mark.calibration
+
+MOST_LATE = 1.0
+"""Seconds a replay may be late; see `had_time`."""
+TRIES = 3
+MEMBERS = "--no-pipeline --partitions 12 --work-ms 3 --warm-up-ms 100"
+REPLAY = f"{MEMBERS} --scene replay " + " ".join(f"--strategy {name}" for name in REPLAYED)
+OVERRUN = f"{REPLAY} --consumers 3 --speed 70000 --duration 18 --churn join@1,leave@9,kill@11"
+IN_TIME = f"{REPLAY} --consumers 4 --speed 40000 --duration 14 --churn join@1,leave@9,kill@13"
+BACKLOG = f"{MEMBERS} --scene backlog --consumers 3 --backlog 3000 " + " ".join(
+    f"--strategy {name}" for name in DRAINED
+)
+
+
+def had_time(results: Results) -> bool:
+    """Whether the machine let the run happen as it was meant.
+
+    A machine that stalls does not show how a group behaves: records are sent late, or a new process starts
+    so slowly that its join falls into the next step of the script.
+    """
+    return all(
+        one["lateness"] <= MOST_LATE and all(step["rebalances"] for step in one["steps"])
+        for one in results["strategies"]
+    )
+
+
+def record(bootstrap: str, folders: pytest.TempPathFactory, arguments: str) -> Path:
+    """Run a demo until the machine had time for it."""
+    for _ in range(TRIES):
+        out = folders.mktemp("calibration") / "out"
+        ended = subprocess.run(
+            command(out, "--bootstrap", bootstrap, "--output", "json", *arguments.split()),
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        if had_time(read_results(out)):
+            return out
+    pytest.fail(f"{TRIES} recordings, and in each the machine stalled")
+
+
+@pytest.fixture(scope="module")
+def overrun(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(kafka_bootstrap, tmp_path_factory, OVERRUN)
+
+
+@pytest.fixture(scope="module")
+def in_time(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(kafka_bootstrap, tmp_path_factory, IN_TIME)
+
+
+@pytest.fixture(scope="module")
+def drained(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(kafka_bootstrap, tmp_path_factory, BACKLOG)
+
+
+@pytest.fixture(scope="module")
+def of_overrun(overrun: Path) -> Compared:
+    return compared(overrun)
+
+
+@pytest.fixture(scope="module")
+def of_drained(drained: Path) -> Compared:
+    return compared(drained)
+
+
+@pytest.fixture(scope="module")
+def of_in_time(in_time: Path) -> Compared:
+    return compared(in_time)
+
+
+@pytest.mark.parametrize(("scene", "strategy"), RUNS)
+def test_who_has_how_much_to_do_is_simulated_as_it_was(
+    of_overrun: Compared, of_drained: Compared, scene: str, strategy: str
+) -> None:
+    calibrated.agrees((of_overrun | of_drained)[scene, strategy])
+
+
+@pytest.mark.parametrize("strategy", REPLAYED)
+def test_how_long_rebalances_take_is_simulated_as_it_was(of_in_time: Compared, strategy: str) -> None:
+    calibrated.agrees(of_in_time["replay", strategy])
+
+
+@pytest.mark.parametrize("strategy", REPLAYED)
+def test_a_simulation_that_knows_no_pauses_would_not_do(in_time: Path, strategy: str) -> None:
+    calibrated.needs_its_pauses(in_time, strategy)
+
+
+@pytest.mark.parametrize("strategy", REPLAYED)
+def test_the_same_partitions_move_between_the_same_members(
+    overrun: Path, of_overrun: Compared, strategy: str
+) -> None:
+    """These plans depend on who is there and owns what, and on nothing else."""
+    calibrated.moves_the_same(overrun, of_overrun, strategy)
+
+
+def test_no_record_is_made_up_or_forgotten(
+    overrun: Path, of_overrun: Compared, drained: Path, of_drained: Compared
+) -> None:
+    calibrated.has_every_record(overrun, of_overrun)
+    calibrated.has_every_record(drained, of_drained)

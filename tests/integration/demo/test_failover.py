@@ -1,0 +1,130 @@
+"""The demo's third scene for real, small: what it counted, what it restored, and what is left of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+from kafka import KafkaAdminClient
+
+from demo.failover.acts import TASKS
+from demo.failover.results import EventResult, FailoverResult
+from demo.failover.stage import MEMBER
+from tests.integration.demo.small_demo import FLIGHTS, Demo, command, whole_demo
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.long
+
+Events = dict[tuple[str, str], EventResult]
+
+
+@pytest.fixture(scope="module")
+def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return whole_demo(kafka_bootstrap, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def result(demo: Demo) -> FailoverResult:
+    found = demo.results["failover"]
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def events(result: FailoverResult) -> Events:
+    return {(event["act"], event["kind"]): event for event in result["events"]}
+
+
+def test_the_counts_are_those_of_spark_and_doubles_are_known(result: FailoverResult) -> None:
+    counts = result["counts"]
+    assert (counts["by"], counts["fault"], counts["differences"]) == ("Spark", "", [])
+    assert counts["records"] == result["sent"] == result["processed"] > FLIGHTS
+    for counted, doubles in zip(counts["counted"], counts["doubles"], strict=True):
+        assert counted - doubles == counts["records"]
+        assert doubles <= counts["again"]
+    assert counts["carriers"] > 10
+    assert counts["destinations"] > 50
+    assert (result["lost"], result["fault"]) == (0, "")
+    assert counts["copies"] >= TASKS
+
+
+def test_everything_happened_and_came_to_rest(events: Events) -> None:
+    assert list(events) == [("cold", "join"), ("cold", "kill"), ("warm", "join"), ("warm", "kill")]
+    for event in events.values():
+        assert event["fault"] == ""
+        assert event["moved"] >= TASKS // 3
+        assert len(event["tasks"]) == TASKS
+        assert event["rebalances"] >= 1
+        assert 0 < event["still_p50"] <= event["still_max"]
+    assert events["cold", "join"]["probing"] == events["cold", "kill"]["probing"] == 0
+
+
+@pytest.mark.parametrize("kind", ["join", "kill"])
+def test_cold_a_task_waits_for_all_of_its_changelog(events: Events, kind: str) -> None:
+    event = events["cold", kind]
+    moved = [task for task in event["tasks"] if task["moved"]]
+    assert all(task["waited"] >= task["changelog"] > 0 for task in moved)
+    assert event["restored"] >= event["waited"]
+
+
+@pytest.mark.parametrize("kind", ["join", "kill"])
+def test_warm_a_task_waits_for_less_than_cold(events: Events, kind: str) -> None:
+    cold, warm = events["cold", kind], events["warm", kind]
+    assert warm["waited"] < cold["waited"]
+    assert warm["waited"] < warm["changelog"]
+
+
+def test_the_changelog_is_measured_on_the_broker(result: FailoverResult) -> None:
+    assert 0 < result["bytes_counted"] < result["bytes"]
+    assert result["changelog"] > 2 * FLIGHTS
+
+
+def test_progress_says_what_it_is_doing(demo: Demo) -> None:
+    lines = demo.ended.stderr.splitlines()
+    said = [line.removeprefix("failover: ") for line in lines if line.startswith("failover: ")]
+    for what in (f"{FLIGHTS:,} flights to count", "cold: m3 joins", "cold: kill -9 m1", "warm: kill -9 m1"):
+        assert what in said
+    assert any(line.startswith("the failover: count the flights") for line in lines)
+
+
+def test_nothing_is_left_on_the_broker_or_the_disk(demo: Demo, kafka_bootstrap: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=kafka_bootstrap)
+    try:
+        left = [*admin.list_topics(), *(str(group) for group in admin.list_groups())]
+    finally:
+        admin.close()
+    assert not [name for name in left if "demo-failover-" in name]
+    assert sorted(path.name for path in (demo.out / "failover").iterdir()) == ["cold", "driver.jsonl", "warm"]
+
+
+def test_the_report_has_its_part(demo: Demo, result: FailoverResult) -> None:
+    text = (demo.out / "report.html").read_text(encoding="utf-8")
+    assert "How long a stateful group stands still" in text
+    assert f"of the topic&#x27;s {result['counts']['records']:,} records" in text
+
+
+def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    alone = ("--scene", "failover", "--flights", "1000")
+    with subprocess.Popen(
+        command(tmp_path / "out", "--bootstrap", kafka_bootstrap, *alone), stderr=subprocess.PIPE, text=True
+    ) as popen:
+        driver = psutil.Process(popen.pid)
+        found: list[psutil.Process] = []
+
+        def members() -> bool:
+            found[:] = [child for child in driver.children() if MEMBER in child.cmdline()]
+            return len(found) == 2
+
+        until(members, "the members of the failover", patience_s=60)
+        found[0].kill()
+        _, said = popen.communicate(timeout=60)
+    assert popen.returncode == 1
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("kafka-assignors: member m")
+    _, alive = psutil.wait_procs(found, timeout=60)
+    assert alive == []
+    assert not (tmp_path / "out" / "failover" / "state").exists()

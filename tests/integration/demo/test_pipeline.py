@@ -1,0 +1,164 @@
+"""The pipeline on what a small demo recorded, for real: the broker's own topic, Spark, model, back-test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+
+from demo.pipeline.results import PipelineResult
+from demo.results import DrainResult, StrategyResult
+from kafka_assignors.strategies import STRATEGIES
+from tests.integration.demo.small_demo import BACKLOG, SMALL_BACKLOG, Demo, command, whole_demo
+from tests.integration.demo.small_demo import STRATEGIES as RAN
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return whole_demo(kafka_bootstrap, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def pipeline(demo: Demo) -> PipelineResult:
+    found = demo.results["pipeline"]
+    assert found is not None
+    assert found["fault"] == ""
+    return found
+
+
+@pytest.fixture(scope="module")
+def measured(demo: Demo) -> dict[tuple[str, str], StrategyResult | DrainResult]:
+    results = demo.results
+    return {
+        **{("replay", one["strategy"]): one for one in results["strategies"]},
+        **{("backlog", one["strategy"]): one for one in results["backlog"]},
+    }
+
+
+def rows(demo: Demo, where: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = (
+        ds.dataset(demo.out / "pipeline" / where, format="parquet", partitioning="hive")
+        .to_table()
+        .to_pylist()
+    )
+    return found
+
+
+def test_every_run_is_recorded_whole(
+    pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
+) -> None:
+    runs = [(scene, name) for scene in ("replay", "backlog") for name in RAN]
+    assert [(one["scene"], one["strategy"]) for one in pipeline["recorded"]] == runs
+    for one in pipeline["recorded"]:
+        run = measured[one["scene"], one["strategy"]]
+        assert one["produced"] == one["arrived"] == run["produced"]
+        assert one["committed"] == run["processed"]
+        assert one["commits"] > 20
+    assert pipeline["read"] >= sum(one["commits"] for one in pipeline["recorded"])
+
+
+def test_what_it_counts_is_what_lies_in_its_folder(demo: Demo, pipeline: PipelineResult) -> None:
+    commits, ends, load = (
+        rows(demo, "samples/offsets-topic"),
+        rows(demo, "samples/import"),
+        rows(demo, "load"),
+    )
+    for one in pipeline["recorded"]:
+        group = one["group"]
+        mine = [row["committed_offset"] for row in commits if row["group"] == group]
+        # What deleting the group leaves in the log is recorded, too, and no commit.
+        assert one["commits"] == sum(offset != -1 for offset in mine) < len(mine)
+        assert one["ends"] == sum(row["group"] == group for row in ends)
+        assert one["steps"] == sum(row["group"] == group for row in load)
+
+
+def test_a_back_test_of_both_scenes_tries_all_strategies_that_share_work(
+    demo: Demo, pipeline: PipelineResult
+) -> None:
+    backtest = pipeline["backtest"]
+    assert backtest is not None
+    names = {one["candidate"] for one in backtest["candidates"]}
+    assert names == STRATEGIES.keys() - {"failover"} | {"cooperative-lag-aware (load=forecast)"}
+    assert (backtest["judged_by"], backtest["failures"]) == (2, [])
+    replay, backlog = backtest["groups"]
+    assert replay["records"] == demo.results["strategies"][0]["produced"]
+    assert backlog["records"] == BACKLOG
+    assert {row["churn"] for row in backtest["scenarios"] if row["group"] == "backlog"} == {""}
+    [churn] = {row["churn"] for row in backtest["scenarios"] if row["group"] == "replay"}
+    assert [step.partition("@")[0] for step in churn.split(",")] == ["join", "leave", "kill"]
+    assert {one["place"] for one in backtest["candidates"]} >= {1}
+
+
+def test_the_back_test_has_a_folder_of_its_own(demo: Demo, pipeline: PipelineResult) -> None:
+    folder = demo.out / "pipeline" / "backtest"
+    assert json.loads((folder / "results.json").read_text()) == pipeline["backtest"]
+    assert (folder / "report.html").stat().st_size > 1_000_000
+
+
+def test_each_run_is_set_beside_its_simulation(
+    pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
+) -> None:
+    assert len(pipeline["calibration"]) == len(measured)
+    for one in pipeline["calibration"]:
+        run = measured[one["scene"], one["strategy"]]
+        assert (one["drain"], one["moved"]) == (run["drain"], run["moved"])
+        if one["scene"] == "backlog":
+            assert one["note"] == ""
+            assert one["drain_simulated"] is not None
+            assert one["moved_simulated"] == 0
+
+
+def test_forecasts_beat_the_last_hour_again(pipeline: PipelineResult) -> None:
+    forecast = pipeline["forecast"]
+    assert forecast is not None
+    assert forecast["beside_naive"] is not None
+    assert forecast["beside_naive"] < 0.9
+    hours = forecast["hours"]
+    assert len(hours["came"]) == len(hours["forecast"]) == len(hours["naive"]) == 7 * 24
+    wrong, naive = (
+        sum(abs(said - came) for said, came in zip(hours[kind], hours["came"], strict=True))
+        for kind in ("forecast", "naive")
+    )
+    assert wrong < naive
+
+
+def test_plans_from_forecasts_win_more_hours_than_they_lose(pipeline: PipelineResult) -> None:
+    assert pipeline["forecast"] is not None
+    plans = pipeline["forecast"]["plans"]
+    assert plans["better"] > plans["worse"]
+    assert plans["better"] + plans["same"] + plans["worse"] <= plans["hours"] == 7 * 24
+
+
+def test_a_pipeline_that_cannot_run_is_a_fault_and_costs_nothing_else(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """Spark's jars are neither here nor to be had."""
+    out = tmp_path / "out"
+    alone = ("--scene", "backlog", "--strategy", "range", "--pipeline")
+    ended = subprocess.run(
+        command(out, "--bootstrap", kafka_bootstrap, *SMALL_BACKLOG, *alone),
+        env=os.environ
+        | {
+            "KAFKA_ASSIGNORS_CACHE": str(tmp_path / "cache"),
+            "KAFKA_ASSIGNORS_MAVEN_URL": "http://127.0.0.1:1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    said = ended.stderr.splitlines()[-1]
+    assert said.startswith("kafka-assignors: the pipeline: start Spark: cannot fetch ")
+    assert "Traceback" not in ended.stderr
+    assert "drain" in ended.stdout
+    results = json.loads((out / "results.json").read_text())
+    assert results["backlog"][0]["processed"] == BACKLOG
+    assert said.endswith(results["pipeline"]["fault"])
+    assert "It failed." in (out / "report.html").read_text(encoding="utf-8")

@@ -1,0 +1,158 @@
+"""The demo's report, opened in a browser: what is drawn, what is written, what can be seen."""
+
+from __future__ import annotations
+
+from html import escape
+
+import pytest
+
+from demo.answer import answer
+from demo.failover.acts import TASKS
+from tests.integration.demo.browser import WIDTH, Look, look_at, vivid_colours
+from tests.integration.demo.small_demo import MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo, whole_demo
+
+HEIGHT = 20_000
+FIRST_SCREEN = 800  # px
+
+
+@pytest.fixture(scope="module")
+def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return small_demo(kafka_bootstrap, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def look(demo: Demo) -> Look:
+    return look_at(demo.out / "report.html", HEIGHT)
+
+
+@pytest.fixture(scope="module")
+def whole(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return whole_demo(kafka_bootstrap, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def whole_look(whole: Demo) -> Look:
+    return look_at(whole.out / "report.html", HEIGHT)
+
+
+def figures_of_two_scenes() -> set[str]:
+    each = range(len(STRATEGIES))
+    replay = {"pauses", "moves", *(f"{kind}-{i}" for kind in ("ownership", "lag") for i in each)}
+    backlog = {"drain-times", "largest-lag", "loads", *(f"backlog-lag-{i}" for i in each)}
+    return {"answer"} | replay | backlog
+
+
+def test_the_report_draws_without_an_error(look: Look) -> None:
+    assert look.failures == []
+    assert set(look.page.texts) == figures_of_two_scenes()
+    assert look.width <= WIDTH
+
+
+@pytest.mark.long
+def test_the_whole_report_draws_without_an_error(whole_look: Look) -> None:
+    assert whole_look.failures == []
+    tried = {f"{kind}-tried-{scene}" for kind in ("lag", "time-lag") for scene in (0, 1)}
+    assert set(whole_look.page.texts) == figures_of_two_scenes() | {"still"} | tried | {"hours"}
+    assert whole_look.width <= WIDTH
+
+
+def test_first_screen_holds_the_answer_and_its_picture(demo: Demo, look: Look) -> None:
+    *_, bottom = look.boxes["answer"]
+    assert bottom < FIRST_SCREEN
+    found = answer(demo.results)
+    text = (demo.out / "report.html").read_text(encoding="utf-8")
+    for sentence in (found.headline, *found.sentences):
+        assert escape(sentence) in text
+    assert look.page.bars["answer"] == [len(STRATEGIES)] * 2
+    for name in STRATEGIES:
+        assert name in look.page.texts["answer"]
+
+
+def test_every_hold_is_a_bar_of_its_members_trace_and_every_pause_a_point(demo: Demo, look: Look) -> None:
+    for place, one in enumerate(demo.results["strategies"]):
+        held = [sum(hold["member"] == member for hold in one["holds"]) for member in MEMBERS]
+        unowned, *members, warm_ups, waiting = look.page.bars[f"ownership-{place}"]
+        assert members == held
+        assert sum(held) >= PARTITIONS
+        assert (warm_ups, waiting) == (len(one["openings"]), len(one["waits"]))
+        assert unowned > 0  # after the kill
+    paused = [pause for one in demo.results["strategies"] for pause in one["pauses"] if pause["seconds"] > 0]
+    assert look.page.points["pauses"] == len(paused)
+
+
+def test_axes_legends_and_churn_are_labelled(look: Look) -> None:
+    time_axis = "time since the first record (s)"
+    churn = ["m4 joins", "m1 leaves", "kill -9 m2"]
+    for place in range(len(STRATEGIES)):
+        bands = look.page.texts[f"ownership-{place}"]
+        for text in (time_axis, "partition", "no owner", "warming up", "waiting", *MEMBERS, *churn):
+            assert text in bands
+        for text in (time_axis, "lag (records)", "total", *MEMBERS, *churn):
+            assert text in look.page.texts[f"lag-{place}"]
+    for plot, axis in (("pauses", "pause of a partition (s)"), ("moves", "partitions moved so far")):
+        for text in (axis, *STRATEGIES, *churn):
+            assert text in look.page.texts[plot]
+
+
+def test_the_backlogs_figures_name_strategies_members_and_the_bound(demo: Demo, look: Look) -> None:
+    bound = f"lower bound {demo.results['backlog'][0]['bound']:.1f} s"
+    texts, bars = look.page.texts, look.page.bars
+    for text in ("drain time (s)", bound, *STRATEGIES):
+        assert text in texts["drain-times"]
+    for text in ("largest lag of a member (records)", "lower bound", bound, *STRATEGIES):
+        assert text in texts["largest-lag"]
+    for text in ("load at the start (records)", "m1", "m2", "m3", *STRATEGIES):
+        assert text in texts["loads"]
+    assert bars["drain-times"] == [len(STRATEGIES)]
+    assert bars["loads"] == [len(STRATEGIES)] * 3
+    for place in range(len(STRATEGIES)):
+        for text in ("lag (records)", "total", "m1", "m2", "m3", bound):
+            assert text in texts[f"backlog-lag-{place}"]
+
+
+@pytest.mark.long
+def test_the_failovers_figure_has_a_bar_a_task_and_event(whole_look: Look) -> None:
+    texts = whole_look.page.texts["still"]
+    for text in ("task", "longest time without progress (s)", "cold", "with standbys and warm-ups"):
+        assert text in texts
+    for text in ("one joins", "one is killed with -9 (broken: the session timeout, 6 s)"):
+        assert text in texts
+    assert whole_look.page.bars["still"] == [TASKS] * 4
+
+
+@pytest.mark.long
+def test_the_pipelines_figures_name_candidates_churn_and_forecasts(whole: Demo, whole_look: Look) -> None:
+    pipeline = whole.results["pipeline"]
+    assert pipeline is not None
+    assert pipeline["backtest"] is not None
+    names = [one["candidate"] for one in pipeline["backtest"]["candidates"]]
+    for scene in (0, 1):
+        for text in ("lag (records)", "recorded", *names):
+            assert text in whole_look.page.texts[f"lag-tried-{scene}"]
+    for text in ("a member joins", "one leaves", "one is killed"):
+        assert text in whole_look.page.texts["lag-tried-0"]
+        assert text not in whole_look.page.texts["lag-tried-1"]
+    for text in ("hour (UTC)", "records in the hour", "came", "forecast", "the hour before again"):
+        assert text in whole_look.page.texts["hours"]
+    assert whole_look.page.bars["hours"] == [7 * 24]
+
+
+LOOKS = ["look", pytest.param("whole_look", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("which", LOOKS)
+def test_labels_of_the_churn_do_not_overlap(request: pytest.FixtureRequest, which: str) -> None:
+    look: Look = request.getfixturevalue(which)
+    assert len(look.labels) >= 15  # of three steps in five figures
+    for plot, one, other in look.labels_in_pairs():
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        assert apart, (plot, one, other)
+
+
+@pytest.mark.parametrize("which", LOOKS)
+def test_the_picture_shows_colours_in_every_plot(request: pytest.FixtureRequest, which: str) -> None:
+    look: Look = request.getfixturevalue(which)
+    for plot, vivid, area in vivid_colours(look):
+        assert len(vivid) >= 2, plot  # at least two members, or two strategies
+        if plot.startswith("ownership"):
+            assert sum(vivid.values()) > 0.2 * area, plot

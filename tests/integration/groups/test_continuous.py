@@ -1,0 +1,129 @@
+"""`ContinuousConsumer` in live groups."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaError
+
+from bench.pauses import Scene, commands, play
+from bench.pauses_figures import Delivery
+from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor
+from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
+from kafka_assignors.consumer.continuous.join_state import Phase
+from kafka_assignors.consumer.continuous.known_parts import unknown_parts
+from tests.integration.conftest import FreshNames
+from tests.support.waiting import until
+
+
+def settings(fresh: FreshNames, group: str) -> dict[str, Any]:
+    """Of all members."""
+    return {
+        "bootstrap_servers": fresh.bootstrap,
+        "group_id": group,
+        "partition_assignment_strategy": [CooperativeStickyAssignor],
+        "auto_offset_reset": "earliest",
+        "session_timeout_ms": 6000,
+        "heartbeat_interval_ms": 200,
+        "enable_auto_commit": False,
+    }
+
+
+class Polled:
+    """A consumer that a thread polls.
+
+    Args:
+        commits: whether each batch is committed.
+
+    Attributes:
+        seen: how often each (partition, offset) was delivered.
+        errors: of commits.
+    """
+
+    def __init__(self, consumer: Any, *, commits: bool = True) -> None:
+        self.consumer = consumer
+        self._commits = commits
+        self.seen: Counter[tuple[int, int]] = Counter()
+        self.errors: list[KafkaError] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._poll)
+
+    def __enter__(self) -> Polled:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def deliveries(self) -> list[Delivery]:
+        """What it was given."""
+        return [Delivery(0.0, "polled", partition, offset, offset) for partition, offset in self.seen.copy()]
+
+    def poll(self) -> bool:
+        """Poll once; returns whether there were records."""
+        records = self.consumer.poll(timeout_ms=50)
+        for batch in records.values():
+            self.seen.update((record.partition, record.offset) for record in batch)
+        try:
+            if records and self._commits:
+                self.consumer.commit()
+        except KafkaError as error:
+            self.errors.append(error)
+        return bool(records)
+
+    def _poll(self) -> None:
+        while not self._stop.is_set():
+            self.poll()
+
+
+def owned(*consumers: Any) -> list[int]:
+    """Partitions of some consumers, each as often as it is owned."""
+    return sorted(tp.partition for consumer in consumers for tp in consumer.assignment())
+
+
+def test_records_and_commits_flow_while_another_member_holds_up_the_join(fresh: FreshNames) -> None:
+    """A member that is not polled keeps the broker from answering JoinGroup."""
+    topic = fresh.topic(6)
+    config = settings(fresh, fresh.group())
+    with ExitStack() as stack:
+        producer = stack.enter_context(KafkaProducer(bootstrap_servers=fresh.bootstrap))
+        busy, first, newcomer = (
+            stack.enter_context(kind(topic, **config))
+            for kind in (KafkaConsumer, ContinuousConsumer, ContinuousConsumer)
+        )
+        one = stack.enter_context(Polled(first))
+        until(lambda: not busy.poll(20) and len(owned(busy)) == 3 and owned(first, busy) == [*range(6)])
+        assert type(first._coordinator) is type(newcomer._coordinator) is ContinuousCoordinator
+        kept = owned(first)
+        other = stack.enter_context(Polled(newcomer))
+        until(lambda: first._coordinator._join.phase is Phase.JOINING)
+        for partition in range(6):
+            producer.send(topic, b"x", partition=partition)
+        producer.flush()
+        until(lambda: set(one.seen) == {(partition, 0) for partition in kept})
+        until(lambda: all(first.committed(tp) == 1 for tp in first.assignment()))
+        assert first._coordinator._join.phase is Phase.JOINING
+        assert owned(first) == kept
+        rest = stack.enter_context(Polled(busy))
+        until(lambda: len(owned(newcomer)) == 2 and owned(first, newcomer, busy) == [*range(6)])
+        until(lambda: len(one.seen + other.seen + rest.seen) == 6)
+        assert set((one.seen + other.seen + rest.seen).values()) == {1}
+        assert one.errors == other.errors == []
+
+
+def test_join_leave_and_kill_lose_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """Nothing is lost and nothing owned twice (`play`); only the killed member's records are read again."""
+    assert unknown_parts() == ()  # else the members are plain KafkaConsumers
+    scene = Scene(slow_s=4.0, partitions=12, session_ms=6000, heartbeat_ms=200)
+    (command,) = commands(kafka_bootstrap, ["continuous"], tmp_path).values()
+    figures = play(kafka_bootstrap, "continuous", command, scene).figures
+    assert figures["join"].duplicates == figures["leave"].duplicates == 0
+    assert figures["join"].moved
+    # A KafkaConsumer delivers nothing until the slow member has joined: 4 s and more.
+    assert max(figures["join"].kept) < 1 + max(figures["calm"].kept, default=0.0)

@@ -1,0 +1,246 @@
+"""Active and passive members, live: who works, who takes over and how fast, and who does no harm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+from kafka_assignors import FailoverAssignor, OwnershipListener
+from tests.integration.conftest import FreshNames
+from tests.integration.groups.test_hostile import Hostile, assert_named_once_a_rebalance
+from tests.integration.groups.test_listener import READING, Producing, each_once, processed
+from tests.integration.lag.test_plan_cli import about, as_planned, plan
+from tests.integration.member_process import emit
+from tests.integration.members import Group, Member, Owned, assert_never_two_owners
+
+PARTITIONS = (4, 2)
+COMMIT_EVERY = 50  # records
+
+
+class Worker(OwnershipListener):
+    """Reports what it is given, and commits now and then, as a worker does that may die at any time."""
+
+    _since = 0
+
+    async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+        """Report it, before any record of it is read."""
+        emit("assigned", assigned)
+        await super().on_partitions_assigned(assigned)
+
+    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+        """Report it, after the commit."""
+        await super().on_partitions_revoked(revoked)
+        emit("revoked", revoked)
+
+    async def on_partitions_lost(self, lost: Collection[Any]) -> None:
+        """Report it."""
+        await super().on_partitions_lost(lost)
+        emit("lost", lost)
+
+    def processed(self, record: Any) -> None:
+        """Commit what was done before this one."""
+        self._since += 1
+        if self._since % COMMIT_EVERY == 0:
+            self._consumer.commit_async(self.offsets())
+        super().processed(record)
+
+
+def join(group: Group, priority: int | None = None, *, preempt: bool = True, **settings: Any) -> Member:
+    """One more member with that priority."""
+    options = {"priority": priority, "preempt": preempt}
+    return group.join(FailoverAssignor, listener=Worker, options=options, **READING, **settings)
+
+
+def active(owned: Owned) -> str:
+    """The only member that has anything."""
+    (name,) = (name for name, partitions in owned.items() if partitions)
+    return name
+
+
+def assert_only_the_active_works(members: Iterable[Member]) -> None:
+    """No record is processed by a member that does not own its partition, and no partition has two owners."""
+    members = list(members)
+    assert_never_two_owners(members)
+    for member in members:
+        owned: set[tuple[str, int]] = set()
+        for event in member.events:
+            if event.kind == "assigned":
+                owned |= event.partitions
+            elif event.kind in {"revoked", "lost"}:
+                owned -= event.partitions
+            elif event.kind == "processed":
+                stray = {(t, p) for t, p, _ in event.facts["offsets"]} - owned
+                assert not stray, f"{member.name} processed records of {sorted(stray)}"
+
+
+def seconds_to_first_record(dead: Member, successor: Member) -> float:
+    """From a member's death to the first record another one processes after it."""
+    (death,) = dead.of_kind("died")
+    since = sum(event.at < death.at for event in successor.events)
+    return (successor.wait_for("processed", since=since).at - death.at) / 1e9
+
+
+@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+def test_kill_and_return(fresh: FreshNames, preempt: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """The next in line takes everything; who comes back takes it back, or not; every record is processed."""
+    with Group(fresh, *PARTITIONS) as group:
+        with Producing(group) as producing:
+            first = join(group, 10, preempt=preempt)
+            first.wait_for("processed")
+            join(group, 1, preempt=preempt)
+            second = join(group, 5, preempt=preempt)
+            assert active(group.settled()) == first.name
+            since = len(first.events)
+            first.wait_for("processed", since=since)
+            assert not processed(*(m for m in group.members if m is not first))
+
+            first.kill()
+            took = seconds_to_first_record(first, second)
+            assert active(group.settled()) == second.name
+            with capsys.disabled():
+                print(
+                    f"\nfailover, preempt={preempt}: {took:.1f} s from kill -9 to the next one's first record"
+                )
+
+            back = join(group, 10, preempt=preempt)
+            expected = back if preempt else second
+            assert active(group.settled()) == expected.name
+            expected.wait_for("processed", since=len(expected.events))
+            expected.close()
+            expected = second if preempt else back
+            assert active(group.settled()) == expected.name
+            expected.wait_for("processed", since=len(expected.events))
+        everything = each_once(producing.ends).keys()
+        group.wait_until(lambda: processed(*group.members).keys() >= everything, "all records")
+        assert_only_the_active_works(group.members)
+
+
+def test_a_higher_priority_takes_over_from_a_living_active(fresh: FreshNames) -> None:
+    """With a clean hand-over nothing is processed twice."""
+    with Group(fresh, *PARTITIONS) as group:
+        with Producing(group) as producing:
+            low = join(group, 1)
+            low.wait_for("processed")
+            high = join(group, 2)
+            assert active(group.settled()) == high.name
+            high.wait_for("processed")
+        expected = each_once(producing.ends)
+        group.wait_until(lambda: processed(low, high).total() >= expected.total(), "all records")
+        assert processed(low, high) == expected
+        assert_only_the_active_works(group.members)
+
+
+def test_a_zombie_does_not_steal_and_new_partitions_follow_the_active(fresh: FreshNames) -> None:
+    """It was active, was away for longer than its session, and comes back with its old claim."""
+    with Group(fresh, *PARTITIONS) as group:
+        zombie = join(group, 10, preempt=False, metadata_max_age_ms=300)
+        group.settled()
+        successor = join(group, 1, preempt=False, metadata_max_age_ms=300)
+        assert active(group.settled()) == zombie.name
+        zombie.freeze()
+        assert active(group.settled()) == successor.name
+        zombie.thaw()
+        zombie.wait_for("lost", since=len(zombie.events) - 1)
+        assert active(group.settled()) == successor.name
+        join(group, 20, preempt=False)
+        assert active(group.settled()) == successor.name
+        group.grow(group.topics[0], 6)
+        group.wait_until(
+            lambda: (state := successor.state()) and len(state.partitions) == 8, "the new partitions"
+        )
+        assert active(group.settled()) == successor.name
+        assert_never_two_owners(group.members)
+
+
+@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+def test_unequal_subscriptions(fresh: FreshNames, preempt: bool) -> None:
+    """Each topic goes whole to the first in line of its subscribers."""
+    with Group(fresh, 3, 2, 4) as group:
+        a, b, c = group.topics
+
+        def owners(owned: Owned) -> dict[str, set[str]]:
+            return {
+                t: {name for name, tps in owned.items() if t in {tp.topic for tp in tps}} for t in (a, b, c)
+            }
+
+        join(group, 9, preempt=preempt, topics=[a])
+        group.settled()
+        join(group, 5, preempt=preempt, topics=[b, c])
+        group.settled()
+        join(group, 7, preempt=preempt, topics=[a, b])
+        before = owners(group.settled())
+        assert before == {a: {"m0"}, b: {"m2" if preempt else "m1"}, c: {"m1"}}
+        group.members[0].kill()
+        assert owners(group.settled()) == before | {a: {"m2"}}
+        assert_only_the_active_works(group.members)
+
+
+# --- who does no harm --------------------------------------------------------------------------------------
+
+
+class SaysNothing(Hostile):
+    """Sends no user data."""
+
+    name = "failover"
+
+
+class SaysTooLittle(Hostile):
+    """Sends less than a priority."""
+
+    name = "failover"
+
+    def user_data(self, topics: list[str]) -> bytes:
+        return b"\x7f\xff\xff"
+
+
+class SaysNonsense(Hostile):
+    """Sends what can be taken for a low priority, and nonsense behind it."""
+
+    name = "failover"
+
+    def user_data(self, topics: list[str]) -> bytes:
+        return b"\x99\x0a\x17\x04" + b"\xfe" * 500
+
+
+def test_who_cannot_be_read_ranks_last(fresh: FreshNames) -> None:
+    """One warning names each, in each rebalance; they are never active while anybody else is there."""
+    with Group(fresh, *PARTITIONS) as group:
+        leader = join(group, 1)
+        group.settled()
+        bad = [group.join(kind) for kind in (SaysNothing, SaysTooLittle, SaysNonsense)]
+        assert active(group.settled()) == leader.name
+        since = len(leader.events)
+        other = join(group, 2)
+        assert active(group.settled()) == other.name
+        other.kill()
+        assert active(group.settled()) == leader.name
+        for member in bad:
+            assert_named_once_a_rebalance(leader, member, since)
+        assert_only_the_active_works([leader, other])
+
+
+# --- what a plan says --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+def test_plan_knows_the_priorities_of_a_live_group(fresh: FreshNames, preempt: bool) -> None:
+    """What it says of the active's end comes true; whether it preempts the group does not tell."""
+    with Group(fresh, *PARTITIONS) as group:
+        low, high, middle = (join(group, priority, preempt=preempt) for priority in (1, 10, 5))
+        before = group.settled()
+        members = {member.name: member for member in group.members}
+        words = ["--option", f"preempt={json.dumps(preempt)}"]
+        now = plan(group, *words)
+        assert (now["strategy"], now["assignment"]) == ("failover", as_planned(before, members))
+        (compared,) = (one for one in plan(group, "--compare", *words) if one["strategy"] == "failover")
+        assert compared == now
+
+        gone = members[active(before)]
+        successor = next(member for member in (high, middle, low) if member is not gone)
+        foreseen = plan(group, "--without", about(gone, "member_id"), *words)
+        assert len(foreseen["assignment"][about(successor, "member_id")]) == sum(PARTITIONS)
+        gone.close()
+        assert as_planned(group.settled(), members) == foreseen["assignment"]

@@ -1,0 +1,195 @@
+"""Racks on a real cluster of two brokers in two zones: what their metadata says reaches the plan."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from kafka_assignors import Assignor, CooperativeStickyAssignor, FairAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors.broker import DevelopmentBroker, development_broker, jvm
+from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.java import find_java
+from kafka_assignors.broker.ports import HOST, free_ports
+from kafka_assignors.broker.progress import silent
+from kafka_assignors.broker.supervised import Supervised
+from tests.integration.conftest import FreshNames
+from tests.integration.lag.test_plan_cli import about, plan, run
+from tests.integration.members import Group
+
+PARTITIONS = 8
+START_S = 90.0
+SEEN_S = 30.0
+
+
+IN_A, IN_B = {"rack": "zone-a"}, {"rack": "zone-b"}
+
+
+class InZones(FreshNames):
+    """Topics with one replica a partition: the even ones on broker 1, the odd ones on broker 2."""
+
+    def topics(self, *partitions: int, prefix: str = "topic") -> list[str]:
+        """Create one topic per number of partitions; return their names."""
+        names = [self.group(prefix) for _ in partitions]
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            admin.create_topics(
+                [
+                    NewTopic(
+                        name,
+                        num_partitions=-1,
+                        replication_factor=-1,
+                        replica_assignments={p: [1 + p % 2] for p in range(count)},
+                    )
+                    for name, count in zip(names, partitions, strict=True)
+                ]
+            )
+        finally:
+            admin.close()
+        return names
+
+
+@contextmanager
+def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
+    """Let a second broker join the cluster of a development broker, which stays its controller."""
+    (port,) = free_ports(1)
+    settings = (first.data_dir / "server.properties").read_text(encoding="ascii")
+    meta = (first.data_dir / jvm.DATA / "meta.properties").read_text(encoding="ascii")
+    (voters,) = re.findall(r"^controller\.quorum\.voters=(.*)$", settings, re.MULTILINE)
+    (cluster_id,) = re.findall(r"^cluster\.id=(.*)$", meta, re.MULTILINE)
+    address = f"PLAINTEXT://{HOST}:{port}"
+    properties = {
+        "process.roles": "broker",
+        "node.id": "2",
+        "listeners": address,
+        "advertised.listeners": address,
+        "controller.quorum.voters": voters,
+        "broker.rack": rack,
+    }
+    root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
+    spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, properties, scratch=True)
+    commands = [
+        [f"--cluster-id={cluster_id}" if word.startswith("--cluster-id=") else word for word in command]
+        for command in spec.commands
+    ]
+    second = Supervised(replace(spec, commands=commands, cluster_id=cluster_id), env)
+    second.wait_ready(port, START_S, "starting the second broker", silent)
+    try:
+        yield
+    finally:
+        second.stop()
+
+
+def wait_until_seen(bootstrap: str, racks: dict[int, str | None]) -> None:
+    """Wait until that broker knows these, and no others: one that is ready need not be known to it yet."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        deadline = time.monotonic() + SEEN_S
+        while (
+            seen := {one["broker_id"]: one["rack"] for one in admin.describe_cluster()["brokers"]}
+        ) != racks:
+            assert time.monotonic() < deadline, seen
+            time.sleep(0.2)
+    finally:
+        admin.close()
+
+
+@pytest.fixture(scope="module")
+def zones() -> Iterator[InZones]:
+    """Names on a cluster of two brokers: 1 in zone-a and 2 in zone-b."""
+    with (
+        development_broker("jars", properties={"broker.rack": "zone-a"}) as broker,
+        one_more_broker(broker, "zone-b"),
+    ):
+        wait_until_seen(broker.bootstrap, {1: "zone-a", 2: "zone-b"})
+        yield InZones(broker.bootstrap)
+
+
+def numbers(group: Group) -> dict[str, set[int]]:
+    """Who owns which partitions of the group's only topic."""
+    return {name: {tp.partition for tp in owned} for name, owned in group.settled().items()}
+
+
+def near(group: Group) -> object:
+    """What the leader of the last rebalance said of it."""
+    last = max((e for member in group.members for e in member.of_kind("rebalance")), key=lambda e: e.at)
+    return last.facts.get("near")
+
+
+EVEN, ODD = set(range(0, PARTITIONS, 2)), set(range(1, PARTITIONS, 2))
+
+
+@pytest.mark.parametrize(
+    "strategy", [CooperativeStickyAssignor, StickyAssignor, FairAssignor], ids=lambda kind: str(kind.name)
+)
+def test_members_get_what_is_in_their_zone(zones: InZones, strategy: type[Assignor]) -> None:
+    """Whoever comes first and leads; and a third member gets its fair part, even from the other zone."""
+    with Group(zones, PARTITIONS) as group:
+        group.join(strategy, options=IN_B)
+        assert numbers(group) == {"m0": EVEN | ODD}
+        assert near(group) == len(ODD)
+        group.join(strategy, options=IN_A)
+        assert numbers(group) == {"m0": ODD, "m1": EVEN}
+        assert near(group) == PARTITIONS
+        group.join(strategy, options=IN_A)
+        owned = numbers(group)
+        assert sorted(map(len, owned.values())) == [2, 3, 3]
+        assert owned["m0"] < ODD
+        assert len(owned["m0"]) == 3
+        assert near(group) == PARTITIONS - 1
+
+
+def test_who_does_not_say_where_it_is_changes_nothing_for_the_others(zones: InZones) -> None:
+    with Group(zones, PARTITIONS) as group:
+        group.join_all(1, CooperativeStickyAssignor)
+        group.settled()
+        assert near(group) is None
+        group.join(CooperativeStickyAssignor, options=IN_A)
+        assert numbers(group) == {"m0": ODD, "m1": EVEN}
+        assert near(group) == len(EVEN)
+
+
+def test_plan_sees_the_racks_of_a_live_group(zones: InZones) -> None:
+    """The same figures, from the admin client."""
+    with Group(zones, PARTITIONS) as group:
+        group.join(CooperativeStickyAssignor, options=IN_B)
+        group.join(CooperativeStickyAssignor, options=IN_A)
+        group.settled()
+        now = plan(group)
+        assert {why["reason"] for why in now["why"]} == {"kept"}
+        assert now["metrics"]["near"] == near(group) == PARTITIONS
+
+        assert plan(group, "--join", "1")["metrics"]["near"] < PARTITIONS  # nobody knows where new-1 is
+
+
+def test_a_group_that_was_planned_without_racks_is_brought_home(zones: InZones) -> None:
+    """``range`` cuts across the zones; what ``sticky`` would do about it says why."""
+    with Group(zones, PARTITIONS) as group:
+        first, second = group.join(RangeAssignor, options=IN_A), group.join(RangeAssignor, options=IN_B)
+        group.settled()
+        found = plan(group, "--strategy", "sticky")
+        assert found["metrics"]["near"] == PARTITIONS
+        moved = [why["reason"] for why in found["why"] if why["reason"] != "kept"]
+        assert len(moved) == PARTITIONS // 2
+        ids = {about(member, "member_id") for member in (first, second)}
+        assert set(moved) == {f"moved to a rack with a replica: {member_id}" for member_id in ids}
+
+
+def test_a_rack_without_a_broker_is_as_good_as_none(fresh: FreshNames) -> None:
+    """On a cluster whose brokers are elsewhere, or do not say where they are."""
+    with Group(fresh, PARTITIONS) as group:
+        group.join_all(2, CooperativeStickyAssignor, options={"rack": "a zone no broker is in"})
+        assert sorted(map(len, numbers(group).values())) == [4, 4]
+        assert near(group) is None
+        done = run("--group", group.group_id, "--bootstrap", group.bootstrap)
+        assert done.returncode == 0
+        assert "near a replica" not in done.stdout
+        assert "racks count for nothing" in done.stderr

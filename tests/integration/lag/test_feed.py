@@ -1,0 +1,389 @@
+"""``cooperative-lag-aware`` with a feed: real records, real consumers, and all that goes wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+
+from kafka_assignors import CooperativeLagAwareAssignor, LoadFeed, RebalanceOnSkew
+from kafka_assignors.lag.feed import reader as feed_reader
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.feeding import Feed
+from tests.integration.guarded import PASSWORD, USER, Guarded
+from tests.integration.lag.test_plan_cli import run
+from tests.integration.lagging import write
+from tests.integration.members import Group, Owned, assert_never_two_owners
+from tests.support.joining import cluster, joined, own, plan_of, raw
+
+QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
+WAIT_S = 60.0
+
+# kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
+
+
+# --- groups of real consumers ----------------------------------------------------------------------------
+
+
+def sums(owned: Owned, of: Mapping[TopicPartition, float]) -> list[float]:
+    return sorted(sum(of[at] for at in partitions) for partitions in owned.values())
+
+
+def test_a_group_whose_lag_is_even_follows_its_feed(fresh: FreshNames) -> None:
+    """One member's partitions are to get all the work.  The leader notices, and says by what it plans."""
+    with Group(fresh, 6) as group, Feed(group.bootstrap, group.group_id).create() as feed:
+        write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 20))
+        options = {"load_source": feed.topic, "rebalance_on_skew": QUICK}
+        group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest", options=options)
+        before = group.settled()
+        busy = next(iter(before.values()))
+        arrivals = {at: 1000.0 if at in busy else 0.0 for at in sorted(group.partitions)}
+        feed.tell(arrivals)
+        group.wait_until(lambda: sums(group.settled(), arrivals) == [1000, 2000], "the work to be shared")
+        facts = [event.facts for member in group.members for event in member.of_kind("rebalance")]
+        assert (facts[-1]["load"], facts[-1]["forecasts"], facts[-1]["max_load"]) == ("lag+forecast", 6, 2060)
+        assert_never_two_owners(group.members)
+
+
+def test_who_leads_next_knows_the_feed(fresh: FreshNames) -> None:
+    """Every member reads it; the leader is killed."""
+    with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
+        arrivals = {TopicPartition(group.topics[0], p): n for p, n in enumerate((900.0, 800.0, 10.0, 10.0))}
+        feed.tell(arrivals)
+        options = {"load_source": LoadFeed(feed.topic)}
+        leader, *_ = group.join_all(
+            3, CooperativeLagAwareAssignor, auto_offset_reset="earliest", options=options
+        )
+        group.settled()
+        leader.kill()
+        assert sums(group.settled(), arrivals) == [810, 910]
+        facts = [event.facts for member in group.present() for event in member.of_kind("rebalance")]
+        assert facts[-1]["load"] == "lag+forecast"
+
+
+def test_plan_shows_what_a_feed_makes_of_a_live_group(fresh: FreshNames) -> None:
+    """Which does not know the feed yet, and notices nothing."""
+    with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
+        write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 20))
+        group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest")
+        before = group.settled()
+        words = ("--group", group.group_id, "--bootstrap", group.bootstrap, "--load-topic", feed.topic)
+        empty = run(*words, "--output", "json")
+        assert f"load feed {feed.topic}: nothing of group {group.group_id} is in it" in empty.stderr
+        busy = next(iter(before.values()))
+        feed.tell({at: 1000.0 if at in busy else 0.0 for at in sorted(group.partitions)})
+        found = json.loads(run(*words, "--output", "json").stdout)
+        assert found["metrics"]["max_load"] == 1040
+        assert {why["reason"].partition(":")[0] for why in found["why"]} == {
+            "kept",
+            "moved for expected load",
+        }
+        missing = run(*words[:-1], "no-such-topic", "--output", "json")
+        assert "there is no such topic" in missing.stderr
+        assert json.loads(missing.stdout)["metrics"]["max_load"] == 40
+        assert group.settled() == before
+
+
+def test_no_thread_survives_a_consumer_that_read_a_feed(fresh: FreshNames) -> None:
+    topic, group_id = fresh.topic(4), fresh.group()
+    before = set(threading.enumerate())
+    with Feed(fresh.bootstrap, group_id).create() as feed:
+        feed.tell({TopicPartition(topic, p): 1.0 for p in range(4)})
+        consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=fresh.bootstrap,
+            group_id=group_id,
+            partition_assignment_strategy=[CooperativeLagAwareAssignor.configured(load_source=feed.topic)],
+        )
+        assignor = consumer._coordinator._assignors["cooperative-lag-aware"]
+        deadline = time.monotonic() + WAIT_S
+        while not (
+            assignor._expectations and assignor._expectations.source.look([TopicPartition(topic, 3)]).arrivals
+        ):
+            assert time.monotonic() < deadline
+            consumer.poll(100)
+        assert "kafka-assignors-feed" in {thread.name for thread in threading.enumerate()}
+        consumer.close()
+    assert set(threading.enumerate()) <= before
+
+
+# --- one leader, and its log -----------------------------------------------------------------------------
+
+
+class Leader:
+    """An assignor that leads members a and b of topic ``t``, whose lag is 0."""
+
+    def __init__(
+        self, caplog: pytest.LogCaptureFixture, config: Mapping[str, Any], group_id: str, feed: object
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        self._caplog = caplog
+        self._threads = set(threading.enumerate())
+        self.reports: list[Any] = []
+        self.assignor = CooperativeLagAwareAssignor(
+            consumer_config={**config, "group_id": group_id},
+            lag_source=lambda partitions: dict.fromkeys(partitions, 0),
+            load_source=feed,
+            on_plan=self.reports.append,
+        )
+        self.generation = 0
+
+    def plan(self, owned: Mapping[str, list[int]] | None = None) -> dict[str, list[int]]:
+        """One round; who gets what of ``t``."""
+        self.generation += 1
+        self.assignor.metadata(["t"])
+        members = [
+            joined(name, raw(["t"], b"", {"t": owned[name]} if owned else None, self.generation))
+            for name in "ab"
+        ]
+        plan = plan_of(self.assignor.assign(cluster({"t": 4}), members))
+        own(self.assignor, plan["a"], self.generation)
+        return {name: topics.get("t", []) for name, topics in plan.items()}
+
+    @property
+    def loads(self) -> list[int]:
+        self.plan()
+        return list(self.reports[-1].target.group.lags["t"])
+
+    def until(self, condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while not condition():
+            assert time.monotonic() < deadline, self.said(logging.DEBUG)
+            time.sleep(0.05)
+
+    def said(self, least: int = logging.WARNING) -> list[str]:
+        """What our logger said; kafka-python's DEBUG records cannot be put into words later on."""
+        return [
+            r.getMessage() for r in self._caplog.records if r.name == "kafka_assignors" and r.levelno >= least
+        ]
+
+    def close(self) -> None:
+        began = time.monotonic()
+        self.assignor.close()
+        assert time.monotonic() - began < WAIT_S  # a proxy that stalls does so for ever
+        self.until(
+            lambda: not {t for t in threading.enumerate() if t.name.startswith("kafka")} - self._threads
+        )
+        assert PASSWORD not in self._caplog.text
+
+
+Lead = Callable[..., Leader]
+
+
+@pytest.fixture
+def lead(
+    caplog: pytest.LogCaptureFixture, guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Lead]:
+    """Makes leaders that look and try again soon; closes them."""
+    for name, seconds in {
+        "_CHECK_S": 0.3,
+        "_ANSWER_S": 2.0,
+        "_PAUSE_S": 0.2,
+        "_LONGEST_PAUSE_S": 0.4,
+    }.items():
+        monkeypatch.setattr(feed_reader, name, seconds)
+    leaders: list[Leader] = []
+
+    def make(feed: Feed, config: Mapping[str, Any] | None = None, **options: Any) -> Leader:
+        there = {"bootstrap_servers": guarded.bootstrap} if config is None else config
+        leaders.append(Leader(caplog, there, feed.group_id, LoadFeed(feed.topic, **options)))
+        return leaders[-1]
+
+    yield make
+    for leader in leaders:
+        leader.close()
+
+
+@pytest.fixture
+def feed(guarded: Guarded, names: FreshNames) -> Iterator[Feed]:
+    """One that has not been created."""
+    with Feed(guarded.bootstrap, names.group()) as made:
+        yield made
+
+
+def t(*arrivals: float) -> dict[TopicPartition, float]:
+    return {TopicPartition("t", p): records for p, records in enumerate(arrivals)}
+
+
+def test_the_newest_forecast_counts_and_a_tombstone_ends_it(feed: Feed, lead: Lead) -> None:
+    """What is gone counts as the mean of the others."""
+    feed.create(3).tell(t(1, 1, 1, 1))
+    feed.tell(t(100, 10, 10, 90))
+    leader = lead(feed)
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    assert leader.plan() == {"a": [0, 2], "b": [1, 3]}
+    feed.forget(TopicPartition("t", 0))
+    leader.until(lambda: leader.loads == [37, 10, 10, 90])
+    feed.tell(t(70))
+    leader.until(lambda: leader.loads == [70, 10, 10, 90])
+    assert not leader.said()
+
+
+def test_a_feed_that_nobody_writes_any_more(feed: Feed, lead: Lead) -> None:
+    """Lag alone, and one line that says how old it is; and one when it is back."""
+    feed.create().tell(t(100, 10, 10, 90), age_s=3600)
+    leader = lead(feed, max_age_ms=60_000)
+    leader.until(lambda: leader.plan() and leader.said())
+    assert leader.loads == [0] * 4
+    assert "too few forecasts (0), lag alone decides" in leader.said()[0]
+    assert "its newest forecast is 3,60" in leader.said()[0]
+    feed.tell(t(100, 10, 10, 90))
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    assert any("forecasts count beside lag" in line for line in leader.said(logging.INFO))
+    assert len(leader.said()) == 1
+
+
+def test_records_that_are_none(feed: Feed, lead: Lead) -> None:
+    """They are counted, and told once; what is between them counts."""
+    feed.create().tell(t(100, 10))
+    for value in (b"", b"{", b'{"version":2}', b"x" * 100_000):
+        feed.write(f'["{feed.group_id}","t",3]'.encode(), value)
+        feed.write(b"garbage", value)
+    feed.tell({TopicPartition("t", 2): 10.0, TopicPartition("t", 3): 90.0})
+    leader = lead(feed)
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    (line,) = leader.said()
+    assert "a record is ignored, as any more like it" in line
+
+
+def test_two_rounds_of_a_rebalance_plan_the_same_though_a_record_arrives(feed: Feed, lead: Lead) -> None:
+    feed.create().tell(t(100, 10, 10, 90))
+    leader = lead(feed)
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    first = leader.plan({"a": [0, 3], "b": [1, 2]})
+    assert sum(map(len, first.values())) < 4
+    feed.tell(t(10, 100, 90, 10))
+    source = leader.assignor._expectations.source  # type: ignore[union-attr]
+    leader.until(
+        lambda: source.look(list(t(0, 0, 0, 0))).arrivals == pytest.approx(t(10, 100, 90, 10), rel=1e-4)
+    )
+    second = leader.plan(first)
+    assert leader.reports[-1].target == leader.reports[-2].target
+    assert sum(map(len, second.values())) == 4
+    assert leader.loads == [10, 100, 90, 10]  # the next rebalance knows
+
+
+def test_a_feed_that_is_missing_is_not_created_and_read_once_it_is(feed: Feed, lead: Lead) -> None:
+    leader = lead(feed)
+    leader.until(lambda: leader.plan() and leader.said())
+    leader.until(lambda: len([line for line in leader.said(logging.DEBUG) if "no such topic" in line]) > 5)
+    assert leader.loads == [0] * 4
+    assert not feed.exists()
+    assert leader.said() == [f"load feed {feed.topic}: there is no such topic; it is tried again"]
+    feed.create().tell(t(100, 10, 10, 90))
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    assert len(leader.said()) == 1
+
+
+def test_a_feed_that_is_deleted_and_created_again(feed: Feed, lead: Lead) -> None:
+    """It is not created by reading it; the new one is read from its beginning, however long it is."""
+    feed.create().tell(t(100, 10, 10, 90))
+    leader = lead(feed)
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    feed.delete()
+    leader.until(leader.said)
+    assert leader.said() == [f"load feed {feed.topic}: there is no such topic; it is tried again"]
+    assert not feed.exists()
+    assert leader.loads == [100, 10, 10, 90]  # they are as good as they were
+    feed.create(2)
+    for _ in range(5):
+        feed.tell(t(10, 100, 90, 10))
+    leader.until(lambda: leader.loads == [10, 100, 90, 10])
+    assert len(leader.said()) == 1
+
+
+def test_a_feed_that_grows(feed: Feed, lead: Lead) -> None:
+    feed.create().tell(t(100, 10, 10, 90))
+    leader = lead(feed)
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    feed.grow(8)
+    for partitions in ((20, 30), (1, 2)):
+        feed.tell({TopicPartition("t", p): float(records) for p, records in enumerate(partitions)})
+    leader.until(lambda: leader.loads == [1, 2, 10, 90])
+    assert not leader.said()
+
+
+@pytest.mark.parametrize("outage", ["stall", "cut"])
+def test_a_broker_that_cannot_be_reached_for_a_while(
+    guarded: Guarded, feed: Feed, lead: Lead, outage: Any
+) -> None:
+    """What was read counts on; one line when it ends, one when it is back."""
+    feed.create().tell(t(100, 10, 10, 90))
+    leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    guarded.proxy.mode = outage
+    leader.until(leader.said)
+    assert leader.loads == [100, 10, 10, 90]
+    feed.tell(t(10, 100, 90, 10))
+    guarded.proxy.mode = "pass"
+    leader.until(lambda: leader.loads == [10, 100, 90, 10])
+    assert any("is read again" in line for line in leader.said(logging.INFO))
+
+
+def test_a_broker_that_is_not_there_at_first(guarded: Guarded, feed: Feed, lead: Lead) -> None:
+    feed.create().tell(t(100, 10, 10, 90))
+    guarded.proxy.mode = "stall"
+    leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
+    assert leader.loads == [0] * 4
+    leader.until(leader.said)
+    guarded.proxy.mode = "pass"
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+
+
+def test_closing_while_nobody_answers(guarded: Guarded, feed: Feed, lead: Lead) -> None:
+    """The fixture looks how long it takes, and what is left."""
+    guarded.proxy.mode = "stall"
+    lead(feed, {"bootstrap_servers": guarded.proxied}).plan()
+
+
+@pytest.mark.parametrize("may", ["nothing", "describe", "read"])
+def test_a_feed_that_may_not_be_read(guarded: Guarded, feed: Feed, lead: Lead, may: str) -> None:
+    """Whether it may be seen or not; it is read as soon as it may be."""
+    feed.create().tell(t(100, 10, 10, 90))
+    leader = lead(feed, guarded.config())
+    if may != "nothing":
+        guarded.allow(ResourceType.TOPIC, feed.topic)
+    if may != "read":
+        leader.until(lambda: leader.plan() and leader.said())
+        assert leader.loads == [0] * 4
+        assert leader.said()[0] == (
+            f"load feed {feed.topic}: not authorised to read the topic {feed.topic}; it is tried again"
+        )
+    allow_reading(guarded, feed.topic)
+    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    assert len([line for line in leader.said() if "authorised" in line]) <= 1
+
+
+def test_a_wrong_password(guarded: Guarded, feed: Feed, lead: Lead) -> None:
+    feed.create()
+    leader = lead(feed, guarded.config("not-" + PASSWORD[::-1]))
+    leader.until(lambda: leader.plan() and leader.said())
+    assert "the cluster does not let us in" in leader.said()[0]
+    assert PASSWORD[::-1] not in " ".join(leader.said(logging.DEBUG))
+
+
+def allow_reading(guarded: Guarded, topic: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=guarded.bootstrap)
+    try:
+        admin.create_acls(
+            [
+                ACL(
+                    principal=f"User:{USER}",
+                    host="*",
+                    operation=ACLOperation.READ,
+                    permission_type=ACLPermissionType.ALLOW,
+                    resource_pattern=ResourcePattern(ResourceType.TOPIC, topic),
+                )
+            ]
+        )
+    finally:
+        admin.close()

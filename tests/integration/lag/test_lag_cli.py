@@ -1,0 +1,206 @@
+"""``kafka-assignors lag`` on live groups: of ours and of anybody's, once and watched."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.admin import ResourceType
+
+from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors.broker.ports import free_ports
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.guarded import PASSWORD, USER, Guarded
+from tests.integration.lag.test_plan_cli import SOUND, about, raw_member
+from tests.integration.lagging import commit, write
+from tests.integration.members import Group
+
+COMMAND = [sys.executable, "-m", "kafka_assignors", "lag"]
+UNREADABLE = SOUND.replace(b"t", b"\xff")  # a topic that is no text
+ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"}
+
+
+def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run ``kafka-assignors lag WORDS``."""
+    return subprocess.run(
+        [*COMMAND, *words], env=ENV | env, capture_output=True, text=True, timeout=90, check=False
+    )
+
+
+def lag(bootstrap: str, group_id: str, *words: str) -> Any:
+    """The JSON it prints; it has nothing to say beside it."""
+    done = run(group_id, "--bootstrap", bootstrap, "--output", "json", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def refused(*words: str, **env: str) -> str:
+    """The one line it fails with."""
+    done = run(*words, **env)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("kafka-assignors: ").strip()
+
+
+@contextmanager
+def watched(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """``kafka-assignors lag WORDS``, running."""
+    with subprocess.Popen(
+        [*COMMAND, *words], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
+def test_a_live_group(fresh: FreshNames) -> None:
+    with Group(fresh, 4) as group:
+        group.join_all(2, CooperativeStickyAssignor)
+        owned = group.settled()
+        events = [len(member.events) for member in group.members]
+        found = lag(group.bootstrap, group.group_id)
+        assert [len(member.events) for member in group.members] == events  # nobody noticed
+        assert (found["state"], found["strategy"]) == ("Stable", "cooperative-sticky")
+        ids = {about(member, "member_id"): owned[member.name] for member in group.members}
+        assert {one["id"] for one in found["members"]} == set(ids)
+        for one in found["partitions"]:
+            assert TopicPartition(one["topic"], one["partition"]) in ids[one["member"]]
+        assert len(found["partitions"]) == 4
+        assert all(one["host"] for one in found["members"])  # Docker shows another than the one we have
+
+
+def test_a_group_without_members_has_its_commits(fresh: FreshNames) -> None:
+    tps = [TopicPartition(fresh.topic(2), p) for p in (0, 1)]
+    group_id = fresh.group()
+    tp = tps[0]
+    write(fresh.bootstrap, {tp: 5})
+    commit(fresh.bootstrap, group_id, {tp: 3})
+    found = lag(fresh.bootstrap, group_id)
+    assert (found["state"], found["members"], found["lag"]) == ("Empty", [], 2)
+    assert found["partitions"] == [
+        {
+            "topic": tp.topic,
+            "partition": 0,
+            "member": None,
+            "begin": 0,
+            "committed": 3,
+            "end": 5,
+            "lag": 2,
+            "missing": None,
+        }
+    ]
+    table = run(group_id, "--bootstrap", fresh.bootstrap)
+    assert table.stdout.splitlines()[0] == f"{group_id}: Empty, 0 members, 1 partition of 1 topic"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "given"),
+    [("consumer", UNREADABLE, b"\xff\xff\xffnonsense"), ("connect", b"x", b"x")],
+    ids=["no text", "no consumer"],
+)
+def test_members_whose_assignment_nobody_can_read(
+    fresh: FreshNames, kind: str, said: bytes, given: bytes
+) -> None:
+    group_id, tp = fresh.group(), TopicPartition(fresh.topic(), 0)
+    write(fresh.bootstrap, {tp: 5})
+    commit(fresh.bootstrap, group_id, {tp: 3})
+    with raw_member(fresh.bootstrap, group_id, kind, said, given):
+        found = lag(fresh.bootstrap, group_id)
+    (member,) = found["members"]
+    assert (member["readable"], member["partitions"]) == (False, 0)
+    assert found["lag"] == 2
+
+
+def test_a_member_whose_subscription_nobody_can_read_has_what_it_was_given(fresh: FreshNames) -> None:
+    """``plan`` has to give up on such a group: who subscribes to what is not known."""
+    group_id, tp = fresh.group(), TopicPartition(fresh.topic(2), 1)
+    write(fresh.bootstrap, {tp: 5})
+    topic = tp.topic.encode()
+    given = struct.pack(f">hih{len(topic)}siii", 0, 1, len(topic), topic, 1, 1, -1)
+    with raw_member(fresh.bootstrap, group_id, "consumer", UNREADABLE, given):
+        found = lag(fresh.bootstrap, group_id)
+    (member,) = found["members"]
+    assert (member["readable"], member["partitions"], member["lag"]) == (True, 1, 5)
+    assert [(one["topic"], one["partition"]) for one in found["partitions"]] == [tuple(tp)]
+
+
+def test_a_group_that_is_not_there(fresh: FreshNames) -> None:
+    group_id = fresh.group()
+    assert refused(group_id, "--bootstrap", fresh.bootstrap) == f"there is no group {group_id!r}"
+
+
+def test_a_broker_that_is_not_there() -> None:
+    (port,) = free_ports(1)
+    said = refused("g", "--bootstrap", f"127.0.0.1:{port}")
+    assert said.startswith(f"no Kafka broker answers at 127.0.0.1:{port}: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_watch_goes_on_until_it_is_told_to_end(fresh: FreshNames, number: signal.Signals) -> None:
+    tp, group_id = TopicPartition(fresh.topic(), 0), fresh.group()
+    commit(fresh.bootstrap, group_id, {tp: 0})
+    words = [group_id, "--bootstrap", fresh.bootstrap, "--watch", "--every", "0.2", "--output", "json"]
+    with watched(*words) as program:
+        assert program.stdout is not None
+        assert json.loads(program.stdout.readline())["lag"] == 0
+        write(fresh.bootstrap, {tp: 3})
+        while json.loads(program.stdout.readline())["lag"] != 3:
+            pass
+        program.send_signal(number)
+        _, said = program.communicate(timeout=30)
+        assert (program.returncode, said) == (0, "")
+
+
+def test_a_reader_that_has_read_enough(fresh: FreshNames) -> None:
+    tp, group_id = TopicPartition(fresh.topic(), 0), fresh.group()
+    commit(fresh.bootstrap, group_id, {tp: 0})
+    with watched(group_id, "--bootstrap", fresh.bootstrap, "--watch", "--every", "0.1") as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        program.stdout.close()
+        assert program.stderr is not None
+        assert program.stderr.read() == ""
+        assert program.wait(timeout=30) == 0
+
+
+def login(guarded: Guarded, path: Path) -> list[str]:
+    """Options for its guarded door; the password comes from the environment."""
+    path.write_text(
+        f"bootstrap.servers={guarded.sasl}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f"sasl.plain.username={USER}\n",
+        encoding="utf-8",
+    )
+    return ["--config", str(path)]
+
+
+def test_who_is_not_let_in_or_may_not_see(guarded: Guarded, tmp_path: Path) -> None:
+    names = FreshNames(guarded.bootstrap)
+    group_id = names.group()
+    seen, hidden = (TopicPartition(topic, 0) for topic in names.topics(1, 1))
+    write(guarded.bootstrap, {seen: 3, hidden: 5})
+    commit(guarded.bootstrap, group_id, {seen: 1, hidden: 1})
+    words = [group_id, *login(guarded, tmp_path / "client.properties")]
+
+    said = refused(*words, KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD="wrong-" + PASSWORD)
+    assert "does not let us in" in said
+    assert PASSWORD not in said
+    right = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": PASSWORD}
+    assert "GroupAuthorizationFailed" in refused(*words, **right)
+    guarded.allow(ResourceType.GROUP, group_id)
+    guarded.allow(ResourceType.TOPIC, seen.topic)
+    done = run(*words, "--output", "json", **right)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    # A broker does not mention commits of topics one may not see.
+    assert [(one["topic"], one["lag"]) for one in found["partitions"]] == [(seen.topic, 2)]

@@ -1,0 +1,80 @@
+"""What a stateful member sends with a producer of its own, which keeps it in memory until it is flushed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.structs import TopicPartition
+
+from tests.integration.conftest import FreshNames
+from tests.integration.stateful.stateful_app import App
+
+
+def records_in(bootstrap: str, topic: str) -> list[tuple[int, int]]:
+    """Partition and offset of each input that has an output."""
+    reader = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
+    try:
+        at = TopicPartition(topic, 0)
+        reader.assign([at])
+        end = reader.end_offsets([at])[at]
+        found: list[tuple[int, int]] = []
+        while reader.position(at) < end:
+            for batch in reader.poll(100).values():
+                for record in batch:
+                    partition, offset = record.value.split(b":")
+                    found.append((int(partition), int(offset)))
+        return found
+    finally:
+        reader.close()
+
+
+@pytest.mark.parametrize("flushes", [True, False])
+def test_output_of_a_killed_member_is_complete_if_it_is_flushed_before_each_commit(
+    fresh: FreshNames, tmp_path: Path, *, flushes: bool
+) -> None:
+    """Without the hook its inputs are committed, and their output is gone."""
+    output = fresh.topic(1)
+    with App(fresh, tmp_path, partitions=2) as app:
+        a = app.join("a", delay_s=0.001, output=output, flushes=flushes)
+        app.wait_until_all_are_ready(a)
+        app.produce(3_000)
+        app.wait_until(lambda: sum(app.committed().values()) > 300, "some of it to be committed")
+        a.kill()
+        committed = app.committed()
+        assert not app.done(), "it was done before it was killed"
+        b = app.join("b", output=output, flushes=True)
+        app.wait_until_done()
+        app.close()
+        inputs = {(p, offset) for p in range(2) for offset in range(sum(app.given[p].values()))}
+        missing = inputs - set(records_in(app.bootstrap, output))
+        if flushes:
+            assert not missing
+        else:
+            assert missing == {(p, offset) for p, end in committed.items() for offset in range(end)}
+        assert b.ended() == 0
+        app.doubles()
+
+
+def test_output_is_flushed_when_tasks_are_given_back_and_at_the_end(
+    fresh: FreshNames, tmp_path: Path
+) -> None:
+    """No commit is due in between: each input has its output exactly once, as members leave in order."""
+    output = fresh.topic(1)
+    with App(fresh, tmp_path, commit_interval_ms=600_000, acceptable_recovery_lag=10_000) as app:
+        a = app.join("a", output=output, flushes=True)
+        app.wait_until_all_are_ready(a)
+        app.produce(400)
+        app.wait_until(lambda: a.state["processed"] == 400, "all of it to be processed")
+        assert records_in(app.bootstrap, output) == []
+        b = app.join("b", output=output, flushes=True)
+        app.wait_until_all_are_ready(a, b)
+        app.wait_until(lambda: len(b.ready) == 2, "tasks to be given back")
+        app.produce(400)
+        app.wait_until(lambda: a.state["processed"] + b.state["processed"] == 800, "the rest to be processed")
+        app.close()
+        assert app.done()
+        found = records_in(app.bootstrap, output)
+        assert sorted(found) == [(p, o) for p in range(4) for o in range(sum(app.given[p].values()))]
+        app.assert_exact()
