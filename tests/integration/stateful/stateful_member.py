@@ -1,6 +1,6 @@
 """A stateful consumer in a process of its own: counts records by key, and tells what becomes of it.
 
-``python -m tests.integration.stateful.stateful_member SETTINGS``, settings as JSON; events are lines of JSON on
+``python -m tests.integration.stateful.stateful_member SETTINGS``, settings as JSON; events are JSON lines on
 stdout, orders come by stdin: ``close``, ``limit BYTES`` (no file may grow beyond that), ``fast`` (process
 without delay from now on), ``freeze`` (stand still at the next record, with it in memory, until a SIGCONT),
 ``freeze joining`` (the same in the next rebalance, when it has joined and not heard what it is given).
