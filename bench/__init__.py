@@ -1,0 +1,1 @@
+"""How fast plans, fetches and the pipeline are, beside other clients.  ``make bench``."""

@@ -17,13 +17,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import fetching, stateful, stateful_table, table
+from bench import table
 from bench.javapeer import JavaPeer, NoJavaError, java_peer
+from bench.lag import fetching
 from bench.machine import machine
 from bench.problems import PHASES, SIZES, Problem, select
 from bench.report import Report
 from bench.run import GROWTH_PHASES, OURS, PEERS, Bench, Row
-from bench.streamspeer import streams_peer
+from bench.stateful import problems as stateful
+from bench.stateful import table as stateful_table
+from bench.stateful.streams_peer import streams_peer
 
 LAG, STATEFUL = "lag", "stateful"
 

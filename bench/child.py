@@ -17,8 +17,8 @@ from bench.groups import Senders, read_plan
 from bench.measure import measure
 from bench.problems import Problem
 from bench.quality import judge
-from bench.stateful import Size
-from bench.stateful import measure as measure_stateful
+from bench.stateful.problems import Size
+from bench.stateful.problems import measure as measure_stateful
 
 
 def main(task: str, order: dict[str, Any]) -> None:

@@ -7,9 +7,11 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import fetching, plots, stateful_table, table
+from bench import plots, table
+from bench.lag import fetching
 from bench.programs import ROOT
 from bench.run import Row
+from bench.stateful import table as stateful_table
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 IMAGES = ROOT / "docs" / "images"

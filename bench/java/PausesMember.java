@@ -1,5 +1,5 @@
-// A member of bench.pauses: Java's consumer with its CooperativeStickyAssignor.  The lines it writes are those
-// of pauses_member.py.  PausesMember BOOTSTRAP TOPIC SESSION_MS HEARTBEAT_MS MAX_RECORDS BATCH_S
+// A member of bench.pauses.play: Java's consumer with its CooperativeStickyAssignor.  The lines it writes are those
+// of bench/pauses/member.py.  PausesMember BOOTSTRAP TOPIC SESSION_MS HEARTBEAT_MS MAX_RECORDS BATCH_S
 
 import java.time.Duration;
 import java.util.Collection;

@@ -1,4 +1,4 @@
-"""A librdkafka consumer that writes the lines of ``bench.pauses_member``."""
+"""A librdkafka consumer that writes the lines of ``bench.pauses.member``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer
 
-from bench.pauses_member import await_close, say
+from bench.pauses.member import await_close, say
 
 
 def main() -> None:

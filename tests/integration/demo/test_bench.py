@@ -13,7 +13,7 @@ from bench.plots import draw
 from bench.programs import ROOT
 from bench.report import Report
 from bench.run import JAVA, JUDGED, KAFKA_PYTHON, OURS
-from bench.streamspeer import streams_peer
+from bench.stateful.streams_peer import streams_peer
 from tests.unit.bench.test_plots import ROWS
 
 pytestmark = pytest.mark.long

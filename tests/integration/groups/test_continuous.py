@@ -11,8 +11,8 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
-from bench.pauses import Scene, commands, play
-from bench.pauses_figures import Delivery
+from bench.pauses.figures import Delivery
+from bench.pauses.play import Scene, commands, play
 from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
 from kafka_assignors.consumer.continuous.join_state import Phase

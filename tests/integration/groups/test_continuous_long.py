@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from bench.pauses import Command, Group, Member, Scene, commands, play
-from bench.pauses_figures import Ownership, missing, owned_twice
+from bench.pauses.figures import Ownership, missing, owned_twice
+from bench.pauses.play import Command, Group, Member, Scene, commands, play
 from kafka_assignors import CooperativeStickyAssignor
 from tests.integration.conftest import FreshNames
 from tests.integration.groups.test_continuous import Polled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.__main__ import options_of, repeatable
-from bench.fetching import cells, markdown
+from bench.lag.fetching import cells, markdown
 from bench.report import BEGIN, LAG_MARKERS, PAGE, Report, between_markers
 
 ROW = {

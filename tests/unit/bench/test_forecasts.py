@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kafka.partitioner.default import DefaultPartitioner
 
-from bench.forecasts import FORECASTS, flights, on_its_own
+from bench.lag.forecasts import FORECASTS, flights, on_its_own
 from demo.events import find_archive, read_flights
 from demo.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
 from demo.pipeline.forecast import BUSY, plans_of

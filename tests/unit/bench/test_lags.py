@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.lags import HEAD, KINDS, SHAPES, Case, Figures, lags_of, row
+from bench.lag.lags import HEAD, KINDS, SHAPES, Case, Figures, lags_of, row
 from kafka_assignors.plan import plan_cooperative_lag_aware, resolve
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.pauses_figures import Delivery, Ownership, missing, owned_twice, pauses
+from bench.pauses.figures import Delivery, Ownership, missing, owned_twice, pauses
 
 
 def deliveries(*each: tuple[float, str, int]) -> list[Delivery]:

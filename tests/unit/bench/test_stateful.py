@@ -9,8 +9,8 @@ import pytest
 
 from bench.__main__ import options_of, repeatable
 from bench.report import BEGIN, PAGE, STATEFUL_MARKERS, Report, between_markers
-from bench.stateful import EVENTS, GROWTH, STANDBYS, Size, group_of, least_copies, measure
-from bench.stateful_table import cells, growth_cells, markdown, short_cells
+from bench.stateful.problems import EVENTS, GROWTH, STANDBYS, Size, group_of, least_copies, measure
+from bench.stateful.table import cells, growth_cells, markdown, short_cells
 from tests.support import stateful_oracle
 
 OURS = {

@@ -1,4 +1,4 @@
-"""``python -m bench.lags``: how good the plans by lag are, and how long they take.
+"""``python -m bench.lag.lags``: how good the plans by lag are, and how long they take.
 
 docs/benchmarks.md, "Lag-aware plans", says what is measured and how.
 """
@@ -207,7 +207,7 @@ def cases(
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, and print the table row by row."""
-    parser = argparse.ArgumentParser(prog="python -m bench.lags", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.lag.lags", description=__doc__)
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), choices=SHAPES)
     parser.add_argument("--partitions", nargs="+", type=int, default=list(TOPICS), choices=TOPICS)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bench.stateful import EVENTS, GROWTH, WARM_UPS, Row, Size
+from bench.stateful.problems import EVENTS, GROWTH, WARM_UPS, Row, Size
 from bench.table import faster, ms
 
 HEAD = (

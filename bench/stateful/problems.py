@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bench.measure import repeated
 from bench.programs import Facts, ProgramError, child
-from bench.streamspeer import StreamsPeer
+from bench.stateful.streams_peer import StreamsPeer
 from kafka_assignors.assignor.collector import no_collections
 from kafka_assignors.plan.stateful import StatefulOptions, Subtopology, plan_stateful
 from tests.support.stateful_group import SimulatedGroup

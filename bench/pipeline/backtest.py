@@ -1,4 +1,4 @@
-"""``python -m bench.pipeline_backtest``: scenarios a second of a back-test, and how that grows.
+"""``python -m bench.pipeline.backtest``: scenarios a second of a back-test, and how that grows.
 
 docs/benchmarks.md, "Back-tests", says what is measured and how.
 """

@@ -11,8 +11,8 @@ from kafka_assignors.broker import fetch_jars
 from kafka_assignors.broker.lock import parse
 from kafka_assignors.errors import KafkaAssignorsError
 
-SOURCE = Path(__file__).parent / "java" / "StreamsBench.java"
-LOCK = Path(__file__).parent / "java" / "streams.lock"
+SOURCE = Path(__file__).parents[1] / "java" / "StreamsBench.java"
+LOCK = Path(__file__).parents[1] / "java" / "streams.lock"
 CLASS = "org.apache.kafka.streams.processor.internals.assignment.StreamsBench"
 
 HEAP = "4g"  # a map of all tasks' lags for each instance: 5 million entries at 10,000 x 500

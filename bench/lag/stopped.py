@@ -1,4 +1,4 @@
-"""``python -m bench.stopped``: the longest that ``assign()`` takes when the cluster does not answer.
+"""``python -m bench.lag.stopped``: the longest that ``assign()`` takes when the cluster does not answer.
 
 A leader of 10,000 partitions and 100 members asks a real broker for all lag, or need not, as its members
 report it; then the broker is frozen, and then killed.  docs/benchmarks.md has the table.
@@ -15,7 +15,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench.fetching import GROUP, more_heap, prepared
+from bench.lag.fetching import GROUP, more_heap, prepared
 from bench.machine import machine
 from kafka_assignors import CooperativeLagAwareAssignor
 from kafka_assignors.broker import development_broker

@@ -1,4 +1,4 @@
-"""``python -m bench.forecasts``: what plans from forecasts win over plans from lag, on the flights.
+"""``python -m bench.lag.forecasts``: what plans from forecasts win over plans from lag, on the flights.
 
 docs/benchmarks.md, "Plans from forecasts", says what is measured and how.
 """

@@ -1,4 +1,4 @@
-"""``python -m bench.pipeline_record``: rows/s of decoding and of recording ``__consumer_offsets``.
+"""``python -m bench.pipeline.record``: rows/s of decoding and of recording ``__consumer_offsets``.
 
 Records are made up as the broker writes them (versions 3 and 4, one in 50 a tombstone, one in 50 a group's
 state), and lie in Parquet as Spark's Kafka source has them.  *reading* reads them and sums up the lengths of
@@ -37,7 +37,7 @@ RECORDED = ["records", "cores", "recording", "records/s"]
 
 def main(arguments: list[str]) -> None:
     """Measure all sizes and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pipeline_record", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline.record", description=__doc__)
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--most", type=int, default=SIZES[-1], help="records; leave out what is more")

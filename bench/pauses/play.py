@@ -1,4 +1,4 @@
-"""``python -m bench.pauses``: how long partitions stand still in a rebalance.
+"""One run of the benchmark of pauses: a group through three events.
 
 Four members (processes) share 48 partitions that get records all the time.  A fifth member joins, another one
 leaves, another one is killed.  The same events for each client: ``range`` and ``cooperative-sticky`` with
@@ -8,40 +8,33 @@ its ``CooperativeStickyAssignor`` where a JDK is there.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic, OffsetSpec
 from kafka.structs import TopicPartition
-from rich.console import Console
-from rich.table import Table
 
-from bench.javapeer import NoJavaError, compiled
-from bench.machine import machine
-from bench.pauses_figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
+from bench.javapeer import compiled
+from bench.pauses.figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
 from bench.programs import ROOT
-from kafka_assignors.broker import development_broker
 
 PYTHON = ("range", "cooperative", "continuous")
 JAVA = "java"
 MEMBERS = 4
 PATIENCE_S = 180.0
 MAX_RECORDS = 100_000  # of a batch: all that came while the slow member was busy
-SOURCE = Path(__file__).parent / "java" / "PausesMember.java"
+SOURCE = Path(__file__).parents[1] / "java" / "PausesMember.java"
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +286,7 @@ def commands(bootstrap: str, kinds: Sequence[str], folder: Path) -> dict[str, Co
                 "max_poll_records": MAX_RECORDS,
             }
             order = {"kind": kind, "topic": topic, "batch_s": batch_s, "config": config}
-            return [sys.executable, "-m", "bench.pauses_member", json.dumps(order)]
+            return [sys.executable, "-m", "bench.pauses.member", json.dumps(order)]
 
         return command
 
@@ -308,50 +301,3 @@ def commands(bootstrap: str, kinds: Sequence[str], folder: Path) -> dict[str, Co
 
         made[JAVA] = command
     return made
-
-
-def cells(several: Sequence[Figures]) -> list[str]:
-    """Mean / worst of the pauses of kept and moved partitions, and duplicates, over some runs of an event."""
-    kept = [pause for each in several for pause in each.kept]
-    moved = [pause for each in several for pause in each.moved]
-    return [
-        *(f"{mean(pauses):.2f} / {max(pauses):.2f}" if pauses else "-" for pauses in (kept, moved)),
-        str(sum(each.duplicates for each in several)),
-    ]
-
-
-def main() -> None:
-    """Measure, and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pauses", description=__doc__)
-    parser.add_argument(
-        "--kinds", nargs="+", default=[*PYTHON, JAVA], choices=[*PYTHON, JAVA], metavar="KIND"
-    )
-    parser.add_argument("--slow", nargs="+", type=float, default=[0.0, 4.0, 20.0], metavar="S",
-                        help="seconds a batch that one member takes (default 0 4 20)")  # fmt: skip
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each (default 1)")
-    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="a broker that runs; else one is started")
-    options = parser.parse_args()
-    console = Console(width=140)
-    columns = ("one member takes", "client", "event", "kept s", "moved s", "duplicates")
-    table = Table(*columns, title="seconds without a record: mean / worst")
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pauses-")))
-        bootstrap = options.bootstrap or stack.enter_context(development_broker("jars")).bootstrap
-        try:
-            members = commands(bootstrap, options.kinds, folder)
-        except NoJavaError as reason:
-            console.print(f"Java is not measured: {reason}", markup=False)
-            members = commands(bootstrap, [kind for kind in options.kinds if kind != JAVA], folder)
-        for slow_s in options.slow:
-            for kind, command in members.items():
-                runs = [play(bootstrap, kind, command, Scene(slow_s)).figures for _ in range(options.repeat)]
-                for event in runs[0]:
-                    row = [f"{slow_s:g} s", kind, event, *cells([run[event] for run in runs])]
-                    console.print("  ".join(row), markup=False)
-                    table.add_row(*row)
-    console.print(table)
-    console.print(json.dumps(machine()), markup=False)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""``python -m bench.pipeline_sampler``: rows/s of the sampler, by groups and partitions of each.
+"""``python -m bench.pipeline.sampler``: rows/s of the sampler, by groups and partitions of each.
 
 On a development broker of its own.  All groups have a commit in every partition of one topic, and nobody in
 them.  *asking*: the looks alone, in this process and over one connection, with the way in.  *Spark*: the
@@ -20,7 +20,7 @@ from kafka import TopicPartition as TheirPartition
 from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
 
-from bench.fetching import more_heap
+from bench.lag.fetching import more_heap
 from bench.machine import machine
 from kafka_assignors.broker import development_broker
 from kafka_assignors.lag.fetch.looks import look_at_groups
@@ -37,7 +37,7 @@ HEAD = ["groups x partitions", "rows", "asking", "rows/s", "Spark, first", "Spar
 
 def main(arguments: list[str]) -> None:
     """Measure all sizes and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pipeline_sampler", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline.sampler", description=__doc__)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--most-rows", type=int, default=100_000, help="leave out what is larger")

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := ", ".join(part for part in parts if part not in PARTS):
         parser.error(f"{unknown}: know {', '.join(PARTS)}")
     for part in parts:
-        module = f"{__package__}.pipeline_{part}"
+        module = f"{__package__}.{part}"
         print(f"== {module} {' '.join(PARTS[part])}", flush=True)
         code = subprocess.run([sys.executable, "-m", module, *PARTS[part]], check=False).returncode
         if code:

@@ -1,4 +1,4 @@
-"""``python -m bench.pipeline_model``: how fast the load model is, and how good its forecasts are.
+"""``python -m bench.pipeline.model``: how fast the load model is, and how good its forecasts are.
 
 - **Rows/s per core**: a history of samples through `model_load`, with one core, three sizes (1x, 10x, 100x);
   and through the stream with its checkpoint, sizes 1x and 10x.
@@ -157,7 +157,7 @@ def state_size() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and keep it."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pipeline_model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=list(SIZES), choices=list(SIZES))
     parser.add_argument("--days", type=float, help="of the flights; by default the whole year")
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")

@@ -1,0 +1,1 @@
+"""Plans by lag and forecast, and the fetching of lag."""

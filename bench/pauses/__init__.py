@@ -1,0 +1,1 @@
+"""How long partitions stand still in a rebalance."""

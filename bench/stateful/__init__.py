@@ -1,0 +1,1 @@
+"""Plans of stateful groups, beside Kafka Streams."""
