@@ -15,7 +15,6 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from demo.compare import compare, faults, prepare
-from demo.live import LiveView, PlainView
 from demo.results import Results
 from demo.settings import (
     DEFAULT_CHURN,
@@ -25,7 +24,8 @@ from demo.settings import (
     Scene,
     Settings,
 )
-from demo.table import summary
+from demo.view.live import LiveView, PlainView
+from demo.view.table import summary
 from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
 from kafka_assignors.broker.diagnose import telling_line
 from kafka_assignors.cli.given import terminated_like_interrupted

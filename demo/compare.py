@@ -10,14 +10,14 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
-from demo.drain import measure_drain
-from demo.events import find_archive, read_flights
+from demo.data.events import find_archive, read_flights
 from demo.failover.acts import following
 from demo.failover.checks import failover_faults
 from demo.failover.run import run_failover
 from demo.failover.stage import Ground
-from demo.logs import writing
-from demo.measure import RunLogs, measure
+from demo.figures.drain import measure_drain
+from demo.figures.measure import RunLogs, measure
+from demo.group.logs import writing
 from demo.pipeline.checks import pipeline_faults
 from demo.pipeline.forecast import FLIGHTS_S
 from demo.pipeline.ran import Ran
@@ -25,9 +25,9 @@ from demo.pipeline.results import PipelineResult
 from demo.pipeline.run import run_pipeline
 from demo.report import EXTRA, render
 from demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
-from demo.run import run
+from demo.scenes.run import run
+from demo.scenes.stage import Place, View
 from demo.settings import Settings
-from demo.stage import Place, View
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
 from kafka_assignors.report.page import require_plotly
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from bench.machine import machine
-from demo.events import find_archive, read_flights
-from demo.foresight import (
+from demo.data.events import find_archive, read_flights
+from demo.data.foresight import (
     LEAST_S,
     Case,
     Forecasts,
@@ -24,7 +24,7 @@ from demo.foresight import (
     plan,
     rate_for,
 )
-from demo.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
+from demo.data.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.model import Model
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.machine import machine
-from demo.events import find_archive, read_flights
-from demo.flight_samples import sample_flights
+from demo.data.events import find_archive, read_flights
+from demo.data.flight_samples import sample_flights
 from kafka_assignors.forecast import LoadSettings, Partition, Sample, encode
 from kafka_assignors.forecast.scoring import Score, Totals, score, totals
 from kafka_assignors.forecast.settings import SECOND

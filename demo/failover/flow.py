@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from demo.events import Flight
-from demo.flight_samples import partition_of
+from demo.data.events import Flight
+from demo.data.flight_samples import partition_of
 
 __all__ = ["Ledger", "Tally", "steady", "told_of"]
 

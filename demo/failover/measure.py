@@ -16,8 +16,8 @@ from demo.failover.timeline import (
     progress_of,
     states_of,
 )
-from demo.logs import Entry
-from demo.measure import NS
+from demo.figures.measure import NS
+from demo.group.logs import Entry
 
 __all__ = ["measure_events", "times_done_again"]
 

@@ -1,6 +1,6 @@
 """One member of the stateful group: ``python -m demo.failover.member``.
 
-It is led by its stdin as the other scenes' members are (`demo.member`): the configuration,
+It is led by its stdin as the other scenes' members are (`demo.group.member`): the configuration,
 then ``leave``.  Each record is logged when it is processed, and what the member has, is told to do and
 restores, whenever that changes.
 """
@@ -21,8 +21,8 @@ from typing import Protocol
 
 from demo.failover.acts import HEARTBEAT_MS, PROBING_MS, SUBTOPOLOGY
 from demo.failover.counting import Record, Store, count_flight
-from demo.logs import Entry, LogWriter
-from demo.member import ORPHANED, ParentPipe
+from demo.group.logs import Entry, LogWriter
+from demo.group.member import ORPHANED, ParentPipe
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.stateful import (
     Duties,

@@ -6,9 +6,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
-from demo import processing
-from demo.cluster import Cluster
-from demo.events import Flight
+from demo.data.events import Flight
 from demo.failover.acts import FIRST, NEWCOMER, RATE, TASKS, acts, changelog_of
 from demo.failover.checks import differences
 from demo.failover.counts import Stored, read_stores
@@ -18,9 +16,11 @@ from demo.failover.results import CountsResult, FailoverResult
 from demo.failover.scene import perform
 from demo.failover.stage import STEPS, FailoverStage, Ground
 from demo.failover.timeline import Logs
-from demo.measure import NS
-from demo.stage import View
-from demo.work import Work
+from demo.figures import processing
+from demo.figures.measure import NS
+from demo.group.cluster import Cluster
+from demo.group.work import Work
+from demo.scenes.stage import View
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 

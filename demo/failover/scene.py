@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Literal
 
-from demo.events import Flight, backlog
+from demo.data.events import Flight, backlog
 from demo.failover.acts import FIRST, NEWCOMER, RATE, VICTIM, Act, acts
 from demo.failover.stage import FailoverStage
 

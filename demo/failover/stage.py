@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo.cluster import Cluster
-from demo.events import Flight
+from demo.data.events import Flight
+from demo.data.replay import Replay
 from demo.failover.acts import RATE, TASKS, Act, ActName, changelog_of
 from demo.failover.flow import Ledger, steady
 from demo.failover.member import MemberConfig
 from demo.failover.timeline import Logs
 from demo.failover.watch import GroupWatch
-from demo.fleet import Fleet
-from demo.logs import Entry, Event, LogTail, LogWriter, read_log, writing
-from demo.replay import Replay
-from demo.stage import TICK, View, ticked_until
-from demo.work import Work
+from demo.group.cluster import Cluster
+from demo.group.fleet import Fleet
+from demo.group.logs import Entry, Event, LogTail, LogWriter, read_log, writing
+from demo.group.work import Work
+from demo.scenes.stage import TICK, View, ticked_until
 from kafka_assignors.errors import KafkaAssignorsError
 
 __all__ = ["MEMBER", "STEPS", "FailoverStage", "Ground"]

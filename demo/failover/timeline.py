@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from demo.failover.acts import ActName
-from demo.logs import Entry, first_entry
+from demo.group.logs import Entry, first_entry
 
 __all__ = [
     "Advance",

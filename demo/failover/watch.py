@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from demo.logs import Entry
+from demo.group.logs import Entry
 
 __all__ = ["GroupWatch"]
 

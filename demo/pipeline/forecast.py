@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from demo.events import Flight
-from demo.flight_samples import FlightSamples, sample_flights
-from demo.foresight import (
+from demo.data.events import Flight
+from demo.data.flight_samples import FlightSamples, sample_flights
+from demo.data.foresight import (
     LEAST_S,
     Case,
     compare,
@@ -22,8 +22,8 @@ from demo.foresight import (
     moves_an_hour,
     rate_for,
 )
+from demo.data.traffic import HOUR_S, TOPIC, WEEK, Numbers, Traffic, traffic_of
 from demo.pipeline.results import ForecastResult, HoursResult, PlansResult
-from demo.traffic import HOUR_S, TOPIC, WEEK, Numbers, Traffic, traffic_of
 from kafka_assignors.forecast import LoadSettings
 
 if TYPE_CHECKING:

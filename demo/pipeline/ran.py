@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from demo.measure import NS, RunLogs
-from demo.processing import sent_by_partition
+from demo.figures.measure import NS, RunLogs
+from demo.figures.processing import sent_by_partition
 from demo.settings import Compared
 from kafka_assignors.simulation import Step
 

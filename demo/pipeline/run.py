@@ -11,7 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.events import Flight
+from demo.data.events import Flight
+from demo.group.work import Work
 from demo.pipeline.forecast import forecast_flights
 from demo.pipeline.ran import Ran
 from demo.pipeline.record import counts, record_commits, record_ends, unreadable
@@ -19,7 +20,6 @@ from demo.pipeline.results import PipelineResult
 from demo.pipeline.trials import Tried, calibration, what_to_try
 from demo.results import SettingsResult
 from demo.settings import Compared
-from demo.work import Work
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings

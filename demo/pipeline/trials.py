@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from demo.figures.recorded import Recording, recording
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import CalibrationResult
-from demo.recorded import Recording, recording
 from demo.results import SettingsResult
 from demo.settings import Compared
 from kafka_assignors.errors import KafkaAssignorsError

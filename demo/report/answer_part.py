@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from demo.answer import RULE, Answer, answer, standstill
 from demo.results import Results
+from demo.view.answer import RULE, Answer, answer, standstill
 from kafka_assignors.report.drawing import INK, Figure, axis, layout
 from kafka_assignors.report.markup import card
 

@@ -8,7 +8,7 @@ from html import escape
 from demo.report import backlog_figures as figures
 from demo.report.lag_figure import lag
 from demo.results import Results
-from demo.table import DRAIN_ROWS
+from demo.view.table import DRAIN_ROWS
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.markup import card, figures_table, name
 

@@ -8,7 +8,7 @@ from html import escape
 from demo.report import replay_figures as figures
 from demo.report.lag_figure import lag
 from demo.results import Results, StrategyResult
-from demo.table import ROWS
+from demo.view.table import ROWS
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.markup import card, figures_table, name
 from kafka_assignors.report.rows import seconds

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from demo.calibration import Calibration, calibrate, read_results, read_run
-from demo.measure import measure
-from demo.recorded import recording
+from demo.figures.calibration import Calibration, calibrate, read_results, read_run
+from demo.figures.measure import measure
+from demo.figures.recorded import recording
 from kafka_assignors.simulation import Pauses, simulate
 
 WITHIN = 0.15

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from demo.logs import read_log
+from demo.group.logs import read_log
 from demo.results import DrainResult
 from tests.integration.demo.small_demo import (
     BACKLOG,

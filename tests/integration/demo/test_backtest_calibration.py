@@ -5,8 +5,8 @@
 - *in time*: a replay that the members keep up with, until one is killed right before its end.  Its drain
   tells whether rebalances take as long as they did.
 
-What is simulated comes within 15 % of what was measured.  `tests/unit/demo/test_calibration.py` holds the
-simulation to two such recordings that are kept.
+The simulation comes within 15 % of the measurement.  `tests/unit/demo/figures/test_calibration.py` does the
+same with two recordings that are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.calibration import read_results
+from demo.figures.calibration import read_results
 from demo.results import Results
 from tests.integration.demo.small_demo import command
 from tests.support import calibrated

@@ -6,8 +6,8 @@ from html import escape
 
 import pytest
 
-from demo.answer import answer
 from demo.failover.acts import TASKS
+from demo.view.answer import answer
 from tests.integration.demo.browser import WIDTH, Look, look_at, vivid_colours
 from tests.integration.demo.small_demo import MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo, whole_demo
 

@@ -7,10 +7,10 @@ import pytest
 from kafka.partitioner.default import DefaultPartitioner
 
 from bench.lag.forecasts import FORECASTS, flights, on_its_own
-from demo.events import find_archive, read_flights
-from demo.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
+from demo.data.events import find_archive, read_flights
+from demo.data.foresight import Case, Outcome, compare, from_one_state, largest, rate_for
+from demo.data.traffic import WEEK, Hour, Traffic, work_off
 from demo.pipeline.forecast import BUSY, plans_of
-from demo.traffic import WEEK, Hour, Traffic, work_off
 from tests.support.joining import cluster
 
 PARTITIONS = 4

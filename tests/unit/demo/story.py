@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demo.logs import Entry, Event
-from demo.measure import RunLogs
+from demo.figures.measure import RunLogs
+from demo.group.logs import Entry, Event
 from demo.results import SettingsResult
 
 S = 1_000_000_000

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from demo import command as cli_demo
-from demo.live import PlainView
 from demo.settings import Settings
+from demo.view.live import PlainView
 from kafka_assignors import cli
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError

@@ -11,16 +11,16 @@ import pytest
 
 from demo import compare as demo_compare
 from demo.compare import compare, faults
-from demo.events import Flight
+from demo.data.events import Flight
 from demo.failover.results import FailoverResult
 from demo.failover.stage import Ground
-from demo.live import PlainView
-from demo.measure import RunLogs
+from demo.figures.measure import RunLogs
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import PipelineResult
 from demo.results import Results
+from demo.scenes.stage import Place
 from demo.settings import Settings
-from demo.stage import Place
+from demo.view.live import PlainView
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline, recorded

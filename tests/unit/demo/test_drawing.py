@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from demo.drain import measure_drain
+from demo.figures.drain import measure_drain
 from demo.report import backlog_figures
 from demo.results import DrainResult
 from kafka_assignors.report.drawing import (

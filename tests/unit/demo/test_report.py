@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from demo.drain import measure_drain
-from demo.measure import measure
+from demo.figures.drain import measure_drain
+from demo.figures.measure import measure
 from demo.report import render
 from demo.report import replay_figures as figures
 from demo.results import VERSION, Results
-from demo.table import DRAIN_ROWS, ROWS, summary
+from demo.view.table import DRAIN_ROWS, ROWS, summary
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.report import page
 from kafka_assignors.report.drawing import Figure

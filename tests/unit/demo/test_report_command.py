@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from demo import report_command as cli_report
-from demo.measure import measure
+from demo.figures.measure import measure
 from demo.results import VERSION, Results
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.report import page as report_page

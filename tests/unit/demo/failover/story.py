@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from demo.failover.measure import measure_events, times_done_again
 from demo.failover.results import CountsResult, FailoverResult
 from demo.failover.timeline import Logs
-from demo.logs import Entry
+from demo.group.logs import Entry
 from tests.unit.demo.story import S, at, sent
 
 

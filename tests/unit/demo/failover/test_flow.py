@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 
-from demo.events import Flight
+from demo.data.events import Flight
+from demo.data.flight_samples import partition_of
 from demo.failover.flow import Ledger, steady
-from demo.flight_samples import partition_of
 
 KEYS = [b"ORD", b"LAX", b"ATL", b"BOS", b"SFO", b"MIA", b"IAD", b"XNA"]
 

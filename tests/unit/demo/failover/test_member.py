@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from demo.failover.member import StateLog
-from demo.logs import Entry, LogWriter, read_log
+from demo.group.logs import Entry, LogWriter, read_log
 from kafka_assignors.stateful import Duties
 from kafka_assignors.stateful.topology import Task
 

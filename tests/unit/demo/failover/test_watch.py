@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from demo.failover.watch import GroupWatch
-from demo.logs import Entry
+from demo.group.logs import Entry
 from tests.unit.demo.failover.story import records, state
 from tests.unit.demo.story import S, at, sent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demo.measure import RunLogs
+from demo.figures.measure import RunLogs
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import (
     CalibrationResult,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demo.drain import measure_drain
+from demo.figures.drain import measure_drain
 from demo.pipeline.checks import pipeline_faults
 from demo.results import DrainResult
 from tests.unit.demo.pipeline.runs import pipeline

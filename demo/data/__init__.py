@@ -1,0 +1,1 @@
+"""Real flights as events, and the load they make."""

@@ -1,0 +1,133 @@
+"""The producer: sends each flight when it is due, on its own thread, and logs each acknowledgement.
+
+A backlog is sent by it, too: all of it is due at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from demo.data.events import Flight
+from demo.group.cluster import Sender
+from demo.group.logs import Entry, LogWriter
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+
+MOST_UNDER_WAY = 10_000  # records; far less than the producer holds, as it would block when it is full
+LOG_EVERY = 0.05  # s; the precision of the send times in the log
+FLUSH_TIMEOUT = 30.0  # s
+
+
+class Ack(NamedTuple):
+    """One record the broker has taken, at ``t`` ns."""
+
+    partition: int
+    offset: int
+    t: int
+
+
+def runs(acks: Iterable[Ack]) -> Iterator[Entry]:
+    """Merge acknowledgements into one entry per partition and stretch of consecutive offsets."""
+    ordered = sorted(acks)
+    for _, stretch in itertools.groupby(
+        enumerate(ordered), lambda pair: (pair[1].partition, pair[1].offset - pair[0])
+    ):
+        members = [ack for _, ack in stretch]
+        t = max(ack.t for ack in members)
+        yield Entry(t, "sent", (members[0].partition,), members[0].offset, members[-1].offset)
+
+
+class Replay(threading.Thread):
+    """Sends a schedule of flights.
+
+    Args:
+        bootstrap: ``host:port`` of the broker.
+        topic: where to.
+        due: (seconds since the start, flight), ordered.
+        log: gets ``sent`` entries.
+    """
+
+    def __init__(
+        self, bootstrap: str, topic: str, due: Iterator[tuple[float, Flight]], log: LogWriter
+    ) -> None:
+        super().__init__(name="replay", daemon=True)
+        self._due = due
+        self._log = log
+        self._acks: deque[Ack] = deque()
+        self._acknowledged = 0
+        self._failure: BaseException | None = None
+        self._halt = threading.Event()
+        self._sender = Sender(
+            bootstrap,
+            topic,
+            acknowledged=self._acknowledge,
+            failed=self._fail,
+        )
+        self.finished = threading.Event()
+        self.latest = 0.0  # s; how long after it was due a record was sent, at most
+
+    def _acknowledge(self, partition: int, offset: int) -> None:
+        self._acks.append(Ack(partition, offset, time.monotonic_ns()))
+        self._acknowledged += 1
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+
+    def run(self) -> None:
+        """Send everything; `finished` is set once all is acknowledged and logged, or something failed."""
+        try:
+            self._send_all()
+            if not self._halt.is_set():
+                self._sender.flush(FLUSH_TIMEOUT)
+            self._log_acks()
+        except Exception as error:  # handed to check(), on the thread that can act on it
+            self._failure = error
+        finally:
+            self._sender.close()
+            self.finished.set()
+
+    def _send_all(self) -> None:
+        began = next_log = time.monotonic()
+        for sent, (due, flight) in enumerate(self._due):
+            while True:
+                now = time.monotonic()
+                if now >= next_log:
+                    self._log_acks()
+                    next_log = now + LOG_EVERY
+                ahead = began + due - now
+                full = sent - self._acknowledged >= MOST_UNDER_WAY
+                if self._failure is not None or (ahead <= 0 and not full):
+                    break
+                # The wait has an end even when the next flight is far away: the log must keep up.
+                if self._halt.wait(LOG_EVERY if full else min(ahead, LOG_EVERY)):
+                    return
+            if self._failure is not None or self._halt.is_set():
+                return
+            self.latest = max(self.latest, -ahead)
+            self._sender.send(flight.key, flight.value)
+
+    def _log_acks(self) -> None:
+        acks = [self._acks.popleft() for _ in range(len(self._acks))]
+        for entry in runs(acks):
+            self._log.write(entry)
+
+    def check(self) -> None:
+        """Raise what went wrong.
+
+        Raises:
+            BrokerError: a record was not acknowledged.
+        """
+        if isinstance(self._failure, KafkaAssignorsError):
+            raise self._failure
+        if self._failure is not None:
+            raise BrokerError(f"a record could not be sent: {self._failure!r}") from self._failure
+
+    def stop(self) -> None:
+        """Stop sending and wait for the thread; no effect once finished."""
+        self._halt.set()
+        if self.is_alive():
+            self.join(FLUSH_TIMEOUT + 5)

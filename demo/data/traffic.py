@@ -1,0 +1,114 @@
+"""The flights in their own time, minute by minute, and members that work them off.  Pure.
+
+There is no broker here, and an hour is an hour of 2013: what is told of plans has no pauses in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from demo.data.events import Flight
+from demo.data.flight_samples import partition_of
+from kafka_assignors.plan import Group, Member, TopicPartition
+
+TOPIC = "flights"
+HOUR_S, MINUTES = 3600, 60
+WEEK = 7 * 24  # hours
+
+Numbers = npt.NDArray[np.float64]
+Owners = npt.NDArray[np.int32]
+
+
+__all__ = [
+    "HOUR_S",
+    "TOPIC",
+    "WEEK",
+    "Hour",
+    "Numbers",
+    "Owners",
+    "Traffic",
+    "group_of",
+    "named",
+    "traffic_of",
+    "work_off",
+]
+
+
+class Traffic(NamedTuple):
+    """Records by hour, minute of it, and partition: shape (hours, 60, partitions)."""
+
+    begin_s: int  # since 1970
+    arrivals: Numbers
+
+    @property
+    def hours(self) -> Numbers:
+        """Records by hour and partition."""
+        total: Numbers = self.arrivals.sum(axis=1)
+        return total
+
+
+def traffic_of(departures: Sequence[Flight], partitions: int, weeks: int) -> Traffic:
+    """So many weeks from midnight UTC before the first departure on, in the partitions of their keys."""
+    begin_s = departures[0].at // (24 * HOUR_S) * 24 * HOUR_S
+    minutes = weeks * WEEK * MINUTES
+    counts = np.zeros((minutes, partitions))
+    place: dict[bytes, int] = {}
+    for flight in departures:
+        if flight.key not in place:
+            place[flight.key] = partition_of(flight.key, partitions)
+        minute = (flight.at - begin_s) // 60
+        if minute < minutes:
+            counts[minute, place[flight.key]] += 1
+    return Traffic(begin_s, counts.reshape(-1, MINUTES, partitions))
+
+
+class Hour(NamedTuple):
+    """What came of an hour."""
+
+    member: float  # the largest lag a member had at the end of a minute, records
+    partition: float  # and a partition
+    left: Numbers  # by partition, at its end
+
+
+def work_off(lag: Numbers, arrivals: Numbers, owners: Owners, members: int, rate: float) -> Hour:
+    """Let members work for an hour: each takes what is due of its partitions, in proportion to their lags.
+
+    Args:
+        lag: by partition, at the beginning.
+        arrivals: by minute and partition.
+        owners: by partition.
+        members: how many.
+        rate: records a member can do in a minute.
+    """
+    member = partition = 0.0
+    for came in arrivals:
+        due = lag + came
+        of_member = np.bincount(owners, due, members)
+        kept = np.maximum(of_member - rate, 0.0) / np.maximum(of_member, 1e-9)
+        lag = due * kept[owners]
+        member = max(member, float(np.bincount(owners, lag, members).max()))
+        partition = max(partition, float(lag.max()))
+    return Hour(member, partition, lag)
+
+
+def group_of(owners: Owners | None, lag: Numbers, members: int) -> Group:
+    """The group as its leader sees it; ``owners`` None: nobody had anything."""
+    names = [f"m{i:02}" for i in range(members)]
+    had = [[] if owners is None else np.flatnonzero(owners == i).tolist() for i in range(members)]
+    return Group(
+        tuple(
+            Member(name, frozenset({TOPIC}), {TOPIC: mine}, generation=1)
+            for name, mine in zip(names, had, strict=True)
+        ),
+        {TOPIC: len(lag)},
+        lags={TOPIC: np.rint(lag).astype(int).tolist()},
+    )
+
+
+def named(values: Numbers) -> dict[TopicPartition, float]:
+    """By the partitions' names."""
+    return {TopicPartition(TOPIC, p): value for p, value in enumerate(values.tolist())}

@@ -1,0 +1,1 @@
+"""Pure: members' logs in, figures out."""

@@ -1,0 +1,1 @@
+"""Members, their processes, the broker."""

@@ -1,0 +1,167 @@
+"""The member processes: started, asked to leave, killed, and never left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Protocol
+
+from demo.group.logs import writing
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+
+LEAVE_TIMEOUT = 5.0  # s for members to leave their group when a run is given up
+MEMBER = "demo.group.member"
+
+
+class Config(Protocol):
+    """What one member has to know."""
+
+    def encode(self) -> bytes:
+        """Return it as one line."""
+
+
+@dataclass(slots=True)
+class _Process:
+    popen: subprocess.Popen[bytes]
+    errors: IO[bytes]
+    said: str = ""
+    expected_to_end: bool = False
+
+
+class Fleet:
+    """All members of one run, as a context manager.
+
+    A member's stdin is a pipe held open here.  It closes when this process ends, however it ends, and a
+    member whose stdin closes exits; so nothing stays behind even after ``kill -9`` of the demo.
+
+    A run that is given up, by Ctrl-C or for an error, first asks the members to leave, so that its group can
+    be deleted; not when the broker is what failed.
+
+    Args:
+        folder: where a member's stderr goes, as ``NAME.err``.
+        module: what a member runs.
+    """
+
+    def __init__(self, folder: Path, module: str = MEMBER) -> None:
+        self._folder = folder
+        self._module = module
+        self._processes: dict[str, _Process] = {}
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None and not isinstance(error, BrokerError):
+                for member in self._processes:
+                    with suppress(KafkaAssignorsError):
+                        self.leave(member)
+                self.wait(LEAVE_TIMEOUT)
+        finally:
+            for process in self._processes.values():
+                _hang_up(process.popen)
+            for process in self._processes.values():
+                _see_off(process)
+
+    def start(self, member: str, config: Config) -> int:
+        """Start a member and return its pid.
+
+        Raises:
+            KafkaAssignorsError: its files cannot be written, or it is gone at once.
+        """
+        path = self._folder / f"{member}.err"
+        with writing(path):
+            errors = path.open("wb")
+        popen = subprocess.Popen(
+            [sys.executable, "-m", self._module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C reaches the demo only, which then ends its members in order
+        )
+        self._processes[member] = _Process(popen, errors)
+        self._tell(member, config.encode())
+        return popen.pid
+
+    def go(self, member: str) -> None:
+        """Let a member that was held begin to work."""
+        self._tell(member, b"go\n")
+
+    def leave(self, member: str) -> None:
+        """Ask a member to finish its batch, close and exit."""
+        self._processes[member].expected_to_end = True
+        self._tell(member, b"leave\n")
+
+    def kill(self, member: str) -> None:
+        """``kill -9``, and wait until it is dead."""
+        process = self._processes[member]
+        process.expected_to_end = True
+        process.popen.kill()
+        process.popen.wait()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds for all members to end; say whether they have."""
+        end = time.monotonic() + timeout
+        for process in self._processes.values():
+            try:
+                process.popen.wait(max(end - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:  # noqa: PERF203  # a handful of processes
+                return False
+        return True
+
+    def check(self) -> None:
+        """Raise if a member ended that should be running.
+
+        Raises:
+            KafkaAssignorsError: with the last line the member wrote.
+        """
+        for member, process in self._processes.items():
+            code = process.popen.poll()
+            if code is not None and not process.expected_to_end:
+                raise KafkaAssignorsError(
+                    f"member {member} ended with exit code {code}: {self._last_words(member)}"
+                )
+
+    def _tell(self, member: str, line: bytes) -> None:
+        stdin = self._processes[member].popen.stdin
+        if stdin is None:
+            raise RuntimeError("started without a pipe")
+        try:
+            stdin.write(line)
+            stdin.flush()
+        except BrokenPipeError:
+            raise KafkaAssignorsError(f"member {member} is gone: {self._last_words(member)}") from None
+
+    def _last_words(self, member: str) -> str:
+        """Return what the member said on stdout, else the last line of its stderr.  Waits for its end."""
+        process, path = self._processes[member], self._folder / f"{member}.err"
+        if not process.said and process.popen.stdout is not None:
+            process.said = process.popen.stdout.read().decode(errors="replace")
+        lines = (process.said or path.read_text(errors="replace")).split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), f"{path.name} is empty")
+
+
+def _hang_up(popen: subprocess.Popen[bytes]) -> None:
+    """Close the member's stdin; one that is dead already makes a buffered line fail once more."""
+    if popen.stdin is not None:
+        with suppress(OSError):
+            popen.stdin.close()
+
+
+def _see_off(process: _Process) -> None:
+    try:
+        process.popen.wait(timeout=3)
+    except subprocess.TimeoutExpired:
+        process.popen.kill()
+        process.popen.wait()
+    finally:
+        process.errors.close()
+        if process.popen.stdout is not None:
+            process.popen.stdout.close()

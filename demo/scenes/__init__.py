@@ -1,0 +1,1 @@
+"""Scenes: a replay with churn, a backlog."""

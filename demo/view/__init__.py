@@ -1,0 +1,1 @@
+"""Pages and tables: live, and at the end."""

@@ -1,0 +1,212 @@
+"""The result tables: their figures, for the terminal and for the report; the terminal's tables of them."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from demo.failover.table import failover_tables
+from demo.pipeline.results import CalibrationResult, PipelineResult
+from demo.pipeline.words import beside, forecasts, plans, recorded_in_all
+from demo.results import DrainResult, Results, StrategyResult
+from demo.view.answer import answer
+from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
+from kafka_assignors.pipeline.backtest.rows import ROWS as BACKTEST_ROWS
+from kafka_assignors.pipeline.backtest.words import for_each_group, reasons, verdict
+from kafka_assignors.report.rows import Row, seconds
+
+ROWS: tuple[Row[StrategyResult], ...] = (
+    Row(
+        "records processed",
+        lambda r: f"{r['processed']:,}",
+        "Distinct records that a member worked on and logged.",
+    ),
+    Row("lost", lambda r: f"{r['lost']:,}", "Records the broker took and nobody ever processed; must be 0."),
+    Row(
+        "duplicates",
+        lambda r: f"{r['duplicates']:,}",
+        "Times a record was processed again, because it had not been committed: its member was killed, or "
+        "the group was rebalancing and the broker refused the commit.",
+    ),
+    Row(
+        "rebalances",
+        lambda r: f"{r['rebalances']:,}",
+        "Generations the group went through for the churn. Cooperative members take two where a partition is "
+        "taken from a member that stays, one where it comes from one that is gone.",
+    ),
+    Row(
+        "partitions moved",
+        lambda r: f"{r['moved']:,} (least {r['least_moves']:,})",
+        "Hand-overs: each time a partition went to another member than its last owner, so that one that goes "
+        "and comes back counts twice; least is what an even share makes unavoidable.",
+    ),
+    Row(
+        "partitions paused",
+        lambda r: f"{r['paused']:,} (of {r['pausable']:,})",
+        "Partitions whose records waited because of a rebalance while nobody processed any, added up over "
+        "the steps; of: all partitions in all steps.",
+    ),
+    Row(
+        "pause total", lambda r: seconds(r["pause_total"], 1), "These pauses added up, in partition-seconds."
+    ),
+    Row("pause p50", lambda r: seconds(r["pause_p50"]), "The median pause of the partitions that paused."),
+    Row(
+        "pause max",
+        lambda r: seconds(r["pause_max"]),
+        "The longest pause; after kill -9 it holds the session timeout, which no strategy can shorten.",
+    ),
+    Row("peak lag", lambda r: f"{r['peak_lag']:,}", "Most records that were waiting at one moment."),
+    Row(
+        "drain time",
+        lambda r: f"{r['drain']:.1f} s" + (" (unfinished)" if r["fault"] else ""),
+        "From the last record sent until the last one was processed for the first time.",
+    ),
+)
+
+DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
+    Row(
+        "drain time",
+        lambda r: "unfinished" if r["fault"] else f"{r['drain']:.1f} s",
+        'From the word "go", which all members get at once, having joined and warmed up, until the last '
+        "record was processed for the first time.",
+        "drain",
+    ),
+    Row(
+        "lower bound",
+        lambda r: seconds(r["bound"], 1),
+        "What the least largest load takes one member, if a record costs it nothing but its work; no plan "
+        "and no client can be faster.",
+        "bound",
+    ),
+    Row(
+        "times the bound",
+        lambda r: "-" if r["ratio"] is None or r["fault"] else f"{r['ratio']:.2f}",
+        "Drain time over lower bound; 1.00 cannot be reached: polls, logs and commits take their time too.",
+        "times",
+    ),
+    Row(
+        "largest load",
+        lambda r: f"{r['largest_load']:,} (least {r['least_largest']:,})",
+        'Records of the member that had most at the word "go"; least: the mean, or the heaviest partition if '
+        "that is more.",
+        "largest load",
+    ),
+    Row(
+        "first idle after",
+        lambda r: seconds(r["first_idle"], 1),
+        "When the first member had nothing left to do.",
+    ),
+    Row("partitions moved", lambda r: f"{r['moved']:,}", 'Hand-overs after the word "go".', "moved"),
+    Row(
+        "rebalances",
+        lambda r: f"{r['rebalances']:,}",
+        'Generations of the group after the word "go".',
+        "rebalances",
+    ),
+    Row(
+        "lost",
+        lambda r: f"{r['lost']:,}",
+        "Records the broker took and nobody ever processed; must be 0.",
+        "lost",
+    ),
+    Row("duplicates", lambda r: f"{r['duplicates']:,}", "Times a record was processed again."),
+)
+
+TRIED = ("#", "drain", "largest lag", "p99", "moved", "pause")
+"""Figures of a back-test, briefly."""
+
+
+def summary(results: Results) -> Group:
+    """Build the tables of the scenes that ran, and of the pipeline; the answer comes last."""
+    tables: list[Table | Text] = []
+    if results["strategies"]:
+        tables.append(_replay(results))
+    if results["backlog"]:
+        tables.append(_backlog(results))
+    if results["failover"]:
+        tables += failover_tables(results["failover"])
+    if results["pipeline"]:
+        tables += _pipeline(results["pipeline"])
+    if results["strategies"] or results["backlog"]:
+        found = answer(results)
+        tables += [Text(found.headline, "bold"), *map(Text, found.sentences)]
+    return Group(*tables)
+
+
+def _replay(results: Results) -> Table:
+    """One row a figure, one column a strategy."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    table.add_column("")
+    for one in results["strategies"]:
+        table.add_column(one["strategy"], justify="right", style="bold")
+    for row in ROWS:
+        table.add_row(row.label, *(row.show(one) for one in results["strategies"]))
+    return table
+
+
+def _backlog(results: Results) -> Table:
+    """One row a strategy, one column a figure: there are more strategies."""
+    settings, first = results["settings"], results["backlog"][0]
+    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
+    table.title = f"a backlog of {first['produced']:,} records, {settings['consumers']} members"
+    table.add_column("", no_wrap=True)
+    rows = [row for row in DRAIN_ROWS if row.brief]
+    for row in rows:
+        table.add_column(row.brief, justify="right", style="bold", vertical="bottom")
+    for one in results["backlog"]:
+        table.add_row(one["strategy"], *(row.show(one).partition(" (")[0] for row in rows))
+    return table
+
+
+def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
+    """What was recorded; a row a candidate; a row a run, as it was and as it is simulated; what to use."""
+    parts: list[Table | Text] = []
+    if pipeline["recorded"]:
+        parts.append(Text(f"the pipeline: {recorded_in_all(pipeline)}\n"))
+    if pipeline["backtest"]:
+        parts.append(_tried(pipeline["backtest"]))
+    if pipeline["calibration"]:
+        parts.append(_calibrated(pipeline["calibration"]))
+    if forecast := pipeline["forecast"]:
+        parts.append(Text(f"{forecasts(forecast)}\n{plans(forecast['plans'])}\n"))
+    if pipeline["backtest"]:
+        parts.append(Text(f"the pipeline recommends: {verdict(pipeline['backtest'])}", "bold"))
+        parts += [Text(f"  {reason}") for reason in reasons(pipeline["backtest"])]
+        parts += [Text(line) for line in for_each_group(pipeline["backtest"])]
+        parts.append(Text())
+    return parts
+
+
+def _tried(backtest: BacktestResults) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
+    table.title = "the back-test: what strategies would have done, mean of the scenes; seconds, records"
+    place, *rows = [row for row in BACKTEST_ROWS if row.brief in TRIED]
+    table.add_column(place.brief, justify="right")
+    table.add_column("", overflow="fold")
+    for row in rows:
+        table.add_column(row.brief, justify="right", style="bold")
+    for one in backtest["candidates"]:
+        table.add_row(place.show(one), one["candidate"], *(row.show(one).replace(" s", "") for row in rows))
+    return table
+
+
+def _calibrated(runs: list[CalibrationResult]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
+    table.title = "how true that is: each run, measured and simulated"
+    table.add_column("", no_wrap=True)
+    for head in ("drain measured", "simulated", "differs", "moved measured", "simulated", "differs"):
+        table.add_column(head, justify="right", style="bold", vertical="bottom")
+    for one in runs:
+        drain, moved = one["drain_simulated"], one["moved_simulated"]
+        table.add_row(
+            f"{one['scene']}, {one['strategy']}",
+            seconds(one["drain"], 1),
+            seconds(drain, 1),
+            "-" if drain is None else beside(drain, one["drain"]),
+            f"{one['moved']:,}",
+            "-" if moved is None else f"{moved:,}",
+            "-" if moved is None else beside(moved, one["moved"]),
+        )
+    return table

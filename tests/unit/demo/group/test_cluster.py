@@ -1,0 +1,127 @@
+"""What kafka-python raises leaves the demo's door to the broker as one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import kafka
+import pytest
+from kafka.errors import KafkaTimeoutError
+
+from demo.data import replay as demo_replay
+from demo.data.events import Flight
+from demo.data.replay import Replay
+from demo.group.cluster import Cluster, Sender
+from demo.group.logs import LogWriter
+from kafka_assignors.errors import BrokerError
+from tests.support.waiting import until
+
+
+class Unwilling:
+    """A client of kafka-python's that can be made and then fails at everything."""
+
+    def __init__(self, **_: Any) -> None:
+        """Any options will do."""
+
+    def __getattr__(self, name: str) -> Any:
+        def fail(*_: object, **__: object) -> None:
+            raise KafkaTimeoutError("too late")
+
+        return fail
+
+
+@pytest.fixture
+def _unwilling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "KafkaAdminClient", Unwilling)
+    monkeypatch.setattr(kafka, "KafkaProducer", Unwilling)
+
+
+@pytest.mark.usefixtures("_unwilling")
+def test_a_broker_that_refuses_is_one_line() -> None:
+    cluster = Cluster("h:1")
+    with pytest.raises(BrokerError, match=r"topic t could not be created: .*too late"):
+        cluster.create_topic("t", 1)
+    with pytest.raises(BrokerError, match="does not tell the end offsets of t"):
+        cluster.end_offsets("t", 1)
+    with pytest.raises(BrokerError, match=r"does not tell what g has committed: .*too late"):
+        cluster.committed("g", "t")
+    with pytest.raises(BrokerError, match=r"does not tell the size of t: .*too late"):
+        cluster.log_bytes("t")
+    cluster.delete(["t"], ["g"])
+    cluster.close()
+
+
+@pytest.mark.usefixtures("_unwilling")
+def test_a_producer_that_fails_is_one_line() -> None:
+    sender = Sender("h:1", "t", acknowledged=print, failed=print)
+    with pytest.raises(BrokerError, match=r"a record could not be sent: .*too late"):
+        sender.send(b"k", b"v")
+    with pytest.raises(BrokerError, match="did not acknowledge all records within 1 s"):
+        sender.flush(1)
+    sender.close()
+
+
+class FakeSender:
+    """Takes everything, and notes what it was asked."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.asked: list[str] = []
+
+    def send(self, key: bytes, value: bytes) -> None:
+        self.asked.append("send")
+
+    def flush(self, timeout: float) -> None:
+        self.asked.append("flush")
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+
+@pytest.fixture
+def sender(monkeypatch: pytest.MonkeyPatch) -> FakeSender:
+    fake = FakeSender()
+    monkeypatch.setattr(demo_replay, "Sender", lambda *_, **__: fake)
+    return fake
+
+
+def replay(*due: float, log: LogWriter) -> Replay:
+    return Replay("h:1", "t", ((at, Flight(0, b"k", b"v")) for at in due), log)
+
+
+def test_a_replay_flushes_at_its_end_and_knows_how_late_it_was(sender: FakeSender, tmp_path: Path) -> None:
+    one = replay(-0.5, 0, log=LogWriter(tmp_path / "driver.jsonl"))
+    one.run()
+    assert sender.asked == ["send", "send", "flush", "close"]
+    assert one.latest >= 0.5
+
+
+def test_a_backlog_that_is_stopped_is_not_sent_to_its_end(sender: FakeSender, tmp_path: Path) -> None:
+    one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
+    one._halt.set()
+    one.run()
+    assert sender.asked == ["close"]
+
+
+def test_no_more_is_sent_than_the_producer_holds_while_nothing_is_acknowledged(
+    sender: FakeSender, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A producer that is full blocks for seconds, and nobody could stop it."""
+    monkeypatch.setattr(demo_replay, "MOST_UNDER_WAY", 2)
+    one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
+    one.start()
+    until(lambda: sender.asked == ["send", "send"])
+    one._acknowledge(0, 0)
+    until(lambda: sender.asked == ["send"] * 3)
+    one.stop()
+    assert sender.asked == [*["send"] * 3, "close"]
+
+
+def test_a_replay_that_is_stopped_does_not_wait_for_acknowledgements(
+    sender: FakeSender, tmp_path: Path
+) -> None:
+    one = replay(3600, log=LogWriter(tmp_path / "driver.jsonl"))
+    one.start()
+    one.stop()
+    assert one.finished.is_set()
+    assert sender.asked == ["close"]

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from demo.group.fleet import Fleet
+from demo.group.member import MemberConfig, ParentPipe
+from kafka_assignors.errors import KafkaAssignorsError
+
+
+def config(folder: Path) -> MemberConfig:
+    """A member whose broker is not there: it waits for one."""
+    return MemberConfig(
+        bootstrap="127.0.0.1:1",
+        topic="t",
+        group="g",
+        client_id="c",
+        strategy="range",
+        log=str(folder / "m1.jsonl"),
+        work_ms=0,
+        warm_up_ms=0,
+        session_timeout_ms=6000,
+        heartbeat_ms=500,
+        batch=10,
+    )
+
+
+def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:
+    reader, writer = os.pipe()
+    gone = threading.Event()
+    parent = ParentPipe(reader, gone.set)
+    os.write(writer, b"conf")
+    os.write(writer, b"ig\ngo\n")
+    assert parent.read_line() == b"config"
+    watching = threading.Thread(target=parent.follow)
+    watching.start()
+    assert parent.go.wait(5)
+    assert not parent.leave.is_set()
+    os.write(writer, b"leave\n")
+    assert parent.leave.wait(5)
+    assert not gone.is_set()
+    os.close(writer)
+    assert gone.wait(5)
+    watching.join()
+    os.close(reader)
+
+
+def test_a_member_started_by_hand_says_what_it_is() -> None:
+    command = [sys.executable, "-m", "demo.group.member"]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")
+
+
+def test_members_end_when_the_other_end_of_their_stdin_is_closed(tmp_path: Path) -> None:
+    popen = subprocess.Popen([sys.executable, "-m", "demo.group.member"], stdin=subprocess.PIPE)
+    assert popen.stdin is not None
+    popen.stdin.write(config(tmp_path).encode())
+    popen.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "m1.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    popen.stdin.close()
+    assert popen.wait(60) != 0
+
+
+def test_leaving_the_fleet_ends_everybody(tmp_path: Path) -> None:
+    with Fleet(tmp_path) as members:
+        pid = members.start("m1", config(tmp_path))
+        members.check()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_member_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    says = "member m1 ended with exit code 1: cannot write .*m1.jsonl: No such file or directory"
+    with Fleet(tmp_path) as members:
+        members.start("m1", config(tmp_path / "not" / "there"))
+        with pytest.raises(KafkaAssignorsError, match=says):
+            check_until_it_raises(members)
+
+
+def check_until_it_raises(members: Fleet) -> None:
+    for _ in range(200):
+        members.check()
+        time.sleep(0.1)
+
+
+def test_a_killed_member_is_no_surprise(tmp_path: Path) -> None:
+    with Fleet(tmp_path) as members:
+        members.start("m1", config(tmp_path))
+        members.kill("m1")
+        members.check()
+        assert members.wait(1)
+
+
+def test_a_dead_member_hides_no_error_and_ends_nobody_elses_end(tmp_path: Path) -> None:
+    with pytest.raises(KafkaAssignorsError, match="member m1 is gone"), Fleet(tmp_path) as members:  # noqa: PT012
+        dead = members.start("m1", config(tmp_path))
+        pid = members.start("m2", config(tmp_path))
+        os.kill(dead, signal.SIGKILL)
+        os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+        members.leave("m1")
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")
+def test_a_member_on_a_full_disk_says_so(tmp_path: Path) -> None:
+    (tmp_path / "m1.err").symlink_to("/dev/full")
+    (tmp_path / "m1.jsonl").symlink_to("/dev/full")
+    says = "exit code 1: cannot write .*m1.jsonl: No space left on device"
+    with Fleet(tmp_path) as members:
+        members.start("m1", config(tmp_path))
+        with pytest.raises(KafkaAssignorsError, match=says):
+            check_until_it_raises(members)
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with (
+        Fleet(tmp_path / "no") as members,
+        pytest.raises(KafkaAssignorsError, match=r"cannot write .*m1.err: No such"),
+    ):
+        members.start("m1", config(tmp_path))

@@ -1,0 +1,214 @@
+"""The answer a demo gives: its choice follows from the results, and its words are true of any results."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from demo.figures.drain import measure_drain
+from demo.figures.measure import measure
+from demo.report.answer_part import part, picture
+from demo.results import VERSION, DrainResult, Results, StrategyResult
+from demo.view.answer import answer
+from kafka_assignors.report.drawing import Figure
+from tests.unit.demo.pipeline.runs import pipeline
+from tests.unit.demo.story import SMALL_REPLAY, eager_join, uneven_backlog
+
+NAMES = ("range", "cooperative-sticky", "cooperative-lag-aware")
+COLOURS = dict.fromkeys((*NAMES, *"abcd"), "#123456")
+
+
+def replayed(name: str, pause_total: float, moved: int) -> StrategyResult:
+    one = copy.deepcopy(measure("range", eager_join()))
+    one["strategy"], one["pause_total"], one["moved"] = name, pause_total, moved
+    return one
+
+
+def drained(name: str, drain: float) -> DrainResult:
+    """A drain by members as fast as in every other: it takes as long as the largest load."""
+    one = copy.deepcopy(measure_drain("range", uneven_backlog(), work_ms=100))
+    one["strategy"], one["drain"], one["largest_load"] = name, drain, round(100 * drain)
+    return one
+
+
+@pytest.fixture
+def results() -> Results:
+    """Two partitions, one step of the churn; the third strategy drains fastest, the second stops least."""
+    return {
+        "version": VERSION,
+        "started": "2026-01-02T03:04:05+00:00",
+        "dataset": "by hand",
+        "settings": SMALL_REPLAY,
+        "seconds": {"replay": 100.4},
+        "strategies": [replayed(*run) for run in zip(NAMES, (9.0, 4.0, 6.0), (19, 10, 12), strict=True)],
+        "backlog": [drained(*run) for run in zip(NAMES, (6.0, 5.5, 4.0), strict=True)],
+        "failover": None,
+        "pipeline": pipeline("cooperative-lag-aware (load=forecast)", "range"),
+    }
+
+
+def test_best_of_each_scene_is_recommended_for_it_with_every_measured_time(results: Results) -> None:
+    headline, (backlog, replay, backtest), chosen = answer(results)
+    assert headline == (
+        "Use cooperative-lag-aware for uneven load, cooperative-sticky where members come and go"
+    )
+    assert chosen == {"cooperative-lag-aware", "cooperative-sticky"}
+    assert backlog == (
+        "cooperative-lag-aware drained the backlog of 50 flights in 4.0 s, against 5.5 s with "
+        "cooperative-sticky and 6.0 s with range; its busiest member had 400, with range 600."
+    )
+    assert replay == (
+        "While the group changed once, a partition stood still for 2.0 s on average with cooperative-sticky, "
+        "against 3.0 s with cooperative-lag-aware and 4.5 s with range; cooperative-sticky moved 10 "
+        "partitions, range 19."
+    )
+    assert backtest == (
+        "The back-test of 2 strategies and settings on the recorded load agrees: it puts "
+        "cooperative-lag-aware (load=forecast) first."
+    )
+
+
+@pytest.mark.parametrize(("stop", "tie"), [(3.9, ""), (4.2, " (a tie)")])
+def test_strategy_that_is_best_in_both_scenes_or_ties_is_recommended(
+    results: Results, stop: float, tie: str
+) -> None:
+    results["strategies"][2]["pause_total"], results["strategies"][2]["moved"] = stop, 10
+    if not tie:
+        results["strategies"][1]["pause_total"] = 8.0
+    found = answer(results)
+    assert found.headline == "Use cooperative-lag-aware"
+    assert found.chosen == {"cooperative-lag-aware"}
+    assert found.sentences[1].count("(a tie)") == bool(tie)
+    assert "agrees: it puts cooperative-lag-aware (load=forecast) first." in found.sentences[2]
+
+
+def test_fewer_moves_decide_between_standstills_that_tie(results: Results) -> None:
+    results["strategies"][0]["pause_total"] = 3.9
+    found = answer(results)
+    assert "cooperative-sticky where members come and go" in found.headline
+    assert "range" not in found.headline
+    assert "2.0 s on average with cooperative-sticky, against 1.9 s with range (a tie)" in found.sentences[1]
+
+
+def test_back_test_that_recommends_another_strategy_disagrees(results: Results) -> None:
+    results["strategies"][2]["pause_total"] = 3.0
+    results["pipeline"] = pipeline("sticky", "range")
+    assert answer(results).sentences[2].endswith("disagrees: it puts sticky first.")
+
+
+def test_strategies_that_tie_in_everything_are_all_recommended(results: Results) -> None:
+    for drain, replay in zip(results["backlog"], results["strategies"], strict=True):
+        drain["drain"], drain["largest_load"] = 5.0, 500
+        replay["pause_total"], replay["moved"] = 4.0, 10
+    found = answer(results)
+    assert found.headline == "Use range or cooperative-sticky or cooperative-lag-aware: they tie"
+    assert found.sentences[0].count("(a tie)") == 2
+
+
+def test_strategy_that_failed_is_not_recommended_however_fast(results: Results) -> None:
+    results["backlog"][2]["fault"] = "not drained within 4 s"
+    found = answer(results)
+    assert found.headline == "Use cooperative-sticky"
+    assert found.sentences[0].endswith(
+        "with range 600. Not finished, and so not judged: cooperative-lag-aware."
+    )
+    assert "cooperative-lag-aware" not in found.sentences[1]
+    for one in results["strategies"]:
+        one["lost"] = 1
+    assert answer(results).headline == "No strategy can be recommended: none finished its work"
+
+
+def test_drains_on_a_machine_that_slowed_some_of_them_do_not_decide(results: Results) -> None:
+    results["backlog"][2]["drain"] = 5.2
+    found = answer(results)
+    assert found.headline == "Use cooperative-sticky where members come and go"
+    assert found.sentences[0] == (
+        "Members worked at different speeds in these drains, so their times do not decide: 5.2 s with "
+        "cooperative-lag-aware, 5.5 s with cooperative-sticky (a tie) and 6.0 s with range."
+    )
+
+
+def test_scene_that_did_not_run_is_named_and_the_other_one_decides(results: Results) -> None:
+    results["backlog"] = []
+    found = answer(results)
+    assert found.headline == "Use cooperative-sticky where members come and go"
+    assert found.sentences[0].startswith("No strategy drained a backlog here")
+
+
+def test_replay_without_churn_tells_nothing_of_rebalances(results: Results) -> None:
+    for one in results["strategies"]:
+        one["steps"] = []
+    found = answer(results)
+    assert found.headline == "Use cooperative-lag-aware for uneven load"
+    assert found.sentences[1].startswith("No group changed in a replay here")
+    results["backlog"] = []
+    assert answer(results).headline == "Nothing here tells the strategies apart"
+
+
+def test_scene_that_only_some_strategies_have_run_does_not_decide(results: Results) -> None:
+    """A report is written after each run."""
+    del results["backlog"][1:]
+    assert answer(results).headline == "Use cooperative-sticky where members come and go"
+
+
+def test_one_strategy_alone_is_not_recommended(results: Results) -> None:
+    del results["backlog"][1:], results["strategies"][1:]
+    found = answer(results)
+    assert found.headline == "Only range can be judged: there is nothing to compare it with"
+    assert found.sentences[0] == "range drained the backlog of 50 flights in 6.0 s."
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"), [("", "made no back-test."), ("record: <gone>", "made no back-test: record: <gone>.")]
+)
+def test_missing_back_test_says_why(results: Results, fault: str, says: str) -> None:
+    assert results["pipeline"] is not None
+    results["pipeline"]["backtest"], results["pipeline"]["fault"] = None, fault
+    assert says in answer(results).sentences[2]
+    results["pipeline"] = None
+    assert answer(results).sentences[2].startswith("The pipeline did not run")
+
+
+def test_of_many_others_the_best_and_the_worst_are_named(results: Results) -> None:
+    results["strategies"] = []
+    results["backlog"] = [drained(name, 4.0 + place) for place, name in enumerate("abcd")]
+    assert (
+        answer(results)
+        .sentences[0]
+        .endswith(" 5.0 s with b to 7.0 s with d; its busiest member had 400, with d 700.")
+    )
+
+
+def panels(figure: Figure) -> list[tuple[list[str], list[str]]]:
+    return [(bars["y"], bars["text"]) for bars in figure["data"]]
+
+
+def test_picture_has_a_panel_a_scene_and_marks_the_choice_and_the_bound(results: Results) -> None:
+    figure = picture(results, answer(results), COLOURS)
+    drain, stop = panels(figure)
+    assert drain == (list(NAMES), ["6.0 s", "5.5 s", "4.0 s"])
+    assert stop == (list(NAMES), ["4.5 s, 19 moves", "2.0 s, 10 moves", "3.0 s, 12 moves"])
+    assert figure["layout"]["yaxis"]["ticktext"][-1] == "<b>cooperative-lag-aware</b>"
+    [line] = figure["layout"]["shapes"]
+    assert line["x0"] == line["x1"] == 3.0
+    left, right = figure["layout"]["xaxis"]["domain"], figure["layout"]["xaxis2"]["domain"]
+    assert left[1] < right[0]
+
+
+def test_picture_of_one_scene_has_the_whole_width(results: Results) -> None:
+    results["backlog"] = []
+    figure = picture(results, answer(results), COLOURS)
+    assert len(panels(figure)) == 1
+    assert figure["layout"]["xaxis"]["domain"] == [0.0, 1.0]
+    assert figure["layout"]["shapes"] == []
+
+
+def test_part_escapes_what_it_quotes_and_shows_how_long_the_demo_took(results: Results) -> None:
+    assert results["pipeline"] is not None
+    results["pipeline"]["backtest"], results["pipeline"]["fault"] = None, "record: <gone>"
+    text = part(results, COLOURS, {})
+    assert "&lt;gone&gt;" in text
+    assert "<gone>" not in text
+    assert text.count("<li>") == 3
+    assert "replay 100 s" in text
