@@ -90,4 +90,4 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("kafka_assignors"):
             raise
-        raise MissingExtraError("spark", str(error.name)) from error
+        raise MissingExtraError("spark", str(error.name).partition(".")[0]) from error

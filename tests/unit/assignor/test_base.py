@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, StickyAssignor, strategy
+from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.joined import Told
-from kafka_assignors.plan import Assignment, Claims, Group
+from kafka_assignors.plan import Assignment, Claims, Group, Rebalance
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import sticky_user_data
 from tests.support.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
@@ -260,14 +261,23 @@ def test_a_failing_clock_costs_nothing_but_the_time() -> None:
     assert plan_of(CooperativeStickyAssignor(clock=fails).assign(cluster({"t": 4}), holders())) == CALM
 
 
-@pytest.mark.parametrize("what", ["measure", "explain", "Complaints.about_topics", "Complaints.log"])
-def test_whatever_fails_beside_the_plan_the_plan_stands(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports and complaints have no say in it."""
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (Rebalance, "metrics"),
+        (Rebalance, "explain"),
+        (Complaints, "about_topics"),
+        (Complaints, "log"),
+    ],
+)
+def test_failing_report_or_complaint_leaves_the_plan(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
 
     def fails(*_args: object, **_options: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(f"kafka_assignors.assignor.base.{what}", fails)
+    monkeypatch.setattr(owner, name, property(fails))
     leader = CooperativeStickyAssignor(on_plan=lambda report: report.why())
     assert plan_of(leader.assign(cluster({"t": 4}), holders())) == CALM
 

@@ -271,8 +271,8 @@ def test_what_is_missing_is_found_before_the_broker_starts(
 
 def test_a_command_whose_extra_is_missing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib, "import_module", import_without_rich)
-    with pytest.raises(MissingExtraError, match=r"rich.* is not installed: .*\[demo\]"):
-        cli.cli.main(["demo"], standalone_mode=False)
+    with pytest.raises(MissingExtraError, match=r"rich.* is not installed: .*\[broker\]"):
+        cli.cli.main(["broker"], standalone_mode=False)
 
 
 def import_without_rich(name: str) -> object:

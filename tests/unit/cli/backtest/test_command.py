@@ -91,7 +91,6 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, monkeypatch: p
 def test_the_command_is_listed_with_what_it_does() -> None:
     result = CliRunner().invoke(cli, ["--help"])
     assert "backtest" in result.output
-    assert "report" in result.output
 
 
 def test_parameters_are_choices_or_surroundings_and_their_values_json_or_text() -> None:
