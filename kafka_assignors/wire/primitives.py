@@ -1,4 +1,4 @@
-"""Reading Kafka's primitive types from bytes nobody vouches for."""
+"""Read Kafka's primitive types from untrusted bytes, and write them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _INT64 = struct.Struct(">q")
 _LONGEST = 2**15 - 1  # bytes of a string
 
 MAX_BYTES = 64 * 1024 * 1024
-"""More than any group's user data; Kafka's default message limit is 1 MiB."""
+"""Limit of the user data of one member; Kafka's default message limit is 1 MiB."""
 
 
 class Reader:
-    """A cursor over bytes.  Every method raises ``CodecError`` rather than read past the end."""
+    """A cursor over bytes.  Every method raises ``CodecError`` instead of reading past the end."""
 
     def __init__(self, data: bytes) -> None:
         if len(data) > MAX_BYTES:
@@ -30,7 +30,7 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """Bytes not read yet."""
+        """Number of bytes not read yet."""
         return len(self._data) - self._at
 
     def _take(self, size: int) -> bytes:
@@ -40,36 +40,36 @@ class Reader:
         return self._data[self._at - size : self._at]
 
     def int16(self) -> int:
-        """A signed 16-bit number."""
+        """Read a signed 16-bit number."""
         return int(_INT16.unpack(self._take(2))[0])
 
     def version(self, known: int) -> None:
-        """A 16-bit version, which must be the one we know."""
+        """Read a 16-bit version, which must be ``known``."""
         if (version := self.int16()) != known:
             raise CodecError(f"version {version}, know only {known}")
 
     def int32(self) -> int:
-        """A signed 32-bit number."""
+        """Read a signed 32-bit number."""
         return int(_INT32.unpack(self._take(4))[0])
 
     def int64(self) -> int:
-        """A signed 64-bit number."""
+        """Read a signed 64-bit number."""
         return int(_INT64.unpack(self._take(8))[0])
 
     def raw(self, size: int) -> bytes:
-        """The next ``size`` bytes as they are."""
+        """Read ``size`` bytes."""
         return self._take(size)
 
     def uint8(self) -> int:
-        """An unsigned 8-bit number."""
+        """Read an unsigned 8-bit number."""
         return self._take(1)[0]
 
     def array(self, count: int, code: str) -> tuple[int, ...]:
-        """``count`` numbers of one of the struct module's types."""
+        """Read ``count`` numbers of a type of the struct module."""
         return struct.unpack(f">{count}{code}", self._take(count * struct.calcsize(f">{code}")))
 
     def string(self) -> str:
-        """A string behind its 16-bit length."""
+        """Read a string with a 16-bit length."""
         raw = self._take(self.int16())
         try:
             return raw.decode()
@@ -77,14 +77,14 @@ class Reader:
             raise CodecError(f"a string at {self._at - len(raw)} is not UTF-8") from None
 
     def count(self, at_least: int) -> int:
-        """The length of an array whose elements take ``at_least`` bytes each."""
+        """Read the length of an array whose elements take ``at_least`` bytes each."""
         count = self.int32()
         if count < 0 or count * at_least > self.left:
             raise CodecError(f"an array of {count} does not fit into {self.left} bytes")
         return count
 
     def ownership(self) -> dict[str, list[int]]:
-        """An array of (topic, array of partitions); a topic that is there twice has both."""
+        """Read an array of (topic, array of partitions).  Entries of the same topic are joined."""
         start = self._at
         entries = self.count(6)
         try:
@@ -98,7 +98,7 @@ class Reader:
         return self._carefully()
 
     def _carefully(self) -> dict[str, list[int]]:
-        """As ``_quickly``, for bytes that are odd: it says what is wrong, if something is."""
+        """As ``_quickly``, with all checks, for bytes that ``_quickly`` cannot read."""
         owned: dict[str, list[int]] = {}
         for _ in range(self.count(6)):
             topic = self.string()
@@ -107,22 +107,22 @@ class Reader:
         return owned
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Raise an error if bytes are left."""
         if self.left:
             raise CodecError(f"{self.left} bytes too many")
 
 
 def _quickly(data: bytes, at: int, entries: int) -> tuple[dict[str, list[int]], int]:
-    """Read an ownership, without checks that cost: a leader reads a million entries before it plans.
+    """Read an ownership with few checks, because a leader reads a million entries before it plans.
 
     Returns:
-        The ownership, with fewer entries where a topic is there twice or its name cannot be one; and where it
-        ends.
+        The ownership and its end; the ownership has fewer entries if a topic is repeated or its name is too
+        long.
 
     Raises:
-        struct.error, UnicodeDecodeError: bytes that are not what they should be, or that end too early.
+        struct.error, UnicodeDecodeError: the bytes are invalid, or end too early.
     """
-    size_at, count_at, one_at = _UINT16.unpack_from, _INT32.unpack_from, _INT32.unpack_from
+    size_at, count_at, number_at = _UINT16.unpack_from, _INT32.unpack_from, _INT32.unpack_from
     owned: dict[str, list[int]] = {}
     for _ in range(entries):
         start = at + 2
@@ -132,25 +132,25 @@ def _quickly(data: bytes, at: int, entries: int) -> tuple[dict[str, list[int]], 
         topic = data[start:at].decode()
         (count,) = count_at(data, at)
         at += 4
-        numbers = one_at(data, at) if count == 1 else struct.unpack_from(f">{count}i", data, at)
+        numbers = number_at(data, at) if count == 1 else struct.unpack_from(f">{count}i", data, at)
         owned[topic] = list(numbers)
         at += 4 * count
     return owned, at
 
 
 def int32(value: int) -> bytes:
-    """A signed 32-bit number."""
+    """Encode a signed 32-bit number."""
     return _INT32.pack(value)
 
 
 def string(value: str) -> bytes:
-    """A string behind its 16-bit length."""
+    """Encode a string with a 16-bit length."""
     raw = value.encode()
     return _INT16.pack(len(raw)) + raw
 
 
 def pack_ownership(owned: Mapping[str, Sequence[int]]) -> bytes:
-    """An array of (topic, array of partitions), topics by name, partitions ascending."""
+    """Encode an array of (topic, array of partitions), topics by name, partitions ascending."""
     parts = [_INT32.pack(len(owned))]
     for topic in sorted(owned):
         numbers = sorted(owned[topic])

@@ -219,11 +219,11 @@ def _with(data: bytes, at: int, hexed: str) -> bytes:
         (_with(GOOD, 0, "0005"), "version 5 of a sender that supports up to 2"),
         (_with(GOOD, 24, "ffff"), "negative counter"),
         (_with(GOOD, 28, "ffff"), "needs"),  # more subtopologies than bytes
-        (_with(GOOD, 32, "62"), "subtopology that is there twice"),
-        (_with(GOOD, 36, "03"), "width there is not"),
+        (_with(GOOD, 32, "62"), "duplicate subtopology"),
+        (_with(GOOD, 36, "03"), "numbers of an unknown width"),
         (_with(GOOD, 37, "ff"), "needs"),  # more tasks than bytes
-        (_with(GOOD, 42, "0000"), "there twice"),
-        (_with(GOOD, 44 + 5, "03"), "width there is not"),
+        (_with(GOOD, 42, "0000"), "duplicate task"),
+        (_with(GOOD, 44 + 5, "03"), "numbers of an unknown width"),
     ],
 )
 def test_a_subscription_that_is_none(data: bytes, says: str) -> None:
@@ -234,13 +234,13 @@ def test_a_subscription_that_is_none(data: bytes, says: str) -> None:
 @pytest.mark.parametrize(
     ("hexed", "says"),
     [
-        ("01 02 01 03 00", "twice"),
-        ("01 01 08 ff ff ff ff ff ff ff ff", "width there is not"),
+        ("01 02 01 03 00", "duplicate task"),
+        ("01 01 08 ff ff ff ff ff ff ff ff", "numbers of an unknown width"),
         ("01 01 04 80 00 00 00", "partition 2147483648"),
-        ("08 ff ff ff ff ff ff ff ff", "width there is not"),
+        ("08 ff ff ff ff ff ff ff ff", "numbers of an unknown width"),
         ("04 00 01 86 a1", "more than 100000 tasks"),
         ("04 00 01 86 a0 01", "needs 100000 bytes"),
-        ("01 01 05 00", "width there is not"),
+        ("01 01 05 00", "numbers of an unknown width"),
     ],
 )
 def test_a_section_that_is_none(hexed: str, says: str) -> None:
@@ -266,15 +266,15 @@ def _owners(hexed: str) -> bytes:
         (b"\0\0\0\2ab", "owners: "),
         (b"\xff\xff\xff\xff", "needs -1 bytes"),
         (b"\0\0\0\x50", "needs 80 bytes"),
-        (_owners("00 00 00 00"), "or none"),
-        (_owners("00 02 00 01 61 00 01 61 00 00"), "there twice"),
+        (_owners("00 00 00 00"), "no endpoints"),
+        (_owners("00 02 00 01 61 00 01 61 00 00"), "duplicate one"),
         (_owners("00 01 00 00 00 00"), "empty"),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 02"), "endpoint 2 of 1"),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 02 01"), "needs 2 bytes"),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 01 00"), "too many"),
         (_owners("00 01 00 01 61 00 01 00 01 61 7f ff ff ff 01"), "expected 1 to 100000"),
         (_owners("00 01 00 01 61 00 01 00 01 61 ff ff ff ff 01"), "expected 1 to 100000"),
-        (_owners("00 01 00 01 61 00 02 00 01 61 00 00 00 01 00 01 61 00 00 00 01 01 01"), "twice"),
+        (_owners("00 01 00 01 61 00 02 00 01 61 00 00 00 01 00 01 61 00 00 00 01 01 01"), "duplicate subt"),
     ],
 )
 def test_owners_that_are_none(data: bytes, says: str) -> None:

@@ -55,7 +55,7 @@ def test_the_load_is_reached_with_no_more_moves_than_that_took(skew: int | None,
         home = history(rng, group, owners, kept=0.9)
         found = lightest(field, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
         for limit in {found.load, found.enough, (found.load + load_of(field, owners)) // 2}:
-            plan = with_few_moves(field, rule, owners, found=found, home=home, limit=limit)
+            plan = with_few_moves(field, rule, owners, best=found, home=home, limit=limit)
             assert is_valid(group, plan)
             assert within_skew(group, plan, skew)
             assert load_of(field, plan) <= limit
@@ -77,7 +77,7 @@ def test_of_small_groups_there_are_the_fewest_moves(skew: int | None) -> None:
         owners = rng.choice(plans)
         home = history(rng, group, owners, kept=0.9)
         found = lightest(field, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
-        plan = with_few_moves(field, rule, owners, found=found, home=home, limit=found.enough)
+        plan = with_few_moves(field, rule, owners, best=found, home=home, limit=found.enough)
         fewest = min(moves_of(field, p, home) for p in plans if load_of(field, p) <= found.enough)
         assert moves_of(field, plan, home) == fewest
 
@@ -96,17 +96,17 @@ def saved(
     home: list[int],
     skew: int | None = 1,
     exchanges: tuple[Exchange, ...] = (),
-    found: list[int] | None = None,
+    best: list[int] | None = None,
 ) -> list[int]:
-    """Whose each partition is then."""
+    """The owners that ``with_few_moves`` returns."""
     field = Field(group)
-    at = np.array(owners if found is None else found, np.int32)
-    best = Lightest(load_of(field, at), limit, list(exchanges), at)
+    best_owners = np.array(owners if best is None else best, np.int32)
+    lightest_plan = Lightest(load_of(field, best_owners), limit, list(exchanges), best_owners)
     plan = with_few_moves(
         field,
         rule_of(field, skew),
         np.array(owners, np.int32),
-        found=best,
+        best=lightest_plan,
         home=np.array(home, np.int32),
         limit=limit,
     )
@@ -172,7 +172,7 @@ def test_parts_of_the_plan_go_to_who_had_most_of_them() -> None:
     home = [0, 1, 2, 0, 1, 2] + [0, 1] * 4 + [2] * 12
     found = [{0: 1, 1: 2, 2: 0}[m] for m in home]
     start = [0] * BUSY
-    assert saved(group, start, limit=15, home=home, skew=None, found=found) == home
+    assert saved(group, start, limit=15, home=home, skew=None, best=found) == home
 
 
 def test_with_unequal_subscriptions_nobody_is_renamed() -> None:
@@ -183,6 +183,6 @@ def test_with_unequal_subscriptions_nobody_is_renamed() -> None:
     start = [0] * 13 + [2] * 13
     home = [1] * 13 + [1] * 13
     found = [0] * 9 + [1] * 4 + [1] * 4 + [2] * 9
-    plan = saved(group, start, limit=45, home=home, skew=None, found=found)
+    plan = saved(group, start, limit=45, home=home, skew=None, best=found)
     assert is_valid(group, np.array(plan, np.int32))
     assert sum(was != now for was, now in zip(home, plan, strict=True)) == 17
