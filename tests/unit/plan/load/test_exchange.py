@@ -1,4 +1,4 @@
-"""What two members can hand each other, beside everything they could."""
+"""The best exchange of two members, compared with all exchanges."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tests.unit.plan.load.seeded import any_owners, group_of, history
 
 
 def up_to(parts: list[int], most: int) -> list[tuple[int, ...]]:
-    return [some for size in range(most + 1) for some in combinations(parts, size)]
+    return [chosen for size in range(most + 1) for chosen in combinations(parts, size)]
 
 
 def cost(home: Owners | None, partitions: tuple[int, ...], giver: int, taker: int) -> int:
-    """What leaves its home, less what comes home."""
+    """Partitions that leave home, minus partitions that come home."""
     if home is None:
         return 0
     return sum((home[p] == giver) - int(home[p] == taker) for p in partitions)
 
 
 def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) -> int | None:
-    """The smallest larger load of the two that any exchange leads to, None if none makes it smaller."""
+    """The smallest larger load that an exchange reaches; None if none lowers it."""
     field, high, low = standing.field, pair.high, pair.low
     gives = [p for p in standing.parts[high].tolist() if field.subscribed[field.topic_of[p], low]]
     takes = [p for p in standing.parts[low].tolist() if field.subscribed[field.topic_of[p], high]]
@@ -44,7 +44,7 @@ def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) 
 
 
 def check(standing: Standing, pair: Pair, found: Found | None, most: int, home: Owners | None) -> None:
-    """The best there is, and the load is what it says, by an exchange that is allowed."""
+    """Assert that the exchange is allowed and the best, and that its load is right."""
     assert (found.load if found else None) == least_after(standing, pair, most, home)
     if found is None:
         return
@@ -61,7 +61,7 @@ def check(standing: Standing, pair: Pair, found: Found | None, most: int, home: 
 
 @pytest.mark.parametrize("calm", [False, True])
 def test_the_best_exchange_is_found(calm: bool) -> None:
-    """Of one for one or for nothing, and of two for two; with a history no more leaves home than comes."""
+    """Single partitions and bundles; with a history no more partitions leave home than come home."""
     found = 0
     for seed in range(250):
         rng = Random(seed)
