@@ -26,18 +26,18 @@ class Reader:
         if len(data) > MAX_BYTES:
             raise CodecError(f"{len(data)} bytes, more than {MAX_BYTES}")
         self._data = data
-        self._at = 0
+        self._offset = 0
 
     @property
     def left(self) -> int:
         """Number of bytes not read yet."""
-        return len(self._data) - self._at
+        return len(self._data) - self._offset
 
     def _take(self, size: int) -> bytes:
         if size < 0 or size > self.left:
-            raise CodecError(f"needs {size} bytes at {self._at}, has {self.left}")
-        self._at += size
-        return self._data[self._at - size : self._at]
+            raise CodecError(f"needs {size} bytes at {self._offset}, has {self.left}")
+        self._offset += size
+        return self._data[self._offset - size : self._offset]
 
     def int16(self) -> int:
         """Read a signed 16-bit number."""
@@ -74,7 +74,7 @@ class Reader:
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            raise CodecError(f"a string at {self._at - len(raw)} is not UTF-8") from None
+            raise CodecError(f"a string at {self._offset - len(raw)} is not UTF-8") from None
 
     def count(self, at_least: int) -> int:
         """Read the length of an array whose elements take ``at_least`` bytes each."""
@@ -85,16 +85,16 @@ class Reader:
 
     def ownership(self) -> dict[str, list[int]]:
         """Read an array of (topic, array of partitions).  Entries of the same topic are joined."""
-        start = self._at
+        start = self._offset
         entries = self.count(6)
         try:
-            owned, at = _quickly(self._data, self._at, entries)
+            owned, end = _quickly(self._data, self._offset, entries)
         except (struct.error, UnicodeDecodeError):
-            owned, at = {}, -1
+            owned, end = {}, -1
         if len(owned) == entries:
-            self._at = at
+            self._offset = end
             return owned
-        self._at = start
+        self._offset = start
         return self._carefully()
 
     def _carefully(self) -> dict[str, list[int]]:
@@ -112,7 +112,7 @@ class Reader:
             raise CodecError(f"{self.left} bytes too many")
 
 
-def _quickly(data: bytes, at: int, entries: int) -> tuple[dict[str, list[int]], int]:
+def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int]], int]:
     """Read an ownership with few checks, because a leader reads a million entries before it plans.
 
     Returns:
@@ -125,17 +125,17 @@ def _quickly(data: bytes, at: int, entries: int) -> tuple[dict[str, list[int]], 
     size_at, count_at, number_at = _UINT16.unpack_from, _INT32.unpack_from, _INT32.unpack_from
     owned: dict[str, list[int]] = {}
     for _ in range(entries):
-        start = at + 2
-        at = start + size_at(data, at)[0]
-        if at - start > _LONGEST:
-            return {}, at
-        topic = data[start:at].decode()
-        (count,) = count_at(data, at)
-        at += 4
-        numbers = number_at(data, at) if count == 1 else struct.unpack_from(f">{count}i", data, at)
+        start = offset + 2
+        offset = start + size_at(data, offset)[0]
+        if offset - start > _LONGEST:
+            return {}, offset
+        topic = data[start:offset].decode()
+        (count,) = count_at(data, offset)
+        offset += 4
+        numbers = number_at(data, offset) if count == 1 else struct.unpack_from(f">{count}i", data, offset)
         owned[topic] = list(numbers)
-        at += 4 * count
-    return owned, at
+        offset += 4 * count
+    return owned, offset
 
 
 def int32(value: int) -> bytes:

@@ -34,8 +34,8 @@ class RebalanceOnSkew:
     """Options of the leader's own rebalances, which it requests when lag is unevenly shared.
 
     Attributes:
-        threshold: lag is uneven if the largest load is at least this many times its lower bound,
-        at_least: and at least this many records above it.
+        threshold: the largest load must be at least this many times its lower bound.
+        at_least: the largest load must also be at least this many records above its lower bound.
         for_s: seconds that the lag must stay uneven.
         check_s: seconds between two checks.
         cool_down_s: seconds between two such rebalances, and after any other rebalance.

@@ -150,12 +150,12 @@ class Residual:
         if self.hub in (here, there):
             return 1
         if here < self.topics:
-            at = here, there - self.topics
-            wanted = int(self.problem.owned[at] - self.shares[at])
+            cell = here, there - self.topics
+            wanted = int(self.problem.owned[cell] - self.shares[cell])
             return wanted if wanted > 0 else _LARGE
-        at = there, here - self.topics
-        beyond = int(self.shares[at] - self.problem.owned[at])
-        return beyond if beyond > 0 else int(self.shares[at] - self.problem.floor[at])
+        cell = there, here - self.topics
+        beyond = int(self.shares[cell] - self.problem.owned[cell])
+        return beyond if beyond > 0 else int(self.shares[cell] - self.problem.floor[cell])
 
     def even(self, here: int, there: int) -> int:
         """Return the units an arc can take without a share larger than an even one; at least 1."""
@@ -177,21 +177,21 @@ class Residual:
     def give(self, topic: int, member: int, units: int) -> None:
         """Change a share."""
         self.shares[topic, member] += units
-        at = topic, member
-        share = int(self.shares[at])
+        cell = topic, member
+        share = int(self.shares[cell])
         may_add = True
-        may_take = share > self.problem.floor[at]
+        may_take = share > self.problem.floor[cell]
         for goal, proof in self._changing:
             across = int(proof.topic[topic] - proof.member[member])
-            may_add = may_add and across + goal.cell(share, at) == 0
-            may_take = may_take and across + goal.cell(share - 1, at) == 0
+            may_add = may_add and across + goal.cell(share, cell) == 0
+            may_take = may_take and across + goal.cell(share - 1, cell) == 0
         # Fixed goals need no check here: nothing is pushed along an arc that they have closed.
         if self.step > 1:
             may_add = may_add and self.room(topic, self.topics + member) >= self.step
             may_take = may_take and self.room(self.topics + member, topic) >= self.step
-        self.add[at] = self.goal.cell(share, at) + self.step - 1 if may_add else self.forbidden
+        self.add[cell] = self.goal.cell(share, cell) + self.step - 1 if may_add else self.forbidden
         self.take[member, topic] = (
-            -self.goal.cell(share - 1, at) + self.step - 1 if may_take else self.forbidden
+            -self.goal.cell(share - 1, cell) + self.step - 1 if may_take else self.forbidden
         )
 
     def load(self, member: int, units: int) -> None:
