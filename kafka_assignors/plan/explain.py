@@ -97,9 +97,9 @@ def explain(
         in_order: the strategy assigns in a fixed order and ignores history, so neither balance nor a rack is
             a reason for its moves.
         words: replaces reasons by the strategy's own, such as ``MOVED`` by ``ACTIVE``.
-        by_load: the strategy balances lag.  If the group has lag, its order is by lag.  A partition that goes
-            to a member that owned as many partitions as the old owner, or one fewer, moves for load, because
-            the counts give no reason.
+        by_load: the strategy balances lag.  If the group has lag, its order is by lag.  A partition moves for
+            load if the new owner owned at most one partition fewer than the old one, because the counts then
+            give no reason.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.exchange import Found, Pair, best_bundles, best_single
+from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.standing import Exchange, Standing
 
 __all__ = ["Budget", "descend"]
@@ -22,7 +22,10 @@ _CALL = 2000
 _RELAYS = 12
 """Number of members to try as the relay."""
 
-_SEARCHES: tuple[tuple[Callable[[Pair], Found | None], int], ...] = ((best_single, 1), (best_bundles, 2))
+_SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
+    (best_single, 1),
+    (best_bundles, 2),
+)
 """Each search, and the most partitions (net) that a member may give in it."""
 
 
@@ -75,10 +78,10 @@ class _Search:
     def __init__(self, standing: Standing, rule: CountRule, budget: Budget, home: Owners | None) -> None:
         self._standing, self._rule, self._budget, self._home = standing, rule, budget, home
 
-    def relief(self, high: int) -> Found | None:
+    def relief(self, high: int) -> RatedExchange | None:
         """The best exchange of a member with one of the least loaded members."""
         for search, most in _SEARCHES:
-            best: Found | None = None
+            best: RatedExchange | None = None
             better = 0
             for low in self._partners(high):
                 gap = int(self._standing.loads[high] - self._standing.loads[low])

@@ -11,7 +11,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Exchange, Indices, Standing
 from kafka_assignors.plan.sticky.goals import Mask, Vector
 
-__all__ = ["Found", "Pair", "best_bundles", "best_single"]
+__all__ = ["Pair", "RatedExchange", "best_bundles", "best_single"]
 
 _NEVER = 2**63 - 1
 
@@ -19,7 +19,7 @@ _WIDEST = 24
 """A member with more partitions than this is not tried with bundles: single partitions are choice enough."""
 
 
-class Found(NamedTuple):
+class RatedExchange(NamedTuple):
     """An exchange, and the larger of the two loads after it (records)."""
 
     load: int
@@ -74,7 +74,7 @@ class Pair:
         return (1 + gives + gives * (gives - 1) // 2) * (1 + takes + takes * (takes - 1) // 2)
 
 
-def best_single(pair: Pair) -> Found | None:
+def best_single(pair: Pair) -> RatedExchange | None:
     """The best exchange of one partition for one, or for none.  Cost: a binary search for each."""
     if not pair.calm:
         return _single(pair, None, None)
@@ -87,7 +87,7 @@ def best_single(pair: Pair) -> Found | None:
     return min(filter(None, candidates), default=None, key=lambda candidate: candidate.load)
 
 
-def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> Found | None:
+def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> RatedExchange | None:
     give, give_lags = (
         (pair.gives, pair.give_lags) if gives is None else (pair.gives[gives], pair.give_lags[gives])
     )
@@ -111,7 +111,7 @@ def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> Found | None:
             if after[i] < best:
                 best = int(after[i])
                 exchange = Exchange(pair.high, pair.low, (int(give[i]),), (int(take[near[i]]),))
-    return None if exchange is None else Found(pair.floor + best, exchange)
+    return None if exchange is None else RatedExchange(pair.floor + best, exchange)
 
 
 def _after(gap: int, less: Vector) -> Vector:
@@ -120,7 +120,7 @@ def _after(gap: int, less: Vector) -> Vector:
     return after
 
 
-def best_bundles(pair: Pair) -> Found | None:
+def best_bundles(pair: Pair) -> RatedExchange | None:
     """The best exchange of up to two partitions for up to two.  Cost: the fourth power of their number."""
     if max(len(pair.gives), len(pair.takes)) > _WIDEST:
         return None
@@ -138,7 +138,7 @@ def best_bundles(pair: Pair) -> Found | None:
     exchange = Exchange(
         pair.high, pair.low, _partitions(pair.gives, gives, give), _partitions(pair.takes, takes, take)
     )
-    return Found(pair.floor + int(after.flat[i]), exchange)
+    return RatedExchange(pair.floor + int(after.flat[i]), exchange)
 
 
 @lru_cache(maxsize=_WIDEST + 1)

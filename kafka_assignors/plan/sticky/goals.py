@@ -77,8 +77,8 @@ class Goal(ABC):
     """Whether the loads have the cost; else the cells have it."""
 
     @abstractmethod
-    def cell(self, shares: Any, at: Any) -> Any:
-        """Cost of one unit more than ``shares`` in the cells ``at``.  It never falls as ``shares`` grow."""
+    def cell(self, shares: Any, cells: Any) -> Any:
+        """Cost of one unit more than ``shares`` in the given cells.  It never falls as ``shares`` grow."""
 
     @abstractmethod
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
@@ -98,7 +98,7 @@ class Load(Goal):
 
     fixed = of_loads = True
 
-    def cell(self, shares: Any, at: Any) -> Any:
+    def cell(self, shares: Any, cells: Any) -> Any:
         return shares * 0
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
@@ -119,8 +119,8 @@ class Away(Goal):
     def __init__(self, away: Matrix) -> None:
         self._away = away
 
-    def cell(self, shares: Any, at: Any) -> Any:
-        return self._away[at]
+    def cell(self, shares: Any, cells: Any) -> Any:
+        return self._away[cells]
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
         rows, members = shares.shape
@@ -136,8 +136,8 @@ class Moved(Goal):
     def __init__(self, owned: Matrix) -> None:
         self._owned = owned
 
-    def cell(self, shares: Any, at: Any) -> Any:
-        return (shares >= self._owned[at]) + 0
+    def cell(self, shares: Any, cells: Any) -> Any:
+        return (shares >= self._owned[cells]) + 0
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
         gives, gets = self._sides(shares)
@@ -169,7 +169,7 @@ class Spread(Goal):
 
     curved = True
 
-    def cell(self, shares: Any, at: Any) -> Any:
+    def cell(self, shares: Any, cells: Any) -> Any:
         return 2 * shares + 1
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:

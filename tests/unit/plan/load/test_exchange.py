@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.exchange import Found, Pair, best_bundles, best_single
+from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.standing import Field, Standing
 from tests.unit.plan.load.seeded import any_owners, group_of, history
 
@@ -43,20 +43,20 @@ def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) 
     return best
 
 
-def check(standing: Standing, pair: Pair, found: Found | None, most: int, home: Owners | None) -> None:
+def check(standing: Standing, pair: Pair, best: RatedExchange | None, most: int, home: Owners | None) -> None:
     """Assert that the exchange is allowed and the best, and that its load is right."""
-    assert (found.load if found else None) == least_after(standing, pair, most, home)
-    if found is None:
+    assert (best.load if best else None) == least_after(standing, pair, most, home)
+    if best is None:
         return
-    high, low, gives, takes = found.exchange
+    high, low, gives, takes = best.exchange
     assert len(gives) - len(takes) in pair.steps
     field = standing.field
     assert all(field.subscribed[field.topic_of[p], low] for p in gives)
     assert all(field.subscribed[field.topic_of[p], high] for p in takes)
     assert cost(home, gives, high, low) + cost(home, takes, low, high) <= 0
     after = Standing(field, standing.owner)
-    after.do(found.exchange)
-    assert max(after.loads[high], after.loads[low]) == found.load
+    after.do(best.exchange)
+    assert max(after.loads[high], after.loads[low]) == best.load
 
 
 @pytest.mark.parametrize("calm", [False, True])
