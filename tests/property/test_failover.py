@@ -63,14 +63,14 @@ def expected(group: Group, *, preempt: bool) -> dict[str, str]:
         return min(counts, key=lambda m: (-by_id[m].generation, -counts[m], *place(by_id[m])), default=None)
 
     active = {member_id for member_id in map(stays, kinds) if member_id is not None}
-    found = {}
+    active_of = {}
     for who, topics in kinds.items():
         line = sorted(who, key=lambda m: place(by_id[m]))
         member_id = None if preempt else stays(who) or next((m for m in line if m in active), None)
         for topic in topics:
             if group.topics[topic] and line:
-                found[topic] = member_id or line[0]
-    return found
+                active_of[topic] = member_id or line[0]
+    return active_of
 
 
 @settings(max_examples=times(2))
@@ -89,9 +89,11 @@ def test_the_highest_priority_of_the_subscribers_wins(group: Group) -> None:
 
 @given(group=ranked(), preempt=st.booleans())
 def test_topics_with_equal_subscribers_share_the_active_member(group: Group, preempt: bool) -> None:
-    who, found = subscribers(group), actives(group, preempt=preempt)
-    for topic, active in found.items():
-        assert all(found[other] == active for other in found if who[other] == who[topic])
+    subscribed_by, active_of = subscribers(group), actives(group, preempt=preempt)
+    for topic, active in active_of.items():
+        assert all(
+            active_of[other] == active for other in active_of if subscribed_by[other] == subscribed_by[topic]
+        )
 
 
 @given(group=ranked(equal=True), preempt=st.booleans())

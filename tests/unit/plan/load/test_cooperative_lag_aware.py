@@ -159,7 +159,7 @@ def test_less_than_a_record_a_partition_is_noise() -> None:
 
 @pytest.mark.parametrize("percent", range(2, 50))
 def test_an_improvement_pays_from_exactly_min_improvement_on(percent: int) -> None:
-    """Of 100 records each is one percent, for any rounding; a slightly larger option is not met."""
+    """Each of 100 records is one percent, in spite of rounding; a slightly larger option is not met."""
     group = pair([50, 50, 50 - percent, 50 - percent], [0, 1], [2, 3])
     figures = measure(group, resolve(group), planned(group, gain=percent / 100))
     assert (figures.moved, figures.max_load) == (2, 100 - percent)

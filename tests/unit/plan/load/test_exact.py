@@ -30,7 +30,7 @@ from tests.unit.plan.load.seeded import (
 @pytest.mark.parametrize("skew", [1, 2, None])
 def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) -> None:
     """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule."""
-    found = 0
+    solved = 0
     for seed in range(25):
         rng = Random(seed)
         group = group_of(
@@ -62,13 +62,13 @@ def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) 
         assert (plan is None) == (not some)
         if plan is None:
             continue
-        found += 1
+        solved += 1
         assert any(np.array_equal(plan, other) for other in some)
         if by_moves:
             assert moves_of(field, plan, home) == min(moves_of(field, other, home) for other in some)
         else:
             assert load_of(field, plan) == min(load_of(field, other) for other in some)
-    assert found > 5
+    assert solved > 5
 
 
 def fair(field: Field, plan: Owners, plans: list[Owners], skew: int) -> bool:

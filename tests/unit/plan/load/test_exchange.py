@@ -62,7 +62,7 @@ def check(standing: Standing, pair: Pair, best: RatedExchange | None, most: int,
 @pytest.mark.parametrize("calm", [False, True])
 def test_the_best_exchange_is_found(calm: bool) -> None:
     """Single partitions and bundles; with a history no more partitions leave home than come home."""
-    found = 0
+    improved = 0
     for seed in range(250):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=2, partitions=6, density=rng.choice((1, 0.8)), lag=25)
@@ -80,5 +80,5 @@ def test_the_best_exchange_is_found(calm: bool) -> None:
             pair = Pair(standing, high, low, steps, home)
             best = search(pair)
             check(standing, pair, best, most, home)
-            found += best is not None
-    assert found > 100
+            improved += best is not None
+    assert improved > 100
