@@ -1,4 +1,4 @@
-"""One thread for what must not be done on the consumer's I/O thread, and that ends when it is told to."""
+"""One background thread for jobs that must not block the consumer's I/O thread."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ T = TypeVar("T")
 
 
 class Background:
-    """Runs jobs one after the other, each when it is due, on a daemon thread that starts with the first.
+    """Runs jobs one at a time when they are due, on a daemon thread that starts with the first job.
 
-    (An executor of the standard library would keep the interpreter from ending while a job hangs.)
+    An executor of the standard library would keep the interpreter alive while a job hangs.
 
     Args:
-        name: of the thread.
-        now: seconds, as ``time.monotonic``.
+        name: the thread's name.
+        now: a clock in seconds, as ``time.monotonic``.
     """
 
     def __init__(self, name: str, now: Callable[[], float] = time.monotonic) -> None:
         self._name = name
         self._now = now
         self._jobs: list[tuple[float, int, Future[Any], Callable[[], Any]]] = []
-        self._number = count()  # of equals the first comes first
+        self._number = count()  # jobs due at the same time run in the order of submission
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stopped = False
 
     def submit(self, job: Callable[[], T], after_s: float = 0.0) -> Future[T]:
-        """Run a job, at once or in a while.
+        """Schedule a job, ``after_s`` seconds from now.
 
         Returns:
-            What comes of it, or the exception it raised; cancelled if it has not begun when this is stopped.
+            The job's result or exception.  A job that has not started by ``stop`` is cancelled.
         """
         future: Future[T] = Future()
         with self._changed:
@@ -46,14 +46,14 @@ class Background:
                 future.cancel()
                 return future
             heapq.heappush(self._jobs, (self._now() + after_s, next(self._number), future, job))
-            if self._thread is None or not self._thread.is_alive():  # after a fork there is none any more
+            if self._thread is None or not self._thread.is_alive():  # a fork does not keep the thread
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
             self._changed.notify()
         return future
 
     def stop(self) -> None:
-        """Begin nothing more.  What is under way goes on; ``join`` waits for it."""
+        """Start no more jobs.  A running job goes on; ``join`` waits for it."""
         with self._changed:
             self._stopped = True
             for _due, _number, future, _job in self._jobs:
@@ -62,7 +62,7 @@ class Background:
             self._changed.notify()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the thread; whether it has ended.  It does not wait for itself."""
+        """Wait for the thread; return whether it has ended.  Called from the thread itself, return True."""
         if self._thread is None or self._thread is threading.current_thread():
             return True
         self._thread.join(timeout_s)
@@ -75,13 +75,13 @@ class Background:
                 continue
             try:
                 future.set_result(job())
-            except Exception as error:  # whatever it is, the next job is to run
+            except Exception as error:  # the next job must run after any error
                 future.set_exception(error)
-            except BaseException as error:  # not to be raised where its result is waited for
+            except BaseException as error:  # must not exit the thread that waits for the result
                 future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
 
     def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
-        """Wait for the next job that is due; None when this is stopped."""
+        """Wait for the next due job; None after ``stop``."""
         with self._changed:
             while not self._stopped:
                 wait_s = self._jobs[0][0] - self._now() if self._jobs else threading.TIMEOUT_MAX

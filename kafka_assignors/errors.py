@@ -1,4 +1,4 @@
-"""Every error this package raises, split by what the caller can do about it."""
+"""All errors of this package.  Each class stands for one reaction of the caller."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ __all__ = [
 
 
 class KafkaAssignorsError(Exception):
-    """Base of all errors of this package; its text is one line a person can act on."""
+    """Base of all errors of this package.  The message is one line that the reader can act on."""
 
 
 class CodecError(KafkaAssignorsError, ValueError):
-    """Bytes that are not what they should be: the sender's history is ignored, the plan goes on."""
+    """Invalid bytes.  The leader ignores the sender's history and goes on planning."""
 
 
 class ProblemError(KafkaAssignorsError, ValueError):
-    """A planning problem that makes no sense (a member twice, a negative partition count)."""
+    """An invalid planning problem (such as a duplicate member, or a negative partition count)."""
 
 
 class OptionError(KafkaAssignorsError, ValueError):
-    """A strategy's option has a name or a value it cannot have.  Raised at construction.
+    """An unknown option of a strategy, or an invalid value.  Raised at construction.
 
     Args:
-        option: the option's name, also kept as ``.option``.
-        reason: what is wrong with it, also kept as ``.reason``.
+        option: the option's name, also an attribute.
+        reason: why it is invalid, also an attribute.
     """
 
     def __init__(self, option: str, reason: str) -> None:
@@ -58,16 +58,16 @@ class OptionError(KafkaAssignorsError, ValueError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made again of what it was made of, in whatever process: its text is not that."""
+        """Rebuild from the constructor arguments when unpickled; the message alone is not enough."""
         return type(self), (self.option, self.reason), self.__dict__
 
 
 class MissingExtraError(KafkaAssignorsError, ImportError):
-    """A part of this package was used whose extra is not installed.
+    """A part of this package needs an extra that is not installed.
 
     Args:
-        extra: of this package, also kept as ``.extra``.
-        missing: the package that is not there, also kept as ``.missing``.
+        extra: the extra of this package, also an attribute.
+        missing: the package that is not installed, also an attribute.
     """
 
     def __init__(self, extra: str, missing: str) -> None:
@@ -76,12 +76,12 @@ class MissingExtraError(KafkaAssignorsError, ImportError):
         self.missing = missing
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As of `OptionError`."""
+        """Rebuild as `OptionError` does."""
         return type(self), (self.extra, self.missing), self.__dict__
 
 
 class ToolMissingError(KafkaAssignorsError):
-    """Something outside Python is missing (Java, Docker, a browser); the text says how to get it."""
+    """A tool outside Python is missing (Java, Docker, a browser).  The message says how to install it."""
 
 
 class BrokerError(KafkaAssignorsError):
@@ -89,68 +89,68 @@ class BrokerError(KafkaAssignorsError):
 
 
 class GroupError(KafkaAssignorsError):
-    """A live group that cannot be planned for: unknown, without members, or not of consumers."""
+    """A live group cannot be planned for: it is unknown, has no members, or is no consumer group."""
 
 
 class HistoryError(KafkaAssignorsError):
-    """A recorded history that is not there, is not whole, or is not what the pipeline writes."""
+    """A recorded history is missing, incomplete, or not in the pipeline's format."""
 
 
 class LagError(KafkaAssignorsError):
-    """No lag at all could be had.  What has no class of its own below will hardly go away by itself."""
+    """The lag could not be fetched at all.  Unless a class below applies, a retry will hardly help."""
 
 
 class LagTimeoutError(LagError):
-    """The cluster did not answer in time: ask again, perhaps with more time."""
+    """The cluster did not answer in time.  Retry, perhaps with a longer timeout."""
 
 
 class LagUnreachableError(LagError):
-    """No broker answers at the addresses given, or the connection was lost: ask again later."""
+    """No broker answers at the given addresses, or the connection was lost.  Retry later."""
 
 
 class LagDeniedError(LagError):
-    """The cluster does not let us in, or not see the group: credentials, TLS or its rules have to change."""
+    """The cluster denies access, or access to the group.  Credentials, TLS or ACLs must change."""
 
 
 class LagClosedError(LagError):
-    """The fetcher was closed, before or while it was asked."""
+    """The fetcher was closed before or during the call."""
 
 
 class PipelineError(KafkaAssignorsError):
-    """A step of the pipeline on Spark cannot go on; the text says where it is stuck."""
+    """A step of the Spark pipeline cannot continue.  The message says where it is stuck."""
 
 
 class TopologyError(KafkaAssignorsError, ValueError):
-    """A topology that makes no sense: a topic twice, a name that cannot be, topics that do not fit."""
+    """An invalid topology: a duplicate topic, an invalid name, or topics that do not match."""
 
 
 class StateError(KafkaAssignorsError):
-    """Local state cannot be used.  What has no class of its own below will hardly go away by itself."""
+    """Local state cannot be used.  Unless a class below applies, a retry will hardly help."""
 
 
 class StateLockedError(StateError):
-    """Somebody else uses it: another process, or another part of this one."""
+    """The state is in use by another process, or by another part of this one."""
 
 
 class StateFullError(StateError):
-    """There is no room for more: the disk, a quota, or a limit on files.  What was flushed before is safe."""
+    """The disk, a quota, or a limit of open files is exhausted.  State flushed before is safe."""
 
 
 class StateDeniedError(StateError):
-    """We are not allowed to: permissions, or a file system that cannot be written."""
+    """Permissions deny access to the state, or its file system is read-only."""
 
 
 class StateDamagedError(StateError):
-    """It is not what was written.  Nothing is lost: wiped, it is restored from its changelog."""
+    """The state is damaged.  No data is lost: wipe it, and it is restored from its changelog."""
 
 
 class StateClosedError(StateError):
-    """The store, or its directory, was closed before or while it was used."""
+    """The store, or its directory, was closed before or during the call."""
 
 
 class ChangelogError(KafkaAssignorsError):
-    """A changelog cannot be written, read or made; what was not acknowledged is not committed either."""
+    """A changelog cannot be written, read or created.  Unacknowledged changes are not committed."""
 
 
 class ChangelogUnreachableError(ChangelogError):
-    """A changelog cannot be written now: nobody answers, or not enough replicas.  It is tried again."""
+    """A changelog cannot be written now: no broker answers, or too few replicas.  The write is retried."""

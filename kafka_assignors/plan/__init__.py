@@ -1,4 +1,4 @@
-"""The planning core.  Pure: values in, a plan out; no kafka, clock, log or randomness in here."""
+"""The planning core.  Pure: it maps values to a plan, without Kafka, clock, log or randomness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan: who gets what."""
+"""A plan: the partitions of each member."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kafka_assignors.plan.model import NOBODY, Group, Ownership
 __all__ = ["Assignment", "Owners"]
 
 Owners = npt.NDArray[np.int32]
-"""By partition: index of its member, or ``NOBODY``."""
+"""By partition: the index of its member, or ``NOBODY``."""
 
 
 class Assignment(Mapping[str, dict[str, list[int]]]):
-    """Member id -> topic -> partition numbers, ascending.  Every member has an entry, if only an empty one.
+    """Member id -> topic -> partition numbers, ascending.  Every member has an entry, possibly an empty one.
 
-    It is held as one array, and a member's entry is made when it is asked for: a plan for a million
-    partitions is that many Python objects less.
+    The plan is stored as one array.  A member's entry is built on access, which saves a Python object per
+    partition.
 
     Attributes:
-        group: who it is for.
+        group: the group it was planned for.
         owners: by partition, the index of the member that gets it, or ``NOBODY``.
-        unlisted: what members get beside that, of partitions that the group's metadata does not list.
+        unlisted: further partitions of members, which the group's metadata does not list.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     @classmethod
     def of(cls, group: Group, plan: Mapping[str, Ownership]) -> Assignment:
-        """Make one out of plain dictionaries.
+        """Build an assignment from plain dictionaries.
 
         Raises:
-            KeyError: a member or topic the group does not have.
+            KeyError: the group has no such member or topic.
         """
         owners = np.full(group.size, NOBODY, np.int32)
         for member_id, topics in plan.items():
@@ -53,7 +53,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         return self.of_member(self.group.index[member_id])
 
     def of_member(self, member: int) -> dict[str, list[int]]:
-        """Topic -> partition numbers of one member, given by its index."""
+        """Topic -> partition numbers of the member with this index."""
         topics, numbers, cuts = self.parts(member)
         plain, bounds = numbers.tolist(), cuts.tolist()
         names = self.group.names
@@ -78,17 +78,17 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     @property
     def loads(self) -> npt.NDArray[np.int64]:
-        """How many partitions each member gets."""
+        """Number of partitions of each member."""
         return np.bincount(self.owners[self.owners >= 0], minlength=len(self))
 
     def parts(
         self, member: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """What one member gets.
+        """Return one member's partitions as arrays.
 
         Returns:
-            Its topics (places in ``group.names``), its partition numbers topic by topic, and where each
-            topic's begin and the last one's end.
+            Its topics (indices into ``group.names``), its partition numbers topic by topic, and the offsets
+            at which each topic's numbers begin, with the end of the last.
         """
         by_owner, bounds = self._by_owner
         partitions = by_owner[bounds[member] : bounds[member + 1]]
@@ -99,7 +99,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     @cached_property
     def _by_owner(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The partitions in the order of their owners, and where each member's begin."""
+        """The partitions in the order of their owners, and the offset of each member's first."""
         # Sorting 16-bit numbers is linear.
         keys = self.owners.astype(np.int16 if len(self) < 2**15 else np.int32)
         order = np.argsort(keys, kind="stable")

@@ -1,4 +1,4 @@
-"""What no plan can go below."""
+"""Lower bounds: loads and moves that no valid plan can beat."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from kafka_assignors.plan.sticky.planner import plan_fair
 __all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound"]
 
 _ROUNDS, _MOST_CELLS = 8, 2**22
-"""So often each topic's lag is poured anew; fewer times, twice at least, where the matrix is large."""
+"""Rounds of pouring each topic's lag.  A large matrix gets fewer, at least two."""
 
 _MOST_FULL, _PARTS = 8, 16
-"""So many rounds of the heaviest partitions are looked at, and so many parts of the next one."""
+"""Rounds of the heaviest partitions that are examined, and parts of the round after them."""
 
 _MOST_KINDS = 16
-"""With more different sets of subscribers they are not looked at one by one."""
+"""With more distinct sets of subscribers than this, the sets are not examined one by one."""
 
 
 def load_lower_bound(group: Group) -> int:
-    """The least that the largest load can be in any valid plan, a load being a number of partitions.
+    """Return the smallest largest load of any valid plan; a load is a member's number of partitions.
 
-    Exact for any subscriptions: the loads whose squares add up to the least are also those whose largest is
-    the least, so it is the largest load of the fair plan.  Cost: that of the plan.
+    Exact for any subscriptions: loads with the least sum of squares also have the least maximum, so this is
+    the largest load of the fair plan.  Cost: that of ``plan_fair``.
     """
     return int(plan_fair(group).loads.max(initial=0))
 
 
 def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
-    """No valid plan's largest load is smaller, a load being the lag (records) of a member's partitions.
+    """Return a lower bound of the largest load of any valid plan; a load is a member's lag (records).
 
-    Proven, not exact: the largest of
+    Proven, not always tight: the largest of
 
     - the heaviest partition;
-    - for topics that only some subscribe to: their lag divided by how many those are, rounded up.  The set of
-      topics for which this is most is found as a flow of lag, as if partitions could be divided;
-    - of a set of topics with m subscribers the k m + 1 heaviest partitions: somebody has k + 1 of them, which
-      weigh at least what the k + 1 lightest of them do; and likewise of the k m + r heaviest, of which some e
-      members, at most r, have e k + r.
+    - the lag of a set of topics divided by its number of subscribers, rounded up.  A flow of lag, as if
+      partitions could be divided, finds the set for which this is largest;
+    - for a set of topics with m subscribers, the k m + 1 heaviest partitions: one member has k + 1 of them,
+      which weigh at least as much as the k + 1 lightest of them.  Likewise for the k m + r heaviest, of which
+      some e members, at most r, have e k + r.
 
-    With ``fair`` it is the bound of the plans whose counts are as even as can be (a ``max_partition_skew`` of
-    1): who has some heavy partitions then has others besides, which weigh what the lightest do at least.
+    With ``fair`` it bounds the plans whose counts are as even as possible (``max_partition_skew`` of 1).
+    There a member with some heavy partitions has further ones, which weigh at least as much as the lightest.
 
-    Lag that nobody knows counts as ``Group.lag`` guesses it.  Cost: a sort, and with unequal subscriptions a
-    few passes over the matrix of topics and members.
+    Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort, and with unequal subscriptions a few
+    passes over the matrix of topics and members.
     """
     fewest = np.zeros(len(group.members), np.int64)
     if fair:
@@ -73,20 +73,20 @@ class LagBound:
         self._lightest = np.append(0, np.cumsum(lag))
 
     def of_plans(self, fewest: Vector, beyond: int | None = None) -> int:
-        """No plan is lighter that gives each member at least so many partitions.
+        """Bound the plans that give each member at least ``fewest`` partitions.
 
-        Whoever has the heaviest partition of a topic then has others too, which weigh at least
-        what as many of the lightest ones do; likewise who has k + 1 of the heaviest.
+        The owner of a topic's heaviest partition then has further ones, which weigh at least as much as the
+        lightest.  Likewise the owner of k + 1 of the heaviest.
 
         Args:
             fewest: by member, partitions.
-            beyond: the look for better bounds, which take longer to find, ends with one above this.
+            beyond: stop the search for better, costlier bounds at the first bound above this.
         """
         group = self._group
         topics = np.flatnonzero(self._read)
         if not len(topics):
             return 0
-        # What nobody reads lies between the topics that somebody does.
+        # Topics without subscribers lie between the others, so their lag must count as 0.
         lag = np.where(self._read[group.topic_of], group.lag, 0)
         heaviest = np.maximum.reduceat(lag, group.firsts[topics])
         others = np.where(group.subscribed[topics], fewest, group.size).min(axis=1) - 1
@@ -98,7 +98,7 @@ class LagBound:
         return best
 
     def _sets(self) -> Iterator[Mask]:
-        """Sets of topics to look at: all, those with the same subscribers, and the most crowded one."""
+        """The sets of topics to examine: all, the most crowded, and each set with the same subscribers."""
         group, read = self._group, self._read
         yield read
         subscribed = group.subscribed[read]
@@ -119,12 +119,12 @@ class LagBound:
         return _most_crowded(self._group, self._read)
 
     def _crowding(self, topics: Mask, fewest: Vector) -> int:
-        """What some subscriber of these topics must have of their lag, and of other lag besides."""
+        """The lag that one subscriber of these topics must carry: theirs and that of its other partitions."""
         lag = -np.sort(-self._group.lag[topics[self._group.topic_of]])
         subscribers = self._group.subscribed[topics].any(axis=0)
         members = int(subscribers.sum())
         bound = -(-int(lag.sum()) // members)
-        rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after which there is still one left
+        rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after each, at least one partition is left
         heavier = np.append(0, np.cumsum(lag))
         shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
         least = int(fewest[subscribers].min())
@@ -137,11 +137,12 @@ class LagBound:
         return bound
 
     def _crowded(self, heavier: Vector, shape: tuple[int, int, int], least: int) -> int:
-        """The bound by the ``full`` times ``members`` plus ``more`` heaviest partitions: somebody has more.
+        """The bound from the ``full`` times ``members`` plus ``more`` heaviest partitions.
 
-        Some e members have more than ``full`` of them: e times ``full`` plus ``more`` at least, as the others
-        have no more than ``full`` each.  Those weigh what as many of the lightest of them do, and with what
-        else these members have as many partitions as they must; one of the e has its e-th part or more.
+        Some e members have more than ``full`` of them, together at least e times ``full`` plus ``more``,
+        because each other member has at most ``full``.  These weigh at least as much as the lightest of the
+        heaviest.  The lightest of all fill these members up to their minimum count.  One of the e members
+        carries at least the e-th part.
         """
         members, full, more = shape
         crowded = np.arange(1, more + 1)
@@ -153,10 +154,10 @@ class LagBound:
 
 
 def _most_crowded(group: Group, read: Mask) -> Mask:
-    """The topics of which the most lag falls on each of their subscribers, or nearly the most.
+    """The set of topics with (nearly) the most lag per subscriber.
 
-    All lag is divided among the subscribers as if it were a liquid.  Then who has most shows where it is
-    crowded: of all sets of topics that only the first few of them subscribe to, the most crowded one.
+    All lag is divided among the subscribers like a liquid.  Members are ranked by the result.  Of the sets
+    of topics that only the first few members subscribe to, the most crowded one is returned.
     """
     total = np.zeros(len(group.names), np.int64)
     np.add.at(total, group.topic_of, group.lag)
@@ -165,7 +166,7 @@ def _most_crowded(group: Group, read: Mask) -> Mask:
     loads = _poured(total[topics].astype(np.float64), subscribed)
     rank = np.empty(len(loads), np.int64)
     rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
-    last = np.where(subscribed, rank, -1).max(axis=1)  # when all subscribers of a topic are among the first
+    last = np.where(subscribed, rank, -1).max(axis=1)  # rank of each topic's last subscriber
     joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0, initial=len(loads))
     members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
     lag = np.zeros(len(loads))
@@ -177,10 +178,10 @@ def _most_crowded(group: Group, read: Mask) -> Mask:
 
 
 def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.float64]:
-    """By member: what it has when each topic's lag is divided as it makes the loads even.
+    """By member: its load when each topic's lag is divided so that loads become even.
 
-    Topic after topic is poured anew onto the lowest loads, which converges to the fairest division; a few
-    rounds are enough to see who has most.
+    Pouring one topic after the other onto the lowest loads converges to the fairest division.  A few rounds
+    are enough to rank the members.
     """
     subscribers = [np.flatnonzero(row) for row in subscribed]
     loads = np.zeros(subscribed.shape[1])
@@ -190,7 +191,7 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
             others = loads[members] - given[topic]
             ascending = np.sort(others)
             level = (lag[topic] + np.cumsum(ascending)) / np.arange(1, len(members) + 1)
-            # The level of those whose others lie below it.
+            # The level is shared by the members whose other load lies below it.
             full = int((ascending < level).sum())
             given[topic] = np.maximum(level[max(full, 1) - 1] - others, 0)
             loads[members] = others + given[topic]
@@ -198,10 +199,10 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
 
 
 def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
-    """So many owned partitions at least must go to others in any plan whose largest load is ``load`` records.
+    """Return the fewest moves of owned partitions in any plan whose largest load is ``load`` records.
 
-    Whoever owns more gives away partitions until it does not, and no way of that takes fewer than the
-    heaviest first.  Cost: a sort.
+    A member that owns more must give partitions away, and giving the heaviest first takes the fewest.
+    Cost: a sort.
     """
     owned = np.flatnonzero(claims.owner != NOBODY)
     owner, lag = claims.owner[owned], group.lag[owned]

@@ -1,13 +1,13 @@
-"""Who owned what, made out of what the members say.
+"""Resolve the members' claims into an owner of each partition.
 
-What members claim is untrusted: a returning zombie claims what was given away long ago, a broken client
-claims what does not exist.  The rules (KIP-54 with KIP-341's fix, and KIP-792's generations):
+Claims are untrusted: a returning zombie claims partitions it lost long ago, and a broken client claims
+partitions that do not exist.  The rules (KIP-54 with KIP-341's fix, and KIP-792's generations):
 
 - the claim of the highest generation wins;
-- two claims of one generation on one partition cancel out: it has no owner in the plan's eyes;
-- who holds a partition is another question: a live claim without a generation (kafka-python's own members
-  send none) cannot be told to be old, and keeps the partition from others until its member let go;
-- unknown topics, partitions out of range, negative numbers: no claim at all.
+- two claims of one generation on one partition cancel out: the partition has no owner;
+- a live claim without a generation (kafka-python's own members send none) may be current.  So its member
+  holds the partition, and no other member gets it, until the member has revoked it;
+- claims on unknown topics and on partitions out of range are refused.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ __all__ = ["CONTESTED", "Claims", "resolve"]
 Vector = npt.NDArray[np.int64]
 
 CONTESTED = -2
-"""In ``Claims.holder``: two or more members claim it in the same generation, and have not let go."""
+"""In ``Claims.holder``: two or more members claim the partition in the same generation and hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The outcome; arrays are by partition (see ``Group``) and hold indices into ``Group.members``.
+    """Resolved claims.  Arrays are by partition (see ``Group``) and hold indices into ``Group.members``.
 
     Attributes:
-        owner: the member whose history counts and who subscribes to the topic, or ``NOBODY``.
-        holder: the cooperative member that still has the partition in its hands, ``CONTESTED`` when more
-            than one of the same generation does, or ``NOBODY``.
+        owner: the member with the winning claim, if it subscribes to the topic; else ``NOBODY``.
+        holder: the cooperative member that has not revoked the partition yet; ``CONTESTED`` if several of
+            the same generation have not; else ``NOBODY``.
         holders: partition -> all members that hold it, for contested partitions only.
-        refused: member id -> how many of its claims were on partitions that do not exist.
-        disputed: member id -> (id of the member that claims the same in the same generation, how many).
-            Named once a pair, at the member later in seniority.
+        refused: member id -> number of its claims on partitions that do not exist.
+        disputed: member id -> (id of a member that claims the same in the same generation, number of such
+            claims).  Each pair is listed once, under the member later in seniority.
     """
 
     owner: Owners
@@ -53,13 +53,13 @@ class Claims:
 
 
 def resolve(group: Group) -> Claims:
-    """Settle every claim of the group.  Cost: linear, and a sort of the partitions that several claim."""
+    """Resolve all claims of the group.  Cost: linear, and a sort of the partitions with several claims."""
     partition, by, refused = _claimed(group)
     owner = np.full(group.size, NOBODY, np.int32)
     holder = owner.copy()
     holds = np.array([m.holds for m in group.members], np.bool_)
     several = np.bincount(partition, minlength=group.size)[partition] > 1
-    # Nearly everything has one claim at most, which then counts.
+    # Nearly every partition has at most one claim, which then wins.
     alone, alone_by = partition[~several], by[~several]
     owner[alone] = alone_by
     holder[alone] = np.where(holds[alone_by], alone_by, NOBODY)
@@ -81,7 +81,7 @@ def resolve(group: Group) -> Claims:
 
 
 def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
-    """All claims on what exists, as partitions and members; and how many of each member's are on nothing."""
+    """All claims on existing partitions, as (partitions, members), and the number refused by member id."""
     first = group.first
     starts: list[int] = []
     limits: list[int] = []
@@ -100,58 +100,58 @@ def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
     sizes = np.fromiter(map(len, lists), np.int64, len(lists))
     number = np.fromiter(chain.from_iterable(lists), np.int64, int(sizes.sum()))
     by = np.repeat(np.repeat(np.arange(len(group.members)), entries), sizes)
-    there = (number >= 0) & (number < np.repeat(np.array(limits, np.int64), sizes))
+    exists = (number >= 0) & (number < np.repeat(np.array(limits, np.int64), sizes))
     partition = number + np.repeat(np.array(starts, np.int64), sizes)
-    if not there.all():
-        for index, count in enumerate(np.bincount(by[~there], minlength=len(entries)).tolist()):
+    if not exists.all():
+        for index, count in enumerate(np.bincount(by[~exists], minlength=len(entries)).tolist()):
             if count:
-                name = group.members[index].member_id
-                refused[name] = refused.get(name, 0) + count
-        partition, by = partition[there], by[there]
+                member_id = group.members[index].member_id
+                refused[member_id] = refused.get(member_id, 0) + count
+        partition, by = partition[exists], by[exists]
     return partition, by, refused
 
 
 def _settle(
     group: Group,
     claims: tuple[Vector, Vector, npt.NDArray[np.bool_]],
-    found: tuple[Owners, Owners],
-    troubles: tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]],
+    outcome: tuple[Owners, Owners],
+    conflicts: tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]],
 ) -> None:
-    """Settle what several claim: (partition, member) pairs without doubles, sorted."""
+    """Resolve partitions with several claims, given as sorted distinct (partition, member) pairs."""
     partition, by, holds = claims
-    owner, holder = found
-    holders, disputed = troubles
-    dates = np.array([m.generation for m in group.members], np.int64)[by]
-    latest = _is_newest(partition, dates, group.size)
+    owner, holder = outcome
+    holders, disputed = conflicts
+    generations = np.array([m.generation for m in group.members], np.int64)[by]
+    latest = _is_newest(partition, generations, group.size)
     alone, several = _by_partition(partition[latest], by[latest])
     owner[partition] = NOBODY
     owner[alone[0]] = alone[1]
     for first, *others in several.values():
         for other in others:
-            name = group.members[other].member_id
-            disputed[name] = group.members[first].member_id, disputed.get(name, ("", 0))[1] + 1
+            member_id = group.members[other].member_id
+            disputed[member_id] = group.members[first].member_id, disputed.get(member_id, ("", 0))[1] + 1
 
-    # A claim without a generation cannot be told to be old, so while its member holds on it counts.
-    live = holds[by] & (latest | (dates == NO_GENERATION))
-    partition, by, dates = partition[live], by[live], dates[live]
-    latest = _is_newest(partition, dates, group.size)
+    # A claim without a generation may be current, so it counts while its member holds the partition.
+    live = holds[by] & (latest | (generations == NO_GENERATION))
+    partition, by, generations = partition[live], by[live], generations[live]
+    latest = _is_newest(partition, generations, group.size)
     alone, several = _by_partition(partition[latest], by[latest])
     holder[alone[0]] = alone[1]
-    for at, members in several.items():
-        holder[at] = CONTESTED
-        holders[at] = frozenset(members)
+    for number, members in several.items():
+        holder[number] = CONTESTED
+        holders[number] = frozenset(members)
 
 
-def _is_newest(partition: Vector, dates: Vector, size: int) -> npt.NDArray[np.bool_]:
-    """Which claims are of the highest generation that claims their partition."""
+def _is_newest(partition: Vector, generations: Vector, size: int) -> npt.NDArray[np.bool_]:
+    """Whether each claim has the highest generation of the claims on its partition."""
     newest = np.full(size, np.iinfo(np.int64).min)
-    np.maximum.at(newest, partition, dates)
-    latest: npt.NDArray[np.bool_] = dates == newest[partition]
+    np.maximum.at(newest, partition, generations)
+    latest: npt.NDArray[np.bool_] = generations == newest[partition]
     return latest
 
 
 def _by_partition(partition: Vector, by: Vector) -> tuple[tuple[Vector, Vector], dict[int, list[int]]]:
-    """Claims on partitions that one member claims, and the members of those that several do, by seniority."""
+    """Partitions with one claimant, as (partitions, members), and partition -> its several claimants."""
     numbers, starts, sizes = np.unique(partition, return_index=True, return_counts=True)
     alone = sizes == 1
     several = {

@@ -1,4 +1,4 @@
-"""Why each partition goes where a plan puts it, as a value a person and a program can read."""
+"""Explain a plan: the reason for each partition's owner, readable by people and programs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kafka_assignors.plan.rounds import Hold
 
 __all__ = ["Reason", "Why", "explain"]
 
-_MOST_NAMES = 3  # a thousand members may claim the same partition; a line need not name them
+_MOST_NAMES = 3  # a thousand members may claim one partition; a line names only a few
 
 Plan = Mapping[str, Mapping[str, list[int]]]
-"""An assignment that is only read."""
+"""A read-only assignment."""
 
 
 class Reason(str, Enum):
-    """Why a partition has the owner it has in a plan; the value starts its line."""
+    """Why a plan gives a partition to its owner.  The value starts the line of text."""
 
     KEPT = "kept"
     STAYS = "stays with the active member"
@@ -43,16 +43,16 @@ class Reason(str, Enum):
 
 
 class Why(NamedTuple):
-    """Where one partition shall be, and why.
+    """The planned owner of one partition, and the reason.
 
     Attributes:
         topic: the partition's topic.
         partition: its number.
-        member_id: who shall have it; None when nobody subscribes to the topic.
-        reason: why it is that member.
-        others: whom the reason is about: the owner it is taken from, the one that is gone, those whose claims
-            contradict each other.  Empty where the reason needs nobody.
-        waits_for: the member that must give it back first (cooperative protocol), None when it is free.
+        member_id: the planned owner; None when no member subscribes to the topic.
+        reason: why the plan chose that member.
+        others: other members that the reason is about: the previous owner, the owner that left, or members
+            with contradicting claims.  Empty if the reason names none.
+        waits_for: the member that must revoke the partition first (cooperative protocol); None if it is free.
     """
 
     topic: str
@@ -63,7 +63,7 @@ class Why(NamedTuple):
     waits_for: str | None = None
 
     def __str__(self) -> str:
-        """One line: the reason, whom it is about, and what it waits for."""
+        """One line: the reason, the other members, and the member it waits for."""
         text = self.reason.value
         if self.others:
             more = len(self.others) - _MOST_NAMES
@@ -84,71 +84,73 @@ def explain(
     words: Mapping[Reason, Reason] = MappingProxyType({}),
     by_load: bool = False,
 ) -> list[Why]:
-    """Say for every partition of the group's topics why the plan puts it where it does.
+    """Return the reason for the planned owner of every partition of the group's topics.
 
     Args:
-        group: who plans.
-        claims: what they own and hold.
-        target: where everything shall be.
-        given: what is given out in this round.
-        holds: what is not at its target yet, as ``this_round`` says.
-        departed: members known to have left, with what they owned; without them a partition nobody claims
-            counts as one that had no owner.
-        in_order: the strategy deals in an order of its own and looks at no history, so that no move of its
-            has balance, or a rack, as a reason.
-        words: the reasons a strategy has for what others do for balance, or for a rack, or leave as it is.
-        by_load: the strategy evens out lag.  If there is any, its order is by lag; and what goes to a member
-            that owned as many partitions as the old owner, or one fewer, is moved for load, as their counts
+        group: members and topics.
+        claims: the partitions that members own and hold.
+        target: the planned owner of each partition.
+        given: the assignment of this round.
+        holds: partitions that are not at their target yet, from ``this_round``.
+        departed: members known to have left, with the partitions they owned.  Without them a partition
+            without a claim counts as one that had no owner.
+        in_order: the strategy assigns in a fixed order and ignores history, so neither balance nor a rack is
+            a reason for its moves.
+        words: replaces reasons by the strategy's own, such as ``MOVED`` by ``ACTIVE``.
+        by_load: the strategy balances lag.  If the group has lag, its order is by lag.  A partition moves for
+            load if the new owner owned at most one partition fewer than the old one, because the counts then
             give no reason.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
     """
-    to = {at: member_id for member_id, at in _entries(target)}
-    now = {at: member_id for member_id, at in _entries(given)}
+    target_of = {partition: member_id for member_id, partition in _entries(target)}
+    given_to = {partition: member_id for member_id, partition in _entries(given)}
     blocked = {(hold.topic, hold.partition): hold.member_id for hold in holds}
-    partitions = [(topic, p) for topic, count in group.topics.items() for p in range(count)]
+    partitions = [(topic, number) for topic, count in group.topics.items() for number in range(count)]
     owner = {
-        at: group.members[i].member_id
-        for at, i in zip(partitions, claims.owner.tolist(), strict=True)
+        partition: group.members[i].member_id
+        for partition, i in zip(partitions, claims.owner.tolist(), strict=True)
         if i != NOBODY
     }
     unowned = frozenset(partitions) - owner.keys()
     claimed = _newest_claims(group.members, unowned)
-    had = _newest_claims(departed, unowned)
+    departed_owner = _newest_claims(departed, unowned)
     by_load = by_load and bool(group.lag.any())
     for_load = _for_load(group, claims, target) if by_load else frozenset[tuple[str, int]]()
     nearer = frozenset[tuple[str, int]]() if by_load else _nearer(group, claims, target)
 
-    def moved(at: tuple[str, int]) -> Reason:
+    def moved(partition: tuple[str, int]) -> Reason:
         if in_order:
             return Reason.DEALT_BY_LAG if by_load else Reason.DEALT
-        if at in for_load:
+        if partition in for_load:
             return Reason.LOAD
-        return Reason.NEARER if at in nearer else Reason.MOVED
+        return Reason.NEARER if partition in nearer else Reason.MOVED
 
-    def reason(at: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
+    def reason_for(partition: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
         if member_id is None:
             return Reason.NOBODY_SUBSCRIBES, ()
-        if at in owner:
-            if owner[at] == member_id:
+        if partition in owner:
+            if owner[partition] == member_id:
                 return Reason.KEPT, ()
-            return moved(at), (owner[at],)
-        if claimants := claimed.get(at):
-            # An only claim that does not make an owner is that of a member which may not have it any more.
+            return moved(partition), (owner[partition],)
+        if claimants := claimed.get(partition):
+            # A single claim makes no owner only if the claimant no longer subscribes.
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
-        return (Reason.OWNER_GONE, had[at]) if at in had else (Reason.NO_OWNER, ())
+        if partition in departed_owner:
+            return Reason.OWNER_GONE, departed_owner[partition]
+        return Reason.NO_OWNER, ()
 
-    def why(at: tuple[str, int], member_id: str | None) -> Why:
-        what, others = reason(at, member_id)
-        waits_for = blocked.get(at) if now.get(at) != member_id else None
-        return Why(*at, member_id, words.get(what, what), others, waits_for)
+    def why(partition: tuple[str, int], member_id: str | None) -> Why:
+        reason, others = reason_for(partition, member_id)
+        waits_for = blocked.get(partition) if given_to.get(partition) != member_id else None
+        return Why(*partition, member_id, words.get(reason, reason), others, waits_for)
 
-    return [why(at, to.get(at)) for at in partitions]
+    return [why(partition, target_of.get(partition)) for partition in partitions]
 
 
 def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
-    """What goes from an owner in no rack of a replica to one that is in such a rack."""
+    """Partitions that move from an owner without a replica in its rack to one with a replica there."""
     before = group.near(claims.owner)
     if before is None:
         return frozenset()
@@ -158,7 +160,7 @@ def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, 
 
 
 def _for_load(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
-    """What goes from an owner to a member that owned as many partitions, or nearly: not for their counts."""
+    """Partitions that move although the old owner had at most one partition more than the new one."""
     after = Assignment.of(group, target).owners
     moved = np.flatnonzero((claims.owner != NOBODY) & (after != NOBODY) & (claims.owner != after))
     owned = np.bincount(claims.owner[claims.owner != NOBODY], minlength=len(group.members))
@@ -169,23 +171,24 @@ def _for_load(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str
 def _newest_claims(
     members: Iterable[Member], wanted: Collection[tuple[str, int]]
 ) -> dict[tuple[str, int], tuple[str, ...]]:
-    """Who claims these partitions in the highest generation anybody claims them in."""
+    """Partition -> ids of the members that claim it in the highest generation."""
     newest: dict[tuple[str, int], tuple[int, tuple[str, ...]]] = {}
     for member in members:
-        for at in dict.fromkeys(_numbered(member.owned)):  # a member may name a partition twice
-            if at not in wanted:
+        for partition in dict.fromkeys(_numbered(member.owned)):  # a member may list a partition twice
+            if partition not in wanted:
                 continue
-            generation, names = newest.get(at, (member.generation, ()))
+            generation, ids = newest.get(partition, (member.generation, ()))
             if member.generation >= generation:
                 same = member.generation == generation
-                newest[at] = member.generation, (*names, member.member_id) if same else (member.member_id,)
-    return {at: names for at, (_generation, names) in newest.items()}
+                ids = (*ids, member.member_id) if same else (member.member_id,)
+                newest[partition] = member.generation, ids
+    return {partition: ids for partition, (_generation, ids) in newest.items()}
 
 
 def _entries(plan: Plan) -> Iterator[tuple[str, tuple[str, int]]]:
     for member_id, topics in plan.items():
-        for at in _numbered(topics):
-            yield member_id, at
+        for partition in _numbered(topics):
+            yield member_id, partition
 
 
 def _numbered(topics: Ownership) -> Iterator[tuple[str, int]]:

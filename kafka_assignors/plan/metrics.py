@@ -1,4 +1,4 @@
-"""How good a plan is, in numbers."""
+"""Measure a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Metrics", "measure"]
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Figures of one plan.
+    """Measures of one plan.
 
     Attributes:
         members: members of the group.
@@ -23,12 +23,12 @@ class Metrics:
         kept: partitions that stay with the member that owned them.
         moved: partitions taken from a member that could have kept them.
         spread: the largest difference, over all topics, between two subscribers' shares of one topic
-            (partitions); 0 or 1 is as even as can be.
-        balance_score: KIP-54's: the sum over all pairs of members of the difference of their counts.
-        near: partitions whose member is in a rack that has a replica (KIP-881); None when no rack of a
+            (partitions); 0 or 1 is as even as possible.
+        balance_score: KIP-54's score: the sum over all pairs of members of the difference of their counts.
+        near: partitions whose owner is in a rack that has a replica (KIP-881); None when no rack of a
             member, or none of a replica, is known.
-        max_load: the most lag that the partitions of one member add up to, in records (``Group.lag``, so
-            with a guess for what is not known); None when no lag is known at all.
+        max_load: the largest lag of a member's partitions, in records, with unknown lag as estimated by
+            ``Group.lag``; None when no lag is known.
     """
 
     members: int
@@ -42,7 +42,7 @@ class Metrics:
 
 
 def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
-    """Measure an assignment against the history it was made from.  Cost: partitions + topics x members."""
+    """Measure an assignment against the ownership before it.  Cost: partitions + topics x members."""
     owners, members = assignment.owners, len(group.members)
     known = claims.owner != NOBODY
     kept = int((known & (claims.owner == owners)).sum())
@@ -70,6 +70,6 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
 
 
 def balance_score(ascending: list[int]) -> int:
-    """Sum of the differences of all pairs, from counts in ascending order: the i-th is added i times."""
+    """Sum the differences of all pairs, from counts in ascending order."""
     last = len(ascending) - 1
     return sum(load * (2 * i - last) for i, load in enumerate(ascending))

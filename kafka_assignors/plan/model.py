@@ -1,7 +1,7 @@
-"""The values a plan is made from.
+"""The input of a planner: members and topics.
 
-Partitions of a topic are held as numbers under the topic's name, the shape they have on the wire: a
-member that owns ``t-2`` and ``t-3`` has ``{"t": (2, 3)}``.
+Partitions are numbers under their topic's name, as on the wire: a member that owns ``t-2`` and ``t-3`` has
+``{"t": (2, 3)}``.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ __all__ = [
     "shown",
 ]
 
-_LONGEST = 300  # characters of a name that are shown
+_LONGEST = 300  # characters of a name that ``shown`` keeps
 
 Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
 
 MOST_CELLS = 2**24
-"""Of a matrix by racks: it takes 80 bytes a cell, and a leader must not run out of memory for locality."""
+"""Largest matrix by racks.  A cell takes 80 bytes, and locality must not cost a leader its memory."""
 
 UNKNOWN_LAG = -1
-"""In ``Group.lags``: nobody could say."""
+"""In ``Group.lags``: the lag is unknown."""
 
 _MOST_RECORDS = 2**62
-"""In all partitions together: sums of lags, and twice those, must fit into 64 bits."""
+"""Largest lag of all partitions together.  Sums of lags, and twice those, must fit into 64 bits."""
 
 NOBODY = -1
-"""Where an array holds indices of members: none."""
+"""No member, in arrays of member indices."""
 
 NO_GENERATION = -1
-"""What a member reports that was in no generation yet; lower than any real one."""
+"""Reported by a member that was in no generation yet; lower than any real generation."""
 
 
 class TopicPartition(NamedTuple):
-    """One partition; sorts by topic, then number."""
+    """A partition.  Sorts by topic, then number."""
 
     topic: str
     partition: int
@@ -60,18 +60,18 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of the group as it described itself.  Nothing in here is trusted before ``resolve``.
+    """A member of the group as it describes itself.  Its claims are untrusted before ``resolve``.
 
     Attributes:
-        member_id: the broker's id, unique in the group.
-        topics: what it subscribes to.
-        owned: what it says it owns, as of ``generation``.
+        member_id: the id from the broker, unique in the group.
+        topics: the topics it subscribes to.
+        owned: the partitions it claims to own, as of ``generation``.
         generation: the generation of ``owned``; ``NO_GENERATION`` when never reported.
-        instance_id: static membership's id (KIP-345), None for a dynamic member.
-        rack: where it runs (KIP-881), None when unknown.
-        holds: it still has ``owned`` in its hands while the group plans, as members of the cooperative
-            protocol do (KIP-429).  False: it has revoked everything, and ``owned`` is only history.
-        priority: of a member of an active/passive group, the highest is active; None when it did not say.
+        instance_id: the id of a static member (KIP-345); None for a dynamic member.
+        rack: the rack it runs in (KIP-881); None when unknown.
+        holds: whether it keeps ``owned`` while the group rebalances, as members of the cooperative protocol
+            do (KIP-429).  False: it has revoked everything, and ``owned`` is only history.
+        priority: in an active/passive group the member with the highest is active; None when not reported.
     """
 
     member_id: str
@@ -85,7 +85,7 @@ class Member:
 
 
 def shown(name: str) -> str:
-    """A name as it may be put into a log or on a terminal: members choose theirs themselves."""
+    """Make a name safe for a log or a terminal, because members choose their own names."""
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name[:_LONGEST])
 
 
@@ -96,22 +96,22 @@ def seniority(member: Member) -> tuple[bool, str, str]:
 
 @dataclass(frozen=True)
 class Group:
-    """A planning problem: who is there, and what there is to consume.
+    """A planning problem: members, and topics to consume.
 
-    The planner counts partitions through: topic by topic in the order of their names, each from 0.  An array
-    "by partition" has an entry for each in that order.
+    The planner numbers all partitions: topics in the order of their names, partitions of each from 0.  An
+    array "by partition" has one entry for each, in that order.
 
     Attributes:
-        members: in order of seniority, whatever order they came in.
-        topics: topic -> number of partitions, sorted by name.  A topic somebody subscribes to and that is
-            not in here does not exist (yet): it has no partitions.
-        racks: topic -> for each of its partitions the racks that have a replica (KIP-881).  Topics that are
-            not in here, and partitions beyond the sequence, have none that is known.
-        lags: topic -> for each of its partitions the records left to read, ``UNKNOWN_LAG`` where nobody could
-            say.  Topics that are not in here, and partitions beyond the sequence, are not known either.
+        members: sorted by seniority.
+        topics: topic -> number of partitions, sorted by name.  A subscribed topic that is missing here has no
+            partitions (yet).
+        racks: topic -> for each of its partitions the racks that have a replica (KIP-881).  Missing topics,
+            and partitions beyond the sequence, have no known rack.
+        lags: topic -> for each of its partitions the records left to read, or ``UNKNOWN_LAG``.  Missing
+            topics, and partitions beyond the sequence, have unknown lag.
 
     Raises:
-        ProblemError: a member is there twice, or a partition count is negative.
+        ProblemError: two members have the same id, or a partition count is negative.
     """
 
     members: tuple[Member, ...]
@@ -122,7 +122,7 @@ class Group:
     def __post_init__(self) -> None:
         members = tuple(sorted(self.members, key=seniority))
         if len({m.member_id for m in members}) != len(members):
-            raise ProblemError("a member id is there twice")
+            raise ProblemError("two members have the same id")
         if negative := [t for t, count in self.topics.items() if count < 0]:
             raise ProblemError(f"topic {min(negative)!r} has a negative number of partitions")
         object.__setattr__(self, "members", members)
@@ -130,7 +130,7 @@ class Group:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Member id -> its place in ``members``."""
+        """Member id -> index in ``members``."""
         return {member.member_id: i for i, member in enumerate(self.members)}
 
     @cached_property
@@ -145,75 +145,72 @@ class Group:
 
     @cached_property
     def firsts(self) -> npt.NDArray[np.int64]:
-        """Where each topic begins in an array by partition, and at last where it ends."""
+        """Offset of each topic's first entry in an array by partition, and the array's length at the end."""
         return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
     @cached_property
     def first(self) -> dict[str, int]:
-        """Topic -> where it begins in an array by partition."""
+        """Topic -> offset of its first entry in an array by partition."""
         return dict(zip(self.topics, self.firsts.tolist(), strict=False))
 
     @property
     def size(self) -> int:
-        """Partitions of all topics."""
+        """Number of partitions of all topics."""
         return int(self.firsts[-1])
 
     @cached_property
     def topic_of(self) -> npt.NDArray[np.int32]:
-        """By partition: the place of its topic in ``names``."""
+        """By partition: the index of its topic in ``names``."""
         return np.repeat(np.arange(len(self.names), dtype=np.int32), self.counts)
 
     @cached_property
     def subscribed(self) -> npt.NDArray[np.bool_]:
-        """Who subscribes to what, shape (topics, members)."""
-        place = {topic: i for i, topic in enumerate(self.topics)}
+        """Whether each member subscribes to each topic, shape (topics, members)."""
+        index = {topic: i for i, topic in enumerate(self.topics)}
         kinds: dict[frozenset[str], int] = {}
-        of_member = [kinds.setdefault(member.topics, len(kinds)) for member in self.members]
-        by_kind = np.zeros((len(kinds), len(place)), np.bool_)
+        kind_of_member = [kinds.setdefault(member.topics, len(kinds)) for member in self.members]
+        by_kind = np.zeros((len(kinds), len(index)), np.bool_)
         for row, topics in zip(by_kind, kinds, strict=True):
-            row[[place[topic] for topic in topics if topic in place]] = True
-        return np.ascontiguousarray(by_kind[of_member].T)
+            row[[index[topic] for topic in topics if topic in index]] = True
+        return np.ascontiguousarray(by_kind[kind_of_member].T)
 
     @cached_property
     def rack_sets(self) -> tuple[npt.NDArray[np.int32], tuple[frozenset[str], ...]]:
-        """By partition: the place of its replicas' racks among all the different sets of racks; and those."""
-        places: dict[frozenset[str], int] = {frozenset(): 0}
+        """By partition: the index of its replicas' set of racks; and all distinct sets."""
+        index: dict[frozenset[str], int] = {frozenset(): 0}
         by_partition = np.zeros(self.size, np.int32)
         for topic, count in self.topics.items():
             known = self.racks.get(topic, ())[:count]
             first = self.first[topic]
-            by_partition[first : first + len(known)] = [places.setdefault(of, len(places)) for of in known]
-        return by_partition, tuple(places)
+            by_partition[first : first + len(known)] = [index.setdefault(s, len(index)) for s in known]
+        return by_partition, tuple(index)
 
     @cached_property
     def too_many_racks(self) -> bool:
-        """Whether there are so many different sets of racks that planning by them would take too much memory.
-
-        Then nobody counts as nearer than anybody.
-        """
+        """Whether planning by racks would take too much memory.  The plan then ignores racks."""
         if not self.racks:
             return False
-        of, sets = self.rack_sets
-        pairs = np.unique(self.topic_of.astype(np.int64) * len(sets) + of)
+        set_of, sets = self.rack_sets
+        pairs = np.unique(self.topic_of.astype(np.int64) * len(sets) + set_of)
         return len(pairs) * len(self.members) > MOST_CELLS
 
     @cached_property
     def in_racks(self) -> npt.NDArray[np.bool_] | None:
-        """Who is in which set of racks, shape (``rack_sets``, members).
+        """Whether each member is in a rack of each set, shape (``rack_sets``, members).
 
-        None when no rack of a member, or none of a replica, is known: then nobody is nearer than anybody.
+        None when no rack of a member, or none of a replica, is known, or with ``too_many_racks``.
         """
-        place = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
-        if not (place and self.racks) or self.too_many_racks:
+        index = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
+        if not (index and self.racks) or self.too_many_racks:
             return None
         sets = self.rack_sets[1]
-        has = np.zeros((len(sets), len(place) + 1), np.bool_)  # the last one is for members without a rack
+        has = np.zeros((len(sets), len(index) + 1), np.bool_)  # the last column is for members without a rack
         for row, racks in zip(has, sets, strict=True):
-            row[[place[rack] for rack in racks if rack in place]] = True
-        return has[:, [place[m.rack] if m.rack else len(place) for m in self.members]]
+            row[[index[rack] for rack in racks if rack in index]] = True
+        return has[:, [index[m.rack] if m.rack else len(index) for m in self.members]]
 
     def near(self, owners: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_] | None:
-        """By partition: whether its owner is in a rack that has a replica; None as in ``in_racks``."""
+        """By partition: whether its owner is in a rack that has a replica; None if ``in_racks`` is None."""
         if self.in_racks is None:
             return None
         near: npt.NDArray[np.bool_] = (owners != NOBODY) & self.in_racks[self.rack_sets[0], owners]
@@ -221,36 +218,36 @@ class Group:
 
     @cached_property
     def known_lag(self) -> npt.NDArray[np.int64]:
-        """By partition: records left to read, or ``UNKNOWN_LAG``; no more than what sums have room for."""
+        """By partition: records left to read, or ``UNKNOWN_LAG``.  Clipped so that sums do not overflow."""
         known = np.full(self.size, UNKNOWN_LAG, np.int64)
         for topic, count in self.topics.items():
-            told = self.lags.get(topic, ())[:count]
+            lags = self.lags.get(topic, ())[:count]
             first = self.first[topic]
-            known[first : first + len(told)] = told
+            known[first : first + len(lags)] = lags
         return np.clip(known, UNKNOWN_LAG, _MOST_RECORDS // max(self.size, 1))
 
     @cached_property
     def lag(self) -> npt.NDArray[np.int64]:
-        """By partition: records left to read, as far as it can be guessed.
+        """By partition: records left to read, with an estimate for unknown lag.
 
-        What is not known counts as much as the mean of what is known of its topic, and as nothing where
-        nothing is: it then pulls a plan nowhere.
+        Unknown lag counts as the mean of its topic's known lag, or as 0 if the topic has none, so it does not
+        bias a plan.
         """
         known = self.known_lag
-        there = known != UNKNOWN_LAG
+        is_known = known != UNKNOWN_LAG
         topics = len(self.names)
-        how_many = np.bincount(self.topic_of[there], minlength=topics)
-        # The mean as a float can be a little off, which a guess may be.
-        total = np.bincount(self.topic_of[there], known[there].astype(np.float64), minlength=topics)
-        mean = (total / np.maximum(how_many, 1)).astype(np.int64)
-        return np.where(there, known, mean[self.topic_of])
+        count = np.bincount(self.topic_of[is_known], minlength=topics)
+        # A mean of floats is slightly off, which is fine for an estimate.
+        total = np.bincount(self.topic_of[is_known], known[is_known].astype(np.float64), minlength=topics)
+        mean = (total / np.maximum(count, 1)).astype(np.int64)
+        return np.where(is_known, known, mean[self.topic_of])
 
     @property
     def knows_lag(self) -> bool:
-        """Whether anything at all is known of the lag."""
+        """Whether the lag of any partition is known."""
         return bool((self.known_lag != UNKNOWN_LAG).any())
 
     def at(self, partition: int) -> TopicPartition:
-        """The name of a partition, from its place in an array by partition."""
+        """The topic and number of a partition, from its index in an array by partition."""
         topic = int(self.topic_of[partition])
         return TopicPartition(self.names[topic], partition - int(self.firsts[topic]))

@@ -1,6 +1,6 @@
-"""A rebalance as its leader plans it: resolve claims, plan, hold back, measure.
+"""The steps of a leader in a rebalance: resolve claims, plan, hold back, measure.
 
-The one recipe of the assignors, of ``kafka-assignors plan`` and of the simulation.
+The assignors, ``kafka-assignors plan`` and the simulation all use this one recipe.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Rebalance(NamedTuple):
     """One round of a rebalance.
 
     Attributes:
-        group: the members and topics planned for.
+        group: members and topics.
         claims: the owner of each partition before.
-        target: the owner each partition shall have.
+        target: the planned owner of each partition.
         given: the partitions assigned in this round.
         holds: partitions that another member must revoke first.
     """
@@ -44,7 +44,7 @@ class Rebalance(NamedTuple):
         return measure(self.group, self.claims, self.target)
 
     def explain(self, **how: Any) -> list[Why]:
-        """Give a reason for each partition.  Options as of ``plan.explain.explain``."""
+        """Return a reason for each partition.  Options as in ``plan.explain.explain``."""
         return explain(self.group, self.claims, self.target, self.given, self.holds, **how)
 
 
@@ -54,10 +54,11 @@ def rebalance(
     """Plan one round.
 
     Args:
-        group: members and topics.  In an eager group members hold nothing: the round gives the whole target.
+        group: members and topics.  Members of an eager group hold nothing, so the round gives the whole
+            target.
         plan: the strategy's planner.
-        claims: of the group, if they are resolved already.
-        hold_back: what of the target is given in this round.
+        claims: the group's claims, if already resolved.
+        hold_back: selects the part of the target that this round gives.
     """
     claims = resolve(group) if claims is None else claims
     target = plan(group, claims)

@@ -1,4 +1,4 @@
-"""Cooperation (KIP-429) is a stage after planning: what of a target may be given out in this round."""
+"""Cooperative rebalancing (KIP-429) as a stage after planning: select the part of a target for this round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Hold", "this_round"]
 
 
 class Hold(NamedTuple):
-    """A partition that is not where it shall be yet, because that member still has it in its hands."""
+    """A partition that its new owner cannot get yet, because ``member_id`` has not revoked it."""
 
     topic: str
     partition: int
@@ -25,45 +25,45 @@ class Hold(NamedTuple):
 def this_round(
     group: Group, claims: Claims, target: Assignment, overdue: Collection[Hold] = ()
 ) -> tuple[Assignment, list[Hold]]:
-    """Hold back every partition that some other live member still has in its hands.
+    """Hold back every partition that another live member has not revoked.
 
-    That member sees the partition missing from its own assignment, revokes it and joins again; in the next
-    round nobody holds it and it goes to its new owner.  When nothing else changes two rounds are enough: what
-    everybody kept in the first is again the plan that moves least in the second.
+    That member sees the partition missing from its assignment, revokes it and rejoins.  In the next round no
+    member holds the partition, and its new owner gets it.  Two rounds are enough if nothing else changes,
+    because the plan with the fewest moves stays the same.
 
-    Two cases need more, and end with one owner all the same:
+    Two cases need more rounds, and also end with one owner:
 
-    - A contested partition (two members of one generation claim it) stays with one of them, the target's
-      choice or the most senior; the others let go.
-    - A member that never had what it claims has nothing to revoke, and goes on claiming it.  Such a hold is
-      *overdue*: the member is given the partition.  If it did have it nothing changes, else it has it now;
-      either way its next claim is true.  Nobody is ever given what another one may still have.
+    - A contested partition (two members claim it in one generation) stays with one of them: the target's
+      choice, else the most senior.  The others revoke it.
+    - A member that never had a partition it claims has nothing to revoke and keeps claiming it.  Such a hold
+      is *overdue*: the member gets the partition, so that its next claim is true.  A partition that one
+      member may still have is never given to another.
 
     Args:
-        group: who plans.
-        claims: what they own and hold.
-        target: where everything shall be.
+        group: members and topics.
+        claims: the partitions that members own and hold.
+        target: the planned owner of each partition.
         overdue: holds that should have ended in an earlier round.
 
     Returns:
-        The assignment of this round, and what is not at its target yet: another round is needed for it.
+        The assignment of this round, and the partitions that need another round to reach their target.
     """
     held = (claims.holder != NOBODY) & (claims.holder != target.owners) & (target.owners != NOBODY)
     given = np.where(held, np.int32(NOBODY), target.owners)
     holds: list[Hold] = []
     for partition in np.flatnonzero(held).tolist():
-        by, goes_to = int(claims.holder[partition]), int(target.owners[partition])
-        hands = claims.holders[partition] if by == CONTESTED else {by}
-        if goes_to in hands:
-            given[partition] = goes_to
+        holder, new_owner = int(claims.holder[partition]), int(target.owners[partition])
+        holders = claims.holders[partition] if holder == CONTESTED else {holder}
+        if new_owner in holders:
+            given[partition] = new_owner
             continue
         topic, number = group.at(partition)
-        keepers = [i for i in sorted(hands) if topic in group.members[i].topics]
-        keeper = min(keepers, default=min(hands))
+        keepers = [i for i in sorted(holders) if topic in group.members[i].topics]
+        keeper = min(keepers, default=min(holders))
         hold = Hold(topic, number, group.members[keeper].member_id)
         holds.append(hold)
-        if keepers and (by == CONTESTED or hold in overdue):
+        if keepers and (holder == CONTESTED or hold in overdue):
             given[partition] = keeper
-        elif hold in overdue:  # it could not even keep it: who does not subscribe has let go
-            given[partition] = goes_to
+        elif hold in overdue:  # no holder subscribes to the topic, so none of them reads the partition
+            given[partition] = new_owner
     return Assignment(group, given), sorted(holds)

@@ -1,1 +1,1 @@
-"""Bytes <-> values, one file a format.  Bounded; every refusal is a ``CodecError``; no globals."""
+"""Codecs between bytes and values, one file a format.  Sizes are bounded; bad input is a ``CodecError``."""

@@ -1,6 +1,6 @@
-"""What the leader sends a member: ConsumerProtocolAssignment v0, straight from arrays.
+"""The leader's assignment of a member: ConsumerProtocolAssignment v0, encoded from arrays.
 
-version int16, array of (topic string, array of int32 partitions), user data behind its int32 length.
+int16 version, array of (topic string, array of int32 partitions), int32 length of the user data, user data.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 __all__ = ["CLASSIC_ONLY", "encode", "topic_header"]
 
-VERSION = 0  # the fields of later versions are the same
+VERSION = 0  # later versions have the same fields
 CLASSIC_ONLY = b"\x00"
-"""User data without a meaning; a broker converts only groups without any to the new protocol (KIP-848)."""
+"""Placeholder user data: a broker converts only groups without user data to the new protocol (KIP-848)."""
 
 _HEAD = struct.Struct(">hi")
 _INT16 = struct.Struct(">h")
@@ -23,7 +23,7 @@ _INT32 = struct.Struct(">i")
 
 
 def topic_header(topic: str) -> bytes:
-    """A topic's name behind its length."""
+    """Encode a topic's name with its int16 length."""
     name = topic.encode()
     return _INT16.pack(len(name)) + name
 
@@ -34,15 +34,15 @@ def encode(
     bounds: npt.NDArray[np.int64],
     user_data: bytes = b"",
 ) -> bytes:
-    """One member's bytes.
+    """Encode one member's assignment.
 
     Args:
         headers: ``topic_header`` of each topic.
         numbers: partition numbers, topic by topic.
-        bounds: where each topic's numbers begin, and where the last one's end.
-        user_data: for the assignor on the other side.
+        bounds: offsets at which each topic's numbers begin, with the end of the last.
+        user_data: read by the member's assignor.
     """
-    # Every topic's count in front of its numbers, all in one array.
+    # One array holds each topic's count, followed by its numbers.
     counts = bounds[:-1] + np.arange(len(headers))
     words = np.empty(len(numbers) + len(headers), ">i4")
     is_number = np.ones(len(words), np.bool_)

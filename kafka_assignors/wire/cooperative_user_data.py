@@ -1,9 +1,9 @@
-"""User data of ``cooperative-sticky``: the generation, as the Java client writes it, and a history behind it.
+"""User data of ``cooperative-sticky``: the Java client's generation, followed by an optional history.
 
-Java's ``CooperativeStickyAssignor`` writes a 4-byte generation (schema v0) and reads just that.  A member in
-eager mode has revoked all it had, so it may not name anything in the subscription's owned partitions; what it
-had goes behind the generation, where Java does not look, and lets our leader keep things in place all the
-same.
+Java's ``CooperativeStickyAssignor`` writes a 4-byte generation (schema v0) and reads only these bytes.  A
+member in eager mode has revoked everything, so its subscription lists no owned partitions.  It writes the
+partitions it owned after the generation, where Java does not read, so that our leader can still keep them in
+place.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["decode", "encode"]
 
 
 def encode(generation: int, revoked: Ownership | None = None) -> bytes:
-    """Java's bytes, and the history of a member in eager mode behind them."""
+    """Encode Java's bytes, followed by the history of a member in eager mode."""
     return int32(generation) + (history.encode(revoked, generation) if revoked else b"")
 
 
 def decode(data: bytes) -> tuple[Ownership, int]:
-    """What was revoked before joining, and the generation.
+    """Decode the partitions revoked before joining, and the generation.
 
     Raises:
-        CodecError: shorter than a generation, or what follows it is no history of ours.
+        CodecError: the generation is incomplete, or invalid bytes follow it.
     """
     if not data:
         return {}, NO_GENERATION

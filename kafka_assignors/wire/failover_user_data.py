@@ -1,8 +1,8 @@
-"""User data of ``failover``: the priority as the published Java assignor writes it, and a history behind it.
+"""User data of ``failover``: the published Java assignor's priority, followed by an optional history.
 
-That assignor (of the post "Understanding Kafka partition assignment strategies"; it is in tests/golden/java)
-writes a priority of 4 bytes, and reads just that.  What a member owned goes behind it, where Java does not
-look, so that a leader that does not preempt knows who was active.
+That assignor (from the post "Understanding Kafka partition assignment strategies", in tests/golden/java)
+writes a 4-byte priority and reads only these bytes.  A member writes the partitions it owned after them,
+where Java does not read, so that a leader that does not preempt knows the active member.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _PRIORITY = 4  # bytes
 
 
 def encode(priority: int, revoked: Ownership | None = None, generation: int = NO_GENERATION) -> bytes:
-    """Java's 4 bytes, and if there is any, what was owned in ``generation`` behind them.
+    """Encode Java's 4 bytes, followed by the history if there is any.
 
     Args:
-        priority: a signed 32-bit number, the highest is active.
-        revoked: what the member owned.
-        generation: when.
+        priority: a signed 32-bit number; the member with the highest is active.
+        revoked: the partitions the member owned.
+        generation: the generation in which it owned them.
     """
     return int32(priority) + (history.encode(revoked, generation) if revoked else b"")
 
 
 def decode_priority(data: bytes) -> int:
-    """The priority, whatever is behind it.
+    """Decode the priority; ignore the bytes after it.
 
     Raises:
-        CodecError: there are not even 4 bytes.
+        CodecError: there are fewer than 4 bytes.
     """
     try:
         return Reader(data).int32()
@@ -41,10 +41,10 @@ def decode_priority(data: bytes) -> int:
 
 
 def decode_history(data: bytes) -> tuple[Ownership, int]:
-    """What was owned, and in which generation; nothing where there are Java's 4 bytes only.
+    """Decode the partitions owned, and their generation.  Both are empty after Java's 4 bytes only.
 
     Raises:
-        CodecError: what follows the priority is no history of ours.
+        CodecError: invalid bytes follow the priority.
     """
-    behind = data[_PRIORITY:]
-    return history.decode(behind) if behind else ({}, NO_GENERATION)
+    section = data[_PRIORITY:]
+    return history.decode(section) if section else ({}, NO_GENERATION)

@@ -1,4 +1,4 @@
-"""Our own section for what a member owned: version, generation, array of (topic, partitions)."""
+"""Our section for the partitions a member owned: version, generation, array of (topic, partitions)."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _HEAD = struct.Struct(">hi")
 
 
 def encode(owned: Ownership, generation: int) -> bytes:
-    """Version 0: int16 version, int32 generation, then the partitions owned in it."""
+    """Encode version 0: int16 version, int32 generation, the partitions owned in it."""
     return _HEAD.pack(_VERSION, generation) + pack_ownership(owned)
 
 
 def decode(data: bytes) -> tuple[Ownership, int]:
-    """What was owned, and in which generation.
+    """Decode the partitions owned, and their generation.
 
     Raises:
         CodecError: another version, too short, or bytes left over.
     """
     try:
         reader = Reader(data)
-        found = read(reader)
+        owned, generation = read(reader)
         reader.end()
     except CodecError as error:
         raise CodecError(f"history: {error}") from None
-    return found
+    return owned, generation
 
 
 def read(reader: Reader) -> tuple[Ownership, int]:
-    """The same, of the next section of longer bytes.
+    """Read the section from a longer format.
 
     Raises:
         CodecError: another version, or too short.

@@ -1,9 +1,9 @@
-"""Our own section for what a member knows of the lag of its partitions, and how old that is.
+"""Our section for the lag a member knows of its partitions, and the age of that lag.
 
-int16 version, int32 age (milliseconds), and an array of topics: name, int32 how many partitions, uint8 bytes
-of a partition's number, uint8 bytes of a lag, the numbers, the lags (records).  Each topic takes the
-narrowest numbers that hold its largest: the broker keeps all members' user data in one message, of a
-megabyte in most clusters.
+int16 version, int32 age (milliseconds), and an array of topics: name, int32 number of partitions, uint8 bytes
+of a partition number, uint8 bytes of a lag, the partition numbers, the lags (records).  Each topic uses the
+narrowest numbers that hold its largest, because the broker keeps all members' user data in one message,
+limited to a megabyte in most clusters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_assignors.wire.primitives import Reader, int32, string
 __all__ = ["MOST_PARTITIONS", "encode", "read"]
 
 MOST_PARTITIONS = 1_000
-"""Of one member, the heaviest: 6 KB in most cases.  The leader asks the cluster for the rest."""
+"""A member sends its heaviest partitions: 6 KB in most cases.  The leader asks the cluster for the rest."""
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
@@ -29,13 +29,13 @@ _MOST_LAG = 2**63 - 1
 
 
 def encode(lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
-    """Version 0.
+    """Encode version 0.
 
     Args:
-        lags: records left to read; of more than ``MOST_PARTITIONS`` only the largest are sent.
-        age_ms: how long ago that was measured.
+        lags: records left to read; the largest ``MOST_PARTITIONS`` are sent.
+        age_ms: milliseconds since the lag was measured.
     """
-    heaviest = sorted(lags, key=lambda at: (-lags[at], at))[:MOST_PARTITIONS]
+    heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))[:MOST_PARTITIONS]
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(heaviest):
         by_topic.setdefault(topic, []).append(partition)
@@ -53,10 +53,10 @@ def encode(lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
 
 
 def read(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
-    """The lags, and their age in milliseconds; a partition that is there twice has the last.
+    """Read the lags (records), and their age (milliseconds).  The last of duplicate partitions counts.
 
     Raises:
-        CodecError: another version, a width there is not, a negative age, or too short.
+        CodecError: another version, an unknown width, a negative age or lag, or too short.
     """
     reader.version(_VERSION)
     if (age_ms := reader.int32()) < 0:
@@ -67,7 +67,7 @@ def read(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
         count = reader.count(0)
         codes = [_CODES.get(reader.uint8()) for _ in range(2)]
         if None in codes:
-            raise CodecError("numbers of a width there is not")
+            raise CodecError("numbers of an unknown width")
         numbers, values = (reader.array(count, str(code)) for code in codes)
         if min(values, default=0) < 0:
             raise CodecError(f"a negative lag of topic {topic[:50]!r}")
@@ -76,5 +76,5 @@ def read(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
 
 
 def _width(largest: int) -> int:
-    """Bytes of the narrowest number that holds this one."""
+    """Bytes of the narrowest type that holds ``largest``."""
     return next(width for width in _CODES if largest < 2 ** (8 * width))

@@ -1,7 +1,7 @@
-"""User data of the strategies that plan by lag: what a member owned, and the lag it knows of.
+"""User data of the strategies that plan by lag: the partitions a member owned, and the lag it knows.
 
-A section of history (empty where the member still holds what it owns, which the subscription says, or where
-the strategy looks at no history), then a section of lag.
+A history section, then a lag section.  The history is empty if the member still holds its partitions, which
+its subscription then lists, or if the strategy ignores history.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["decode", "encode"]
 
 
 def encode(revoked: Ownership, generation: int, lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
-    """Both sections."""
+    """Encode both sections.  Lags are in records."""
     return history.encode(revoked, generation) + lag_section.encode(lags, age_ms)
 
 
 def decode(data: bytes) -> tuple[Ownership, int, dict[TopicPartition, int], int]:
-    """What was revoked, in which generation, the lags (records), and their age (milliseconds).
+    """Decode the partitions revoked, their generation, the lags (records), and their age (milliseconds).
 
     Raises:
-        CodecError: one of the sections is not what it should be, or bytes are left over.
+        CodecError: a section is invalid, or bytes are left over.
     """
     try:
         reader = Reader(data)

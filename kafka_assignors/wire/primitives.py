@@ -1,4 +1,4 @@
-"""Reading Kafka's primitive types from bytes nobody vouches for."""
+"""Read Kafka's primitive types from untrusted bytes, and write them."""
 
 from __future__ import annotations
 
@@ -16,89 +16,89 @@ _INT64 = struct.Struct(">q")
 _LONGEST = 2**15 - 1  # bytes of a string
 
 MAX_BYTES = 64 * 1024 * 1024
-"""More than any group's user data; Kafka's default message limit is 1 MiB."""
+"""Limit of the user data of one member; Kafka's default message limit is 1 MiB."""
 
 
 class Reader:
-    """A cursor over bytes.  Every method raises ``CodecError`` rather than read past the end."""
+    """A cursor over bytes.  Every method raises ``CodecError`` instead of reading past the end."""
 
     def __init__(self, data: bytes) -> None:
         if len(data) > MAX_BYTES:
             raise CodecError(f"{len(data)} bytes, more than {MAX_BYTES}")
         self._data = data
-        self._at = 0
+        self._offset = 0
 
     @property
     def left(self) -> int:
-        """Bytes not read yet."""
-        return len(self._data) - self._at
+        """Number of bytes not read yet."""
+        return len(self._data) - self._offset
 
     def _take(self, size: int) -> bytes:
         if size < 0 or size > self.left:
-            raise CodecError(f"needs {size} bytes at {self._at}, has {self.left}")
-        self._at += size
-        return self._data[self._at - size : self._at]
+            raise CodecError(f"needs {size} bytes at {self._offset}, has {self.left}")
+        self._offset += size
+        return self._data[self._offset - size : self._offset]
 
     def int16(self) -> int:
-        """A signed 16-bit number."""
+        """Read a signed 16-bit number."""
         return int(_INT16.unpack(self._take(2))[0])
 
     def version(self, known: int) -> None:
-        """A 16-bit version, which must be the one we know."""
+        """Read a 16-bit version, which must be ``known``."""
         if (version := self.int16()) != known:
             raise CodecError(f"version {version}, know only {known}")
 
     def int32(self) -> int:
-        """A signed 32-bit number."""
+        """Read a signed 32-bit number."""
         return int(_INT32.unpack(self._take(4))[0])
 
     def int64(self) -> int:
-        """A signed 64-bit number."""
+        """Read a signed 64-bit number."""
         return int(_INT64.unpack(self._take(8))[0])
 
     def raw(self, size: int) -> bytes:
-        """The next ``size`` bytes as they are."""
+        """Read ``size`` bytes."""
         return self._take(size)
 
     def uint8(self) -> int:
-        """An unsigned 8-bit number."""
+        """Read an unsigned 8-bit number."""
         return self._take(1)[0]
 
     def array(self, count: int, code: str) -> tuple[int, ...]:
-        """``count`` numbers of one of the struct module's types."""
+        """Read ``count`` numbers of a type of the struct module."""
         return struct.unpack(f">{count}{code}", self._take(count * struct.calcsize(f">{code}")))
 
     def string(self) -> str:
-        """A string behind its 16-bit length."""
+        """Read a string with a 16-bit length."""
         raw = self._take(self.int16())
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            raise CodecError(f"a string at {self._at - len(raw)} is not UTF-8") from None
+            raise CodecError(f"a string at {self._offset - len(raw)} is not UTF-8") from None
 
     def count(self, at_least: int) -> int:
-        """The length of an array whose elements take ``at_least`` bytes each."""
+        """Read the length of an array whose elements take ``at_least`` bytes each."""
         count = self.int32()
         if count < 0 or count * at_least > self.left:
             raise CodecError(f"an array of {count} does not fit into {self.left} bytes")
         return count
 
     def ownership(self) -> dict[str, list[int]]:
-        """An array of (topic, array of partitions); a topic that is there twice has both."""
-        start = self._at
+        """Read an array of (topic, array of partitions).  Entries of the same topic are joined."""
+        start = self._offset
         entries = self.count(6)
         try:
-            owned, at = _quickly(self._data, self._at, entries)
+            owned, end = _quickly(self._data, self._offset, entries)
         except (struct.error, UnicodeDecodeError):
-            owned, at = {}, -1
+            owned, end = {}, -1
         if len(owned) == entries:
-            self._at = at
+            self._offset = end
             return owned
-        self._at = start
+        self._offset = start
         return self._carefully()
 
     def _carefully(self) -> dict[str, list[int]]:
-        """As ``_quickly``, for bytes that are odd: it says what is wrong, if something is."""
+        """As ``_quickly``, with all checks, for bytes that ``_quickly`` cannot read."""
         owned: dict[str, list[int]] = {}
         for _ in range(self.count(6)):
             topic = self.string()
@@ -107,50 +107,50 @@ class Reader:
         return owned
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Raise an error if bytes are left."""
         if self.left:
             raise CodecError(f"{self.left} bytes too many")
 
 
-def _quickly(data: bytes, at: int, entries: int) -> tuple[dict[str, list[int]], int]:
-    """Read an ownership, without checks that cost: a leader reads a million entries before it plans.
+def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int]], int]:
+    """Read an ownership with few checks, because a leader reads a million entries before it plans.
 
     Returns:
-        The ownership, with fewer entries where a topic is there twice or its name cannot be one; and where it
-        ends.
+        The ownership and its end; the ownership has fewer entries if a topic is repeated or its name is too
+        long.
 
     Raises:
-        struct.error, UnicodeDecodeError: bytes that are not what they should be, or that end too early.
+        struct.error, UnicodeDecodeError: the bytes are invalid, or end too early.
     """
-    size_at, count_at, one_at = _UINT16.unpack_from, _INT32.unpack_from, _INT32.unpack_from
+    size_at, count_at, number_at = _UINT16.unpack_from, _INT32.unpack_from, _INT32.unpack_from
     owned: dict[str, list[int]] = {}
     for _ in range(entries):
-        start = at + 2
-        at = start + size_at(data, at)[0]
-        if at - start > _LONGEST:
-            return {}, at
-        topic = data[start:at].decode()
-        (count,) = count_at(data, at)
-        at += 4
-        numbers = one_at(data, at) if count == 1 else struct.unpack_from(f">{count}i", data, at)
+        start = offset + 2
+        offset = start + size_at(data, offset)[0]
+        if offset - start > _LONGEST:
+            return {}, offset
+        topic = data[start:offset].decode()
+        (count,) = count_at(data, offset)
+        offset += 4
+        numbers = number_at(data, offset) if count == 1 else struct.unpack_from(f">{count}i", data, offset)
         owned[topic] = list(numbers)
-        at += 4 * count
-    return owned, at
+        offset += 4 * count
+    return owned, offset
 
 
 def int32(value: int) -> bytes:
-    """A signed 32-bit number."""
+    """Encode a signed 32-bit number."""
     return _INT32.pack(value)
 
 
 def string(value: str) -> bytes:
-    """A string behind its 16-bit length."""
+    """Encode a string with a 16-bit length."""
     raw = value.encode()
     return _INT16.pack(len(raw)) + raw
 
 
 def pack_ownership(owned: Mapping[str, Sequence[int]]) -> bytes:
-    """An array of (topic, array of partitions), topics by name, partitions ascending."""
+    """Encode an array of (topic, array of partitions), topics by name, partitions ascending."""
     parts = [_INT32.pack(len(owned))]
     for topic in sorted(owned):
         numbers = sorted(owned[topic])

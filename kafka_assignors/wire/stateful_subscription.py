@@ -1,12 +1,11 @@
-"""User data of a member of the strategy ``stateful``: its state, and what it does with it.
+"""User data of a subscription of the strategy ``stateful``: a member's tasks, and the lag of its state.
 
-Of every version: int16 version, int16 the latest version the member supports, 16 bytes the id of its process
-(which outlives the process: it lies beside the state).  Then, from version 1 on: int32 generation of the
-claims, int32 counter of probes, a table of subtopologies, sections of active tasks, of standby tasks, and
-of lags (`task_section`).  Version 2 has two strings behind that: endpoint and rack, empty if there are
-none.
+Every version begins with int16 version, int16 the latest version the member supports, and 16 bytes process id
+(stored beside the state, so that it survives restarts).  Version 1: int32 generation of the claims, int32
+counter of probing rebalances, a table of subtopologies, sections of active tasks, of standby tasks, and of
+lags (`task_section`).  Version 2 adds two strings: endpoint and rack, empty if there is none.
 
-The shape is that of Kafka Streams' SubscriptionInfo (KIP-441), the bytes are our own.
+The fields follow Kafka Streams' SubscriptionInfo (KIP-441); the bytes are our own.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION
 from kafka_assignors.wire import task_section
 from kafka_assignors.wire.primitives import Reader
-from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, checked
+from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, check_header
 from kafka_assignors.wire.task_section import Task
 
 __all__ = ["MOST_OTHERS", "Subscription", "decode", "encode"]
 
 MOST_OTHERS = 1_000
-"""Lags of tasks the member has state of, but does not hold: 5 KB.  State that was left behind is of use where
-it is recent, and the broker keeps all members' user data in one message, of a megabyte in most clusters."""
+"""Limit of the lags of tasks that the member has state of but does not own: 5 KB.  Such state is useful only
+if it is recent, and the broker keeps all members' user data in one message, limited to a megabyte in most
+clusters."""
 
 _HEAD = struct.Struct(">hh16s")
 _CLAIM = struct.Struct(">ii")
@@ -37,20 +37,19 @@ _COUNTER = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member says of itself.  A claim, to be checked against the topology and the other members.
+    """A member's own description.  Check its claims against the topology and the other members.
 
     Attributes:
-        process_id: of its state directory.
+        process_id: the id of its state directory.
         actives: tasks it processes.
-        standbys: tasks it keeps a copy of; the leader need not tell warm-ups from standbys.
-        lags: records each copy is behind its changelog, ``MOST_LAG`` where nobody knows; a task without an
-            entry has no state here.  Of tasks that are neither active nor standby, the ``MOST_OTHERS`` that
-            are least behind are sent.
-        generation: the actives and standbys were assigned in; ``NO_GENERATION``: in none yet.
-        probe: counts up with each probing rebalance.  A broker takes a join with the same bytes for nothing
-            new.
-        endpoint: ``host:port`` where the application can be asked for its state; empty: nowhere.
-        rack: standbys go to others; empty: not known.
+        standbys: tasks it keeps a copy of, including warm-ups.
+        lags: records that each copy is behind its changelog, ``MOST_LAG`` if unknown.  A task without an
+            entry has no state here.  Of tasks that are neither active nor standby, only the ``MOST_OTHERS``
+            with the least lag are sent.
+        generation: the generation that assigned the actives and standbys; ``NO_GENERATION``: none yet.
+        probe: incremented for each probing rebalance, because a broker ignores a join with unchanged bytes.
+        endpoint: ``host:port`` where the application serves its state; empty: none.
+        rack: the rack it runs in, to place standbys in other racks; empty: unknown.
         latest_supported: the newest version the member reads and writes.
     """
 
@@ -65,41 +64,43 @@ class Subscription:
     latest_supported: int = LATEST_VERSION
 
 
-def encode(told: Subscription, version: int = LATEST_VERSION) -> bytes:
-    """The bytes; a version before 2 leaves out endpoint and rack.
+def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
+    """Encode a subscription; version 1 omits endpoint and rack.
 
     Args:
-        told: what to say; tasks in any order.
-        version: what the leader asked for (`Assignment.common_version`).
+        subscription: the subscription; tasks in any order.
+        version: the version the leader asked for (`Assignment.common_version`).
 
     Raises:
-        CodecError: a version there is not, or a value that no member has (a negative partition or lag).
+        CodecError: an unknown version, or a value out of range (such as a negative partition or lag).
     """
-    _known(version, told.latest_supported)
-    lags = _worth_telling(told)
-    table, ids = task_section.pack_subtopologies(told.actives, told.standbys, lags)
+    _check_version(version, subscription.latest_supported)
+    lags = _lags_to_send(subscription)
+    table, ids = task_section.pack_subtopologies(subscription.actives, subscription.standbys, lags)
     parts = [
-        _HEAD.pack(version, told.latest_supported, told.process_id.bytes),
-        _CLAIM.pack(told.generation, told.probe % _COUNTER),
+        _HEAD.pack(version, subscription.latest_supported, subscription.process_id.bytes),
+        _CLAIM.pack(subscription.generation, subscription.probe % _COUNTER),
         table,
-        task_section.pack_tasks(told.actives, ids),
-        task_section.pack_tasks(told.standbys, ids),
+        task_section.pack_tasks(subscription.actives, ids),
+        task_section.pack_tasks(subscription.standbys, ids),
         task_section.pack_lags(lags, ids),
     ]
     if version >= 2:
-        parts += [task_section.text(told.endpoint, _LONGEST), task_section.text(told.rack, _LONGEST)]
+        parts += [
+            task_section.pack_text(value, _LONGEST) for value in (subscription.endpoint, subscription.rack)
+        ]
     return b"".join(parts)
 
 
 def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | Newer:
-    """What a member told, tasks in order; or the little that can be known of what a newer release wrote.
+    """Decode a subscription, tasks in order, or the header of a newer release's.
 
     Args:
         data: user data of a subscription.
-        latest: the version to read up to; an older one acts as an older release.
+        latest: the newest version to read; a lower one acts as an older release.
 
     Raises:
-        CodecError: anything else; too short, too long, bytes left over.
+        CodecError: the bytes are invalid, too short, too long, or bytes are left over.
     """
     try:
         return _read(Reader(data), latest)
@@ -110,12 +111,12 @@ def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | Newer:
 def _read(reader: Reader, latest: int) -> Subscription | Newer:
     version, supported = reader.int16(), reader.int16()
     process_id = UUID(bytes=reader.raw(16))
-    checked(version, supported)
+    check_header(version, supported)
     if version > latest:
         return Newer(version, supported, process_id)
     generation, probe = reader.int32(), reader.int32()
     ids = task_section.read_subtopologies(reader)
-    told = Subscription(
+    subscription = Subscription(
         process_id=process_id,
         generation=generation,
         probe=probe,
@@ -127,22 +128,23 @@ def _read(reader: Reader, latest: int) -> Subscription | Newer:
         latest_supported=supported,
     )
     reader.end()
-    if probe < 0 or len(told.endpoint.encode()) > _LONGEST or len(told.rack.encode()) > _LONGEST:
+    if probe < 0 or any(
+        len(value.encode()) > _LONGEST for value in (subscription.endpoint, subscription.rack)
+    ):
         raise CodecError("a negative counter, or an endpoint or a rack that is too long")
-    return told
+    return subscription
 
 
-def _worth_telling(told: Subscription) -> Mapping[Task, int]:
-    """The lags of all tasks the member holds, and of others on its disk those that are least behind."""
-    if len(told.lags) <= MOST_OTHERS:
-        return told.lags
-    held = {*told.actives, *told.standbys}
-    others = sorted((lag, task) for task, lag in told.lags.items() if task not in held)[:MOST_OTHERS]
-    return {task: lag for task, lag in told.lags.items() if task in held} | {
-        task: lag for lag, task in others
-    }
+def _lags_to_send(subscription: Subscription) -> Mapping[Task, int]:
+    """The lags of all owned tasks, and of the other tasks with the least lag."""
+    lags = subscription.lags
+    if len(lags) <= MOST_OTHERS:
+        return lags
+    owned = {*subscription.actives, *subscription.standbys}
+    others = sorted((lag, task) for task, lag in lags.items() if task not in owned)[:MOST_OTHERS]
+    return {task: lag for task, lag in lags.items() if task in owned} | {task: lag for lag, task in others}
 
 
-def _known(version: int, latest: int) -> None:
+def _check_version(version: int, latest: int) -> None:
     if not 1 <= version <= min(latest, LATEST_VERSION):
         raise CodecError(f"version {version}, know 1 to {min(latest, LATEST_VERSION)}")

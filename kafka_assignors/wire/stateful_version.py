@@ -1,15 +1,15 @@
 """Version probing of the strategy ``stateful``: members of different releases in one group.
 
-The first bytes of both its formats are the same in every version, for ever: what the sender wrote, and what
-it could write.  So a leader that meets a newer member knows how far it has to come down, and says so in its
-assignments, which it writes in a version that all can read; the member then joins again in that version.
+Both formats begin with the same two fields in every version: the version written, and the latest version the
+sender supports.  So a leader can read the header of a newer member.  It writes its assignments in the newest
+version that all members can read, and asks for it there.  The member then rejoins in that version.
 Kafka Streams does the same (KIP-268).
 
 =======  ==========================================================================================
-version  brings
+version  adds
 =======  ==========================================================================================
 1        claims, task lags, the probe counter; active, standby and warm-up tasks, the next probe
-2        endpoint and rack of a member; who has which task active, by endpoint
+2        endpoint and rack of a member; active tasks by endpoint
 =======  ==========================================================================================
 """
 
@@ -22,19 +22,19 @@ from uuid import UUID
 
 from kafka_assignors.errors import CodecError
 
-__all__ = ["LATEST_VERSION", "Newer", "Supports", "checked", "common_version"]
+__all__ = ["LATEST_VERSION", "Newer", "Supports", "check_header", "common_version"]
 
 LATEST_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """What can be read of bytes that a newer release wrote.
+    """The header of bytes that a newer release wrote.
 
     Attributes:
-        version: they are written in.
-        latest_supported: what the sender can write; of an assignment, what the leader asks members to write.
-        process_id: the sender's; None of an assignment.
+        version: the version of the bytes.
+        latest_supported: the latest version the sender supports; in an assignment, the version to join with.
+        process_id: the sender's process id; None in an assignment.
     """
 
     version: int
@@ -47,22 +47,24 @@ class Supports(Protocol):
 
     @property
     def latest_supported(self) -> int:
-        """The newest version the member can write and read."""
+        """The latest version the member reads and writes."""
 
 
 def common_version(members: Iterable[Supports], latest: int = LATEST_VERSION) -> int:
-    """Tell the newest version that all members and this leader can read: what it writes and asks for.
+    """Return the newest version that all members and the leader support.
 
-    Members whose bytes do not parse are left out by the caller.  ``latest`` is what the leader supports.
+    Args:
+        members: the members whose user data could be decoded.
+        latest: the latest version the leader supports.
     """
     return min([latest, *(member.latest_supported for member in members)])
 
 
-def checked(version: int, latest_supported: int) -> None:
-    """Refuse headers that no release writes.
+def check_header(version: int, latest_supported: int) -> None:
+    """Refuse a header that no release writes.
 
     Raises:
-        CodecError: a version below 1, or beyond what the sender supports.
+        CodecError: the version is below 1, or above the latest the sender supports.
     """
     if not 1 <= version <= latest_supported:
         raise CodecError(f"version {version} of a sender that supports up to {latest_supported}")

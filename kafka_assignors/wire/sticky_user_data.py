@@ -1,8 +1,8 @@
-"""User data of the ``sticky`` strategy: what a member owned, and since which generation.
+"""User data of the ``sticky`` strategy: the partitions a member owned, and their generation.
 
 The Java client's ``StickyAssignor`` (schema v1) writes an array of (topic, partitions) and then the
-generation; v0 has no generation.  kafka-python up to 3.0 writes the same behind a 2-byte version, which Java
-cannot read.  We write Java's bytes and read all three.
+generation; v0 has no generation.  kafka-python up to 3.0 writes a 2-byte version before the same bytes, which
+Java cannot read.  We write Java's bytes and read all three forms.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ _KAFKA_PYTHON_VERSION = 1
 
 
 def encode(owned: Ownership, generation: int) -> bytes:
-    """Java's v1 bytes."""
+    """Encode Java's v1 bytes."""
     return pack_ownership(owned) + int32(generation)
 
 
 def decode(data: bytes) -> tuple[Ownership, int]:
-    """What was owned, and in which generation (``NO_GENERATION`` in v0).
+    """Decode the partitions owned, and their generation (``NO_GENERATION`` in v0).
 
-    The forms cannot be told by a version field, as Java's has none.  They do not overlap: a 4-byte count that
-    starts with kafka-python's ``0001`` would be 65,536 topics or more, which the bytes behind it cannot hold
-    in any group that fits into a message.
+    Java's form has no version field, but the forms do not overlap: a 4-byte count that starts with
+    kafka-python's ``0001`` would be 65,536 topics or more, which do not fit into a group's message.
 
     Raises:
         CodecError: neither form, or bytes left over.

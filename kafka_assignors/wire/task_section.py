@@ -1,10 +1,11 @@
-"""Our own sections for tasks: numbers of partitions, by subtopology, and what is known of each.
+"""Our sections for tasks, and for the lags of tasks.
 
-A task is (id of its subtopology, number of its partition).  A table of the subtopologies comes first: uint16
-how many, then their ids.  A section has three columns: how many tasks each subtopology of the table has, and,
-one subtopology after the other, the steps from partition to partition, in each from 0 on; of lags (records)
-one for each step.  A column is uint8 bytes of a number, and the numbers, as narrow as its largest allows; 0
-bytes in the first column: no tasks at all, and the section ends.  So one of a thousand tasks takes a byte.
+A task is (id of its subtopology, number of its partition).  A table of subtopologies comes first: uint16
+number of ids, then the ids.  A section has up to three columns: the number of tasks of each subtopology in
+the table; the partitions of each subtopology, as differences from the previous one, starting at 0; and for a
+section of lags (records) one lag a task.  A column is uint8 bytes of a number, then its numbers, as narrow as
+the largest allows.  0 bytes in the first column mean an empty section, which ends there.  So in a section of
+a thousand tasks, a task takes a byte.
 """
 
 from __future__ import annotations
@@ -25,89 +26,90 @@ __all__ = [
     "pack_lags",
     "pack_subtopologies",
     "pack_tasks",
+    "pack_text",
     "read_lags",
     "read_subtopologies",
     "read_tasks",
-    "text",
 ]
 
 Task = tuple[str, int]
-"""Id of its subtopology, number of its partition."""
+"""Id of the subtopology, number of the partition."""
 
 MOST_TASKS = 100_000
-"""In one section; a task is a byte on the wire and a hundred in memory, so bytes alone are no bound."""
+"""Limit of one section.  A task takes a byte on the wire and a hundred in memory, so a limit of bytes is not
+enough."""
 
 LONGEST_ID = 249
-"""Bytes of a subtopology's id: as of a topic's name."""
+"""Bytes of a subtopology's id, as of a topic's name."""
 
 _MOST_SUBTOPOLOGIES = 2**16 - 1
 _MOST_PARTITION = 2**31 - 1
 MOST_LAG = 2**63 - 1
-"""And of a copy of which nobody knows how much it lacks."""
+"""Largest lag (records); also the lag of a copy whose lag is unknown."""
 _CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
 _NOTHING = b"\0"
 _UINT16 = struct.Struct(">H")
 
 
-def text(value: str, most: int) -> bytes:
-    """A string of at most ``most`` bytes.
+def pack_text(value: str, most: int) -> bytes:
+    """Encode a string of at most ``most`` bytes.
 
     Raises:
-        CodecError: it is longer, or cannot be sent.
+        CodecError: it is longer, or not valid Unicode.
     """
     try:
         packed = string(value) if len(value) <= most else b""
-    except UnicodeEncodeError:  # half a surrogate pair: the system's way to say that bytes are no text
+    except UnicodeEncodeError:  # half a surrogate pair, by which Python represents undecodable bytes
         packed = b""
     if not 0 < len(packed) <= most + 2:
-        raise CodecError(f"no text, or of more than {most} bytes: {value[:50]!r}")
+        raise CodecError(f"not valid text, or longer than {most} bytes: {value[:50]!r}")
     return packed
 
 
 def pack_subtopologies(*sections: Iterable[Task]) -> tuple[bytes, list[str]]:
-    """Write the table of the subtopologies of all these tasks; it comes with their ids in its order.
+    """Encode the table of the subtopologies of all these tasks; return it with the ids in its order.
 
     Raises:
-        CodecError: too many, or an id that is empty or too long.
+        CodecError: there are too many, or an id is empty or too long.
     """
     ids = sorted({task[0] for section in sections for task in section})
     if len(ids) > _MOST_SUBTOPOLOGIES:
         raise CodecError(f"{len(ids)} subtopologies, more than {_MOST_SUBTOPOLOGIES}")
     if ids and not ids[0]:
         raise CodecError("a subtopology without an id")
-    return b"".join([_UINT16.pack(len(ids)), *(text(name, LONGEST_ID) for name in ids)]), ids
+    return b"".join([_UINT16.pack(len(ids)), *(pack_text(name, LONGEST_ID) for name in ids)]), ids
 
 
 def read_subtopologies(reader: Reader) -> list[str]:
-    """Their ids, in the table's order.
+    """Read the ids of a table of subtopologies.
 
     Raises:
-        CodecError: one that is empty, too long, or there twice; or too short.
+        CodecError: an id is empty, too long or a duplicate; or too short.
     """
     (count,) = reader.array(1, "H")
     ids = [reader.string() for _ in range(count)]
     if len(set(ids)) != count:
-        raise CodecError("a subtopology that is there twice")
+        raise CodecError("a duplicate subtopology")
     if not all(ids) or any(len(name.encode()) > LONGEST_ID for name in ids):
-        raise CodecError(f"an id of a subtopology that is empty, or has more than {LONGEST_ID} bytes")
+        raise CodecError(f"the id of a subtopology is empty, or longer than {LONGEST_ID} bytes")
     return ids
 
 
 def pack_tasks(tasks: Iterable[Task], ids: Sequence[str]) -> bytes:
-    """Write a section of tasks; ``ids`` are those of the table.
+    """Encode a section of tasks; ``ids`` are the table's.
 
     Raises:
-        CodecError: more than ``MOST_TASKS``, or a partition that there cannot be.
+        CodecError: there are more than ``MOST_TASKS``, or a partition is out of range.
     """
     return _section(_by_subtopology(tasks, ids))
 
 
 def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
-    """The tasks of the next section, in the table's order, then by partition; none is there twice.
+    """Read a section of distinct tasks, in the table's order, then by partition.
 
     Raises:
-        CodecError: more than ``MOST_TASKS``, numbers of a width there is not, a partition twice or beyond
-            what there can be; or too short.
+        CodecError: there are more than ``MOST_TASKS``, numbers have an unknown width, or a partition is a
+            duplicate or out of range; or too short.
     """
     if not (size := reader.uint8()):
         return ()
@@ -116,14 +118,14 @@ def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
         raise CodecError(f"more than {MOST_TASKS} tasks")
     steps = _column(reader, reader.uint8(), total)
     tasks: list[Task] = []
-    at = 0
+    start = 0
     for name, count in zip(ids, counts, strict=True):
         if not count:
             continue
-        block = steps[at : at + count]
-        at += count
+        block = steps[start : start + count]
+        start += count
         if 0 in block[1:]:
-            raise CodecError("a task that is there twice")
+            raise CodecError("a duplicate task")
         tasks += zip(repeat(name), accumulate(block))
         if tasks[-1][1] > _MOST_PARTITION:
             raise CodecError(f"partition {tasks[-1][1]}")
@@ -131,10 +133,10 @@ def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
 
 
 def pack_lags(lags: Mapping[Task, int], ids: Sequence[str]) -> bytes:
-    """Write a section of lags (records).
+    """Encode a section of lags (records).
 
     Raises:
-        CodecError: more than ``MOST_TASKS``, a negative lag, or a partition that there cannot be.
+        CodecError: there are more than ``MOST_TASKS``, a lag is negative, or a partition is out of range.
     """
     if not lags:
         return _NOTHING
@@ -146,10 +148,10 @@ def pack_lags(lags: Mapping[Task, int], ids: Sequence[str]) -> bytes:
 
 
 def read_lags(reader: Reader, ids: Sequence[str]) -> dict[Task, int]:
-    """The lags (records) of the next section.
+    """Read a section of lags (records).
 
     Raises:
-        CodecError: as `read_tasks`; or a negative lag.
+        CodecError: as `read_tasks`, or a lag is negative.
     """
     if not (tasks := read_tasks(reader, ids)):
         return {}
@@ -160,15 +162,15 @@ def read_lags(reader: Reader, ids: Sequence[str]) -> dict[Task, int]:
 
 
 def _by_subtopology(tasks: Iterable[Task], ids: Sequence[str]) -> dict[str, list[int]]:
-    """Partitions of each subtopology of the table, ascending."""
-    found: dict[str, set[int]] = {name: set() for name in ids}
+    """The partitions of each subtopology of the table, ascending."""
+    partitions_of: dict[str, set[int]] = {name: set() for name in ids}
     for name, partition in tasks:
-        found[name].add(partition)
-    numbers = {name: sorted(partitions) for name, partitions in found.items()}
+        partitions_of[name].add(partition)
+    numbers = {name: sorted(partitions) for name, partitions in partitions_of.items()}
     if sum(map(len, numbers.values())) > MOST_TASKS:
         raise CodecError(f"more than {MOST_TASKS} tasks")
     if any(p and not 0 <= p[0] <= p[-1] <= _MOST_PARTITION for p in numbers.values()):
-        raise CodecError("a partition that there cannot be")
+        raise CodecError("a partition out of range")
     return numbers
 
 
@@ -183,16 +185,16 @@ def _section(numbers: Mapping[str, Sequence[int]]) -> bytes:
 
 
 def _packed(numbers: Sequence[int]) -> bytes:
-    """A column of at least one number."""
+    """Encode a column of at least one number."""
     largest = max(numbers)
     size = next(size for size in _CODES if largest < 2 ** (8 * size))
     return struct.pack(f">B{len(numbers)}{_CODES[size]}", size, *numbers)
 
 
 def _column(reader: Reader, size: int, count: int, widest: int = 4) -> Sequence[int]:
-    """So many numbers of that size; those of 8 bytes may be negative."""
+    """Read ``count`` numbers of ``size`` bytes; only those of 8 bytes may be negative."""
     if size == 1:
         return reader.raw(count)
     if (code := _CODES.get(size)) is None or size > widest:
-        raise CodecError("numbers of a width there is not")
+        raise CodecError("numbers of an unknown width")
     return reader.array(count, code)

@@ -1,4 +1,4 @@
-"""Bytes and plans taken from other clients; see the README beside this."""
+"""Bytes and plans of other clients; see the README in this folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def load(name: str) -> Any:
-    """The data of ``name``.json."""
+    """Load ``name``.json."""
     return json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
 
 
 def java_sources(*names: str) -> list[Path]:
-    """The Java programs beside this."""
+    """Return the paths of Java programs in this folder."""
     return [Path(__file__).parent / "java" / f"{name}.java" for name in names]

@@ -1,4 +1,4 @@
-"""Writes the bytes that kafka-python's own assignors put on the wire.
+"""Write the bytes that kafka-python's own assignors send.
 
 Run as ``python -m tests.golden.make_kafka_python OUT.json``. kafka-python 3.0.12 prefixes the user data of
 its ``sticky`` with a 2-byte version, which Java neither writes nor reads.
@@ -20,7 +20,7 @@ VERSION = "3.0.12"
 Owned = dict[str, list[int]]
 Case = dict[str, object]
 
-# What a member owns and since which generation; no ownership: it never had an assignment.
+# The partitions a member owns and their generation; None: it never had an assignment.
 HISTORIES: dict[str, tuple[Owned | None, int | None]] = {
     "never assigned": (None, None),
     "nothing owned": ({}, 5),
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def sticky_user_data(name: str) -> Case:
-    """The user data of ``sticky`` alone; kafka-python sends it empty, not null, where there is no history."""
+    """The user data of ``sticky`` alone; without history kafka-python sends it empty, not null."""
     owned, generation = HISTORIES[name]
     return {
         "name": name,
@@ -64,7 +64,7 @@ def sticky_user_data(name: str) -> Case:
 
 
 def subscription(assignor: type[Any], name: str) -> Case:
-    """A whole subscription as it travels in JoinGroup, and the values that it carries."""
+    """A whole subscription as in JoinGroup, and its values."""
     owned, generation = HISTORIES[name]
     written = member(assignor, name)
     encoded: bytes = written.encode()
@@ -83,7 +83,7 @@ def subscription(assignor: type[Any], name: str) -> Case:
 
 
 def member(assignor: type[Any], name: str) -> Any:
-    """What an assignor with this history declares for a member of topics t and u."""
+    """The metadata of an assignor with this history, subscribed to t and u."""
     owned, generation = HISTORIES[name]
     instance = assignor()
     if owned is not None:
@@ -92,7 +92,7 @@ def member(assignor: type[Any], name: str) -> Any:
 
 
 def user_data(metadata: Any) -> bytes:
-    """The bytes of the user data, which ``sticky`` hands on as an object yet to be encoded."""
+    """The bytes of the user data, which ``sticky`` returns as an object to encode."""
     data = metadata.user_data
     return data if isinstance(data, bytes) else bytes(data.encode())
 

@@ -1,4 +1,4 @@
-"""Our bytes are Java's bytes, and we read what the others write."""
+"""We write Java's bytes, and read the bytes of the other clients."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_sticky_is_read(case: dict[str, Any]) -> None:
 
 @cases(IN_ORDER)
 def test_sticky_is_written_as_java_does(case: dict[str, Any]) -> None:
-    """Where Java's hash map had the topics in order; elsewhere the values are compared above."""
+    """In cases whose topics Java's hash map had in order; the test above compares the values of all."""
     assert sticky_user_data.encode(case["owned"], case["generation"]).hex() == case["hex"]
 
 
-def test_there_are_enough_cases_in_order() -> None:
-    """The filter above must not leave nothing to compare."""
+def test_enough_cases_are_in_order() -> None:
+    """The filter above must leave cases to compare."""
     assert len(IN_ORDER) >= 10
 
 
@@ -65,7 +65,7 @@ def test_sticky_of_kafka_python_is_read(case: dict[str, Any]) -> None:
 
 
 @cases(JAVA["cooperative_sticky_user_data"])
-def test_cooperative_sticky(case: dict[str, Any]) -> None:
+def test_cooperative_sticky_is_read_and_written_as_java_does(case: dict[str, Any]) -> None:
     generation = NO_GENERATION if case["generation"] is None else case["generation"]
     assert cooperative_user_data.encode(generation).hex() == case["hex"]
     assert cooperative_user_data.decode(bytes.fromhex(case["hex"])) == ({}, generation)
@@ -73,7 +73,7 @@ def test_cooperative_sticky(case: dict[str, Any]) -> None:
 
 @cases(V3)
 def test_subscription_v3_is_written_as_java_does(case: dict[str, Any]) -> None:
-    """The whole of what a member sends: topics, user data, owned partitions, generation, rack."""
+    """All fields of a member: topics, user data, owned partitions, generation, rack."""
     ours = convert.encode_subscription(
         case["topics"],
         bytes.fromhex(case["user_data"]),
@@ -86,7 +86,7 @@ def test_subscription_v3_is_written_as_java_does(case: dict[str, Any]) -> None:
 
 @cases(JAVA["subscriptions"])
 def test_every_subscription_is_read(case: dict[str, Any]) -> None:
-    """Any version: what it cannot carry reads as nothing owned, no generation, no rack."""
+    """In any version; missing fields read as nothing owned and no generation."""
     read = ConsumerProtocolSubscription.decode(bytes.fromhex(case["hex"]))
     assert sorted(read.topics) == sorted(case["topics"])
     assert normal(convert.owned_in(read)) == (normal(case["owned"]) if case["version"] >= 1 else {})
@@ -95,14 +95,14 @@ def test_every_subscription_is_read(case: dict[str, Any]) -> None:
 
 
 @cases(JAVA["assignments"])
-def test_assignment_fields_never_changed(case: dict[str, Any]) -> None:
-    """So that version 0, which every client reads, can carry all there is."""
+def test_assignments_of_every_version_are_read(case: dict[str, Any]) -> None:
+    """The fields never changed, so version 0, which every client reads, is enough."""
     read = ConsumerProtocolAssignment.decode(bytes.fromhex(case["hex"]))
     assert dict(read.assigned_partitions) == case["assigned"]
 
 
-def test_what_a_sticky_member_sends_holds_javas_bytes() -> None:
-    """End to end: assigned t-2 and t-3 in generation 5, joined again."""
+def test_a_sticky_member_sends_javas_bytes() -> None:
+    """End to end: assigned t-2 and t-3 in generation 5, then rejoined."""
     assignor = StickyAssignor()
     assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [2, 3])], b""), 5)
     sent = ConsumerProtocolSubscription.decode(assignor.metadata({"t"}).encode())
@@ -110,8 +110,8 @@ def test_what_a_sticky_member_sends_holds_javas_bytes() -> None:
     assert not sent.owned_partitions
 
 
-def test_what_a_cooperative_member_sends() -> None:
-    """Java's user data, and subscription v3 with what it owns, its generation and its rack."""
+def test_a_cooperative_member_sends_javas_user_data_and_subscription_v3() -> None:
+    """With its owned partitions, generation and rack."""
     assignor = CooperativeStickyAssignor(rack="r1")
     assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [3, 2])], b""), 5)
     sent = assignor.metadata({"t"})
@@ -135,14 +135,14 @@ def test_a_priority_is_written_as_java_does(case: dict[str, Any]) -> None:
 
 
 @cases(FAILOVER["read"])
-def test_java_takes_for_active_whom_we_do(case: dict[str, Any]) -> None:
-    """It reads the first four bytes of ours, too."""
+def test_java_picks_the_same_active_member(case: dict[str, Any]) -> None:
+    """It also reads the first four bytes of our user data."""
     members = [joined(name, raw(["t"], bytes.fromhex(hex))) for name, hex in case["user_data"].items()]
     plan = plan_of(FailoverAssignor().assign(cluster({"t": 4}), members))
     assert [name for name, topics in plan.items() if topics] == [case["active"]]
 
 
-def test_what_java_was_given_to_read_is_what_we_write() -> None:
+def test_the_history_that_java_was_tested_with_is_ours() -> None:
     """t-2 and t-3, owned in generation 5."""
     (ours,) = {hex for case in FAILOVER["read"][2:3] for hex in case["user_data"].values() if len(hex) > 8}
     active = FailoverAssignor(priority=10)

@@ -1,4 +1,4 @@
-"""Our plans beside those of the Java client."""
+"""Our plans compared with those of the Java client."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_roundrobin_agrees_with_java(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: str(case["name"]))
 def test_sticky_is_never_worse_than_java(case: dict[str, Any]) -> None:
-    """Fairer, or as fair and keeping as much.  Java's own plan is invalid in one case, left out."""
+    """Fairer, or as fair with no more moves.  One case with an invalid plan of Java is left out."""
     group = group_of(case)
     ours = oracle.score(group, oracle.by_partition(plan_sticky(group, resolve(group))))
     theirs = oracle.score(group, oracle.by_partition(case["sticky"]["plan"]))
     assert (ours.unfairness, ours.moved) <= (theirs.unfairness, theirs.moved)
 
 
-def test_hardly_a_case_is_left_out() -> None:
-    """Of Java's plans all but one are valid."""
+def test_at_most_one_case_is_left_out() -> None:
+    """All of Java's plans but one are valid."""
     assert len(VALID) >= len(CASES) - 1

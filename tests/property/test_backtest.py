@@ -1,4 +1,4 @@
-"""Laws of simulations, whatever the load, the script and the strategy."""
+"""Laws of simulations, for any load, churn and strategy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.searching import times
 
 LENGTH_S = 120.0
 
-#: A simulation takes some milliseconds, and shrinking one takes hundreds of them.
+#: A simulation takes milliseconds, and shrinking runs hundreds of them, so there is no shrink phase.
 FEW = settings(max_examples=times(0.2), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 
 
@@ -57,7 +57,7 @@ def scenarios(draw: st.DrawFn, strategies: tuple[Strategy, ...] = EVERY) -> Scen
     steps.sort(key=lambda step: step.at)
     try:
         rehearse(steps, members)
-    except OptionError:  # nobody would be left
+    except OptionError:  # no member would be left
         steps = [step for step in steps if step.kind == "join"]
     return Scenario(
         "h",
@@ -77,7 +77,7 @@ def scenarios(draw: st.DrawFn, strategies: tuple[Strategy, ...] = EVERY) -> Scen
 
 @given(histories(), scenarios())
 @FEW
-def test_every_record_is_read_or_left_and_none_is_read_before_it_came(load: History, tried: Scenario) -> None:
+def test_every_record_is_served_or_left_and_figures_are_consistent(load: History, tried: Scenario) -> None:
     done = simulate(load, tried)
     assert done.served + done.left == pytest.approx(load.records)
     assert done.series is not None
@@ -87,24 +87,22 @@ def test_every_record_is_read_or_left_and_none_is_read_before_it_came(load: Hist
     assert 0 <= done.mean_lag <= done.largest_lag + 1e-6
     assert 0 <= done.time_lag_p50 <= done.time_lag_p99 <= done.time_lag_max + 1e-6
     assert done.time_lag_max <= done.simulated_s + 1e-6
-    assert done.drain_s is not None  # there was time enough
+    assert done.drain_s is not None  # the drain limit is long enough
     assert done.left == 0
     assert done.pause_s >= 0
 
 
 @given(histories(), scenarios())
 @FEW
-def test_the_same_again_is_the_same(load: History, tried: Scenario) -> None:
-    one, other = simulate(load, tried), simulate(load, tried)
-    assert one.figures() == other.figures()
-    assert one.moves == other.moves
+def test_simulations_are_deterministic(load: History, tried: Scenario) -> None:
+    first, second = simulate(load, tried), simulate(load, tried)
+    assert first.figures() == second.figures()
+    assert first.moves == second.moves
 
 
 @given(histories(), scenarios())
 @FEW
-def test_without_moves_there_is_no_r_score_and_with_them_it_is_their_rates(
-    load: History, tried: Scenario
-) -> None:
+def test_r_score_is_the_sum_of_the_rates_of_moved_partitions(load: History, tried: Scenario) -> None:
     done = simulate(load, tried)
     assert done.moved == len(done.moves)
     ends = np.arange(load.steps + 1) * load.step_s
@@ -122,11 +120,11 @@ def test_without_moves_there_is_no_r_score_and_with_them_it_is_their_rates(
 @given(histories(), scenarios((BY_RANGE, STICKY, COOPERATIVE)), st.sampled_from([1.1, 2.0, 10.0]))
 @FEW
 def test_faster_members_are_never_behind_slower_ones(load: History, tried: Scenario, times: float) -> None:
-    """With plans that do not depend on lag."""
+    """For plans that do not depend on lag."""
     slow = simulate(load, tried)
     fast = simulate(load, replace(tried, service_rate=(load.service_rate or 0) * times))
-    during = [[move for move in one.moves if move.at < LENGTH_S] for one in (slow, fast)]
-    assert during[0] == during[1]  # after that the faster ones are done earlier
+    during = [[move for move in done.moves if move.at < LENGTH_S] for done in (slow, fast)]
+    assert during[0] == during[1]  # later the faster members finish earlier
     assert slow.series is not None
     assert fast.series is not None
     both = min(len(slow.series.lag), len(fast.series.lag), load.steps + 1)
@@ -138,38 +136,38 @@ def test_faster_members_are_never_behind_slower_ones(load: History, tried: Scena
 
 @given(histories(), scenarios((BY_RANGE, STICKY, COOPERATIVE)))
 @FEW
-def test_how_finely_time_is_cut_has_no_say(load: History, tried: Scenario) -> None:
-    """Steps of 2 s with the same rates: what happens between the ends of steps is not rounded to them."""
+def test_results_do_not_depend_on_the_length_of_steps(load: History, tried: Scenario) -> None:
+    """Steps of 2 s with the same rates: events within a step are not rounded to its ends."""
     finer = replace(
         load, step_s=2.0, arrivals=np.repeat(load.arrivals, 5, axis=0), start_lags=load.start_lags * 5
     )
     coarse = replace(load, arrivals=load.arrivals * 5, start_lags=load.start_lags * 5)
     tried = replace(tried, service_rate=5 * (load.service_rate or 0))
-    one, other = simulate(coarse, tried), simulate(finer, tried)
-    assert [(m.partition, m.giver, m.taker) for m in one.moves] == [
-        (m.partition, m.giver, m.taker) for m in other.moves
+    first, second = simulate(coarse, tried), simulate(finer, tried)
+    assert [(m.partition, m.giver, m.taker) for m in first.moves] == [
+        (m.partition, m.giver, m.taker) for m in second.moves
     ]
     for figure in ("served", "largest_lag", "mean_lag", "largest_member_lag", "pause_s", "unserved_s"):
-        assert getattr(one, figure) == pytest.approx(getattr(other, figure), rel=1e-6, abs=1e-5), figure
+        assert getattr(first, figure) == pytest.approx(getattr(second, figure), rel=1e-6, abs=1e-5), figure
     # Partitions that run empty half a second apart may count as one.
     for figure in ("time_lag_p50", "time_lag_p99", "time_lag_max"):
-        assert getattr(one, figure) == pytest.approx(getattr(other, figure), abs=0.5), figure
-    if load.arrivals[-1].any():  # else the last arrival's step ends earlier
-        assert one.drain_s == pytest.approx(other.drain_s, abs=1e-5)
+        assert getattr(first, figure) == pytest.approx(getattr(second, figure), abs=0.5), figure
+    if load.arrivals[-1].any():  # else the step of the last arrival ends earlier
+        assert first.drain_s == pytest.approx(second.drain_s, abs=1e-5)
 
 
 def exact_imbalance(crew: Crew, load: Counts, counts: object) -> tuple[int, int]:
-    """With the exact bound, whether or not it is needed; as a plan is measured."""
+    """The imbalance with the exact bound at every check."""
     group = crew._group(load, holding=False)
-    places = np.full(len(crew._ids) + 1, NOBODY, np.int32)
-    for member_id, place in group.index.items():
-        places[crew._number[member_id]] = place
-    owned = Assignment(group, places[crew.owner])
+    indices = np.full(len(crew._ids) + 1, NOBODY, np.int32)
+    for member_id, index in group.index.items():
+        indices[crew._number[member_id]] = index
+    owned = Assignment(group, indices[crew.owner])
     return measure(group, resolve(group), owned).max_load or 0, lag_lower_bound(group)
 
 
 def expected_anew(simulation: _Simulation, lag: Levels) -> Counts:
-    """With forecasts put into a group's lag at each look."""
+    """The load with forecasts, computed anew at each check."""
     whole = np.rint(lag).astype(np.int64)
     history = simulation._history
     expected = history.expected_at(simulation._work.step)
@@ -200,7 +198,7 @@ WATCHED = (COOPERATIVE, LAG_AWARE, COOPERATIVE_BY_LAG, replace(COOPERATIVE_BY_LA
     st.integers(0, 2**32 - 1),
 )
 @FEW
-def test_a_look_that_is_cut_short_sees_the_same(
+def test_a_shortened_check_decides_as_an_exact_one(
     load: History, tried: Scenario, skew: RebalanceOnSkew, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -222,8 +220,8 @@ def test_a_look_that_is_cut_short_sees_the_same(
 
 @given(histories(), st.integers(1, 3))
 @FEW
-def test_left_alone_it_is_the_queue_that_every_textbook_has(load: History, members: int) -> None:
-    """Nothing happens: each member's lag is max(0, lag + arrivals - capacity), step by step."""
+def test_without_churn_lag_follows_the_queue_equation(load: History, members: int) -> None:
+    """In each step a member's lag becomes max(0, lag + arrivals - capacity)."""
     done = simulate(load, Scenario("h", BY_RANGE, members))
     owners = Scenario("h", BY_RANGE, members, owners=("m1",) * load.partitions)
     alone = simulate(load, owners)
@@ -233,35 +231,37 @@ def test_left_alone_it_is_the_queue_that_every_textbook_has(load: History, membe
         lag = max(lag + load.arrivals[step].sum() - (load.service_rate or 0) * load.step_s, 0.0)
         assert alone.series.lag[step + 1] == pytest.approx(lag, abs=1e-6)
     assert alone.simulated_s == pytest.approx(load.length_s + lag / (load.service_rate or 1), abs=1e-5)
-    if load.arrivals[-1].any():  # else it counts from an earlier step's end
+    if load.arrivals[-1].any():  # else it counts from the end of an earlier step
         assert alone.drain_s == pytest.approx(lag / (load.service_rate or 1), abs=1e-5)
     assert done.mean_lag <= alone.mean_lag + 1e-6
 
 
 @given(histories(), scenarios((STICKY, COOPERATIVE)))
 @FEW
-def test_time_lag_agrees_with_records_counted_one_by_one(load: History, tried: Scenario) -> None:
-    """For one partition: what is read by when tells which record is the oldest."""
-    one = replace(
+def test_time_lag_is_the_age_of_the_oldest_unread_record(load: History, tried: Scenario) -> None:
+    """For one partition: the records read so far give the oldest unread one."""
+    single = replace(
         load,
         topics={"t": 1},
         arrivals=load.arrivals[:, :1],
         start_lags=load.start_lags[:1],
     )
-    done = simulate(one, tried)
+    done = simulate(single, tried)
     assert done.series is not None
-    times = [0.0] * int(one.start_lags[0])
-    for step, records in enumerate(one.arrivals[:, 0].tolist()):
-        times += [(step + n / records) * one.step_s for n in range(records)]
-    come = np.concatenate([[one.start_lags[0]], one.start_lags[0] + np.cumsum(one.arrivals[:, 0])])
-    gap = one.step_s / max(int(one.arrivals.max()), 1)
-    for step in range(one.steps + 1):
+    times = [0.0] * int(single.start_lags[0])
+    for step, records in enumerate(single.arrivals[:, 0].tolist()):
+        times += [(step + n / records) * single.step_s for n in range(records)]
+    come = np.concatenate([[single.start_lags[0]], single.start_lags[0] + np.cumsum(single.arrivals[:, 0])])
+    gap = single.step_s / max(int(single.arrivals.max()), 1)
+    for step in range(single.steps + 1):
         read = float(come[step]) - float(done.series.lag[step])
-        found = done.series.time_lag[step]
+        time_lag = done.series.time_lag[step]
         if done.series.lag[step] <= 1e-5:
-            assert found == pytest.approx(0, abs=1e-3)
+            assert time_lag == pytest.approx(0, abs=1e-3)
             continue
         oldest = times[min(int(read + 1e-6), len(times) - 1)]
-        after = times[int(read + 1e-6) + 1] if int(read + 1e-6) + 1 < len(times) else one.step_s * one.steps
-        age = step * one.step_s
-        assert age - after - gap - 1e-3 <= found <= age - oldest + 1e-3
+        after = (
+            times[int(read + 1e-6) + 1] if int(read + 1e-6) + 1 < len(times) else single.step_s * single.steps
+        )
+        age = step * single.step_s
+        assert age - after - gap - 1e-3 <= time_lag <= age - oldest + 1e-3

@@ -18,34 +18,34 @@ priorities = st.sampled_from((None, -(2**31), -1, 0, 5, 5, 2**31 - 1))
 
 @st.composite
 def ranked(draw: st.DrawFn, *, equal: bool | None = None) -> Group:
-    """Any group, with priorities, of which several are the same."""
+    """Any group, with priorities of which some are equal."""
     same = draw(st.booleans()) if equal is None else equal
     group = draw(st.one_of(groups(equal=same), settled_groups(equal=same)))
     return replace(group, members=tuple(replace(m, priority=draw(priorities)) for m in group.members))
 
 
 def place(member: Member) -> tuple[object, ...]:
-    """Sorts members as they stand in line."""
+    """Sort key of the line."""
     return (member.priority is None, -(member.priority or 0), *seniority(member))
 
 
 def subscribers(group: Group) -> dict[str, frozenset[str]]:
-    """Who subscribes to each topic."""
+    """Topic -> ids of its subscribers."""
     return {t: frozenset(m.member_id for m in group.members if t in m.topics) for t in group.topics}
 
 
 def actives(group: Group, *, preempt: bool) -> dict[str, str]:
     """Topic -> its only owner, for topics that have partitions."""
-    found: dict[str, str] = {}
+    active: dict[str, str] = {}
     owner_of = oracle.by_partition(plan_failover(group, resolve(group), preempt=preempt))
     assert owner_of.keys() == oracle.wanted(group).keys()
     for at, owner in owner_of.items():
-        assert found.setdefault(at.topic, owner) == owner
-    return found
+        assert active.setdefault(at.topic, owner) == owner
+    return active
 
 
 def expected(group: Group, *, preempt: bool) -> dict[str, str]:
-    """The definition, in dictionaries."""
+    """The definition, with dictionaries."""
     by_id = {m.member_id: m for m in group.members}
     kinds: dict[frozenset[str], list[str]] = {}
     for topic, who in subscribers(group).items():
@@ -62,20 +62,20 @@ def expected(group: Group, *, preempt: bool) -> dict[str, str]:
         counts = had[who]
         return min(counts, key=lambda m: (-by_id[m].generation, -counts[m], *place(by_id[m])), default=None)
 
-    there = {one for one in map(stays, kinds) if one is not None}
-    found = {}
+    active = {member_id for member_id in map(stays, kinds) if member_id is not None}
+    active_of = {}
     for who, topics in kinds.items():
         line = sorted(who, key=lambda m: place(by_id[m]))
-        one = None if preempt else stays(who) or next((m for m in line if m in there), None)
+        member_id = None if preempt else stays(who) or next((m for m in line if m in active), None)
         for topic in topics:
             if group.topics[topic] and line:
-                found[topic] = one or line[0]
-    return found
+                active_of[topic] = member_id or line[0]
+    return active_of
 
 
 @settings(max_examples=times(2))
 @given(group=ranked(), preempt=st.booleans())
-def test_it_is_what_the_definition_says(group: Group, preempt: bool) -> None:
+def test_plan_follows_the_definition(group: Group, preempt: bool) -> None:
     assert actives(group, preempt=preempt) == expected(group, preempt=preempt)
 
 
@@ -88,14 +88,16 @@ def test_the_highest_priority_of_the_subscribers_wins(group: Group) -> None:
 
 
 @given(group=ranked(), preempt=st.booleans())
-def test_equal_subscribers_have_one_active(group: Group, preempt: bool) -> None:
-    who, found = subscribers(group), actives(group, preempt=preempt)
-    for one, active in found.items():
-        assert all(found[other] == active for other in found if who[other] == who[one])
+def test_topics_with_equal_subscribers_share_the_active_member(group: Group, preempt: bool) -> None:
+    subscribed_by, active_of = subscribers(group), actives(group, preempt=preempt)
+    for topic, active in active_of.items():
+        assert all(
+            active_of[other] == active for other in active_of if subscribed_by[other] == subscribed_by[topic]
+        )
 
 
 @given(group=ranked(equal=True), preempt=st.booleans())
-def test_equal_subscriptions_have_one_active(group: Group, preempt: bool) -> None:
+def test_equal_subscriptions_have_one_active_member(group: Group, preempt: bool) -> None:
     assert len(set(actives(group, preempt=preempt).values())) <= 1
 
 
@@ -105,10 +107,10 @@ def test_deterministic(group: Group, preempt: bool, seed: int) -> None:
 
 
 @given(group=ranked(), joining=st.lists(priorities, max_size=3), grown=st.integers(0, 3))
-def test_without_preemption_the_living_active_stays(
+def test_without_preemption_a_live_active_member_stays(
     group: Group, joining: list[int | None], grown: int
 ) -> None:
-    """Whatever priorities join, however topics grow; calm is the case that nothing does."""
+    """When members of any priority join and topics grow; also when nothing changes."""
     before = actives(group, preempt=False)
     again = next_generation(group, plan_failover(group, resolve(group), preempt=False), 9)
     everything = frozenset(group.topics)
@@ -121,7 +123,7 @@ def test_without_preemption_the_living_active_stays(
 
 
 class ActiveAndPassive(RuleBasedStateMachine):
-    """An eager group with equal subscriptions; after every change all join again with what they had."""
+    """An eager group with equal subscriptions; after every change all members rejoin with their history."""
 
     preempt: bool
 
@@ -140,7 +142,7 @@ class ActiveAndPassive(RuleBasedStateMachine):
 
     @rule(priority=priorities, static=st.booleans())
     def joins(self, priority: int | None, static: bool) -> None:
-        name = f"m{99 - len(self.live) - len(self.gone)}"  # the later, the more senior
+        name = f"m{99 - len(self.live) - len(self.gone)}"  # later members are more senior
         self._enter(Member(name, frozenset(), priority=priority, instance_id=name if static else None))
 
     @precondition(lambda self: len(self.live) > 1)
@@ -153,7 +155,7 @@ class ActiveAndPassive(RuleBasedStateMachine):
     @precondition(lambda self: self.gone)
     @rule(data=st.data())
     def a_zombie_returns(self, data: st.DataObject) -> None:
-        """With what it had when the group went on without it."""
+        """It claims the partitions it had when it was expelled."""
         self._enter(self.gone.pop(data.draw(st.integers(0, len(self.gone) - 1))))
 
     @precondition(lambda self: self.live)
@@ -185,7 +187,7 @@ class ActiveAndPassive(RuleBasedStateMachine):
         self.active = now
 
     @invariant()
-    def one_has_everything(self) -> None:
+    def one_member_owns_everything(self) -> None:
         if self.live:
             assert self.active is not None
             assert {t: len(p) for t, p in self.live[self.active].owned.items()} == self.topics

@@ -1,4 +1,4 @@
-"""Rebalances end, also while lag goes up and down: assignors in rounds, as consumers would drive them."""
+"""Rebalances end while lag fluctuates: real assignors in rounds, as consumers drive them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_ROUNDS = 3
 
 
 class World:
-    """A group whose lag is another one whenever somebody looks, and so is what is foreseen."""
+    """A group whose lag and forecasts change at every request."""
 
-    def __init__(self, seed: int, most: int, *, foreseen: bool) -> None:
-        self._foreseen = foreseen
+    def __init__(self, seed: int, most: int, *, with_forecast: bool) -> None:
+        self._with_forecast = with_forecast
         self._random = Random(seed)
         self._most = most
         self.members: dict[str, CooperativeLagAwareAssignor] = {}
@@ -29,13 +29,13 @@ class World:
 
     def lags(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         draw = self._random.paretovariate
-        return {at: int(draw(1.2) * self._most) % (10 * self._most) for at in partitions}
+        return {partition: int(draw(1.2) * self._most) % (10 * self._most) for partition in partitions}
 
     def join(self, name: str, refresh_ms: float) -> None:
         self.members[name] = CooperativeLagAwareAssignor(
             lag_source=self.lags,
             lag_refresh_ms=refresh_ms,
-            load_source=self.lags if self._foreseen else None,
+            load_source=self.lags if self._with_forecast else None,
         )
         self.held[name] = set()
 
@@ -44,39 +44,39 @@ class World:
         del self.held[name]
 
     def rebalance(self) -> int:
-        """Rounds until nobody gave anything back."""
-        rounds, gave_back = 0, True
-        while gave_back:
+        """Run rounds until no member revokes a partition; return their number."""
+        rounds, revoked = 0, True
+        while revoked:
             rounds += 1
             assert rounds <= 20, "it does not settle"
             self.generation += 1
-            told = [joined(name, one.metadata(TOPICS)) for name, one in self.members.items()]
+            subscriptions = [joined(name, member.metadata(TOPICS)) for name, member in self.members.items()]
             leader = next(iter(self.members.values()))
-            plan = plan_of(leader.assign(cluster(TOPICS), told))
-            owner_of(plan)  # nothing twice
-            gave_back = False
+            plan = plan_of(leader.assign(cluster(TOPICS), subscriptions))
+            owner_of(plan)  # checks that no partition has two owners
+            revoked = False
             for name in self.members:
                 new = {(topic, p) for topic, numbers in plan[name].items() for p in numbers}
                 for other, holds in self.held.items():
                     assert other == name or not (new - self.held[name]) & holds, "two owners"
-            for name, one in self.members.items():
+            for name, member in self.members.items():
                 new = {(topic, p) for topic, numbers in plan[name].items() for p in numbers}
-                gave_back |= bool(self.held[name] - new)
+                revoked |= bool(self.held[name] - new)
                 self.moved += len(self.held[name] - new)
                 self.held[name] = new
-                own(one, plan[name], self.generation)
+                own(member, plan[name], self.generation)
         assert set().union(*self.held.values()) == every(TOPICS)
         return rounds
 
 
-@pytest.mark.parametrize("foreseen", [False, True], ids=["lag", "lag and forecasts"])
-@pytest.mark.parametrize("refresh_ms", [3, 10_000], ids=["always new", "as by default"])
+@pytest.mark.parametrize("with_forecast", [False, True], ids=["lag", "lag and forecasts"])
+@pytest.mark.parametrize("refresh_ms", [3, 10_000], ids=["no cache", "default"])
 @pytest.mark.parametrize("most", [5, 200, 100_000], ids=["hardly any lag", "little", "much"])
-def test_a_rebalance_ends_though_lag_never_stays_the_same(
-    most: int, refresh_ms: float, foreseen: bool
+def test_a_rebalance_ends_though_lag_always_changes(
+    most: int, refresh_ms: float, with_forecast: bool
 ) -> None:
-    """Two rounds are enough when nothing else changes; the third is for a leader that has just come."""
-    world = World(7, most, foreseen=foreseen)
+    """Two rounds are enough when nothing else changes; a new leader needs a third."""
+    world = World(7, most, with_forecast=with_forecast)
     for number in range(8):
         world.join(f"m{number}", refresh_ms)
     assert world.rebalance() <= MOST_ROUNDS

@@ -1,4 +1,4 @@
-"""The laws of DESIGN, for every planner, on any group Hypothesis can think of."""
+"""The laws of every planner, on random groups."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ any_group = st.one_of(unlagged, lagging(unlagged))
 @settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
 def test_valid(planner: Planner, group: Group) -> None:
-    """Every partition somebody subscribes to has exactly one owner, who subscribes to it; nothing else."""
+    """Every subscribed partition has exactly one owner, a subscriber; no other partition has an owner."""
     assignment = planner(group)
     assert sorted(assignment) == sorted(m.member_id for m in group.members)
     owner_of = oracle.by_partition(assignment)
@@ -82,7 +82,7 @@ def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
 @settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
 def test_ascending(planner: Planner, group: Group) -> None:
-    """A member's partitions of a topic are in order, and no topic is there without partitions."""
+    """A member's partitions of a topic are ascending, and no topic is listed without partitions."""
     for topics in planner(group).values():
         assert all(numbers and numbers == sorted(numbers) for numbers in topics.values())
 
@@ -103,23 +103,23 @@ def test_calm(planner: Planner, group: Group) -> None:
         groups(max_members=4, max_topics=2, max_partitions=2),
     )
 )
-def test_sticky_is_the_best_of_all_plans(group: Group) -> None:
-    """Fair, then near, then sticky, then spread: no assignment at all scores better (every one is tried)."""
+def test_sticky_scores_as_the_best_of_all_plans(group: Group) -> None:
+    """Fair, then near, then sticky, then spread: all assignments are tried, and none scores better."""
     plan = PLANNERS["sticky"](group)
     assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_trying(group)
 
 
 @settings(max_examples=times(2.5))
 @given(group=any_group)
-def test_sticky_is_the_best_by_flow(group: Group) -> None:
-    """The same against an exact network simplex, on larger groups."""
+def test_sticky_scores_as_the_best_by_flow(group: Group) -> None:
+    """Compared with an exact network simplex, on larger groups."""
     plan = PLANNERS["sticky"](group)
     assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_flow(group)
 
 
 @given(group=any_group)
-def test_fair_is_as_fair_and_spread(group: Group) -> None:
-    """Without a history the plan is the best of a group that never owned anything."""
+def test_fair_scores_as_the_best_without_history(group: Group) -> None:
+    """The plan is the best for a group that never owned anything."""
     fresh = Group(
         tuple(m for m in next_generation(group, {m.member_id: {} for m in group.members}, 0).members),
         group.topics,
@@ -130,8 +130,8 @@ def test_fair_is_as_fair_and_spread(group: Group) -> None:
 
 
 @given(group=any_group)
-def test_fairest_sticky_takes_nothing_away(group: Group) -> None:
-    """Everything owned stays, and the rest is placed as fairly, then as evenly, as that allows."""
+def test_fairest_sticky_moves_no_owned_partition(group: Group) -> None:
+    """The other partitions are placed as fairly, then as evenly, as that allows."""
     owner_of = oracle.by_partition(PLANNERS["fairest-sticky"](group))
     before = oracle.owners(group)
     assert {tp: owner_of[tp] for tp in before} == before
@@ -158,7 +158,7 @@ def test_no_single_move_improves_the_balance(group: Group) -> None:
 
 @given(group=any_group)
 def test_range_cuts_contiguous_ranges_by_seniority(group: Group) -> None:
-    """Per topic: ranges in order of seniority, sizes that differ by one at most, the larger ones first."""
+    """Per topic: ranges by seniority, with sizes that differ by at most one, larger ones first."""
     plan = plan_range(group)
     for topic in {tp.topic for tp in oracle.wanted(group)}:
         cut = [plan[m.member_id].get(topic, []) for m in group.members if topic in m.topics]
@@ -169,8 +169,8 @@ def test_range_cuts_contiguous_ranges_by_seniority(group: Group) -> None:
 
 
 @given(group=any_group)
-def test_metrics_say_what_the_oracle_says(group: Group) -> None:
-    """Kept and moved are counted against the owners whose history counts."""
+def test_metrics_agree_with_the_oracle(group: Group) -> None:
+    """Kept and moved partitions are counted against the resolved owners."""
     plan = PLANNERS["sticky"](group)
     metrics = measure(group, resolve(group), plan)
     before = oracle.owners(group)
@@ -182,20 +182,20 @@ def test_metrics_say_what_the_oracle_says(group: Group) -> None:
 
 @settings(max_examples=times(1.5))
 @given(group=st.one_of(settled_groups(), groups()), seed=st.integers(0, 2**32), data=st.data())
-def test_metadata_that_lacks_partitions_takes_nothing_from_their_owners(
+def test_leader_with_stale_metadata_keeps_owned_partitions(
     group: Group, seed: int, data: st.DataObject
 ) -> None:
-    """Valid, sticky, deterministic: owners keep what they have, listed or not, and nothing is given twice."""
+    """Owners keep their partitions, listed or not; no partition has two owners; the plan is deterministic."""
     listed = {t: data.draw(st.integers(0, count), t) for t, count in group.topics.items()}
     listed = {topic: count for topic, count in listed.items() if count}
-    lagging_behind = replace(group, topics=listed)
+    stale = replace(group, topics=listed)
 
     def plan(seen: Group) -> Assignment:
         claims = resolve(seen)
         unlisted = unlisted_owners(seen, claims)
         return Assignment(seen, keep_owned(seen, claims, unlisted).owners, unlisted)
 
-    first = plan(lagging_behind)
+    first = plan(stale)
     owner_of = oracle.by_partition(first)
     owned, wanted = oracle.owners(group), oracle.wanted(group)
     holders = resolve(group)
@@ -203,7 +203,7 @@ def test_metadata_that_lacks_partitions_takes_nothing_from_their_owners(
         known = tp.partition < listed.get(tp.topic, 0)
         assert known or tp not in wanted or owned.get(tp, owner) == owner
     for tp, owner in owned.items():
-        place = group.first[tp.topic] + tp.partition
-        elsewhere = holders.holder[place] not in (NOBODY, holders.owner[place])
+        index = group.first[tp.topic] + tp.partition
+        elsewhere = holders.holder[index] not in (NOBODY, holders.owner[index])
         assert owner_of.get(tp) == owner or elsewhere, tp
-    assert plan(shuffled(lagging_behind, seed)) == first
+    assert plan(shuffled(stale, seed)) == first

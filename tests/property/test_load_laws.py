@@ -1,4 +1,4 @@
-"""What ``cooperative-lag-aware`` promises, on any group, and beside every plan of small ones."""
+"""Laws of ``cooperative-lag-aware``, on random groups, and compared with all plans of small groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support import load_oracle, oracle
 from tests.support.builders import groups, lagging, member, next_generation, settled_groups
 from tests.support.searching import times
 
-TOLERANCE = 256  # loads this part above the least count as the least
+TOLERANCE = 256  # a load at most this part above the least counts as the least
 
 unlagged = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))
 any_group = lagging(unlagged)
@@ -49,7 +49,7 @@ def test_counts_are_within_the_skew(group: Group, skew: int | None, gain: float)
 
 
 @given(group=any_group)
-def test_a_skew_of_one_is_the_fairest_there_is(group: Group) -> None:
+def test_a_skew_of_one_is_as_fair_as_sticky(group: Group) -> None:
     squares = (planned(group, 1, 0).loads ** 2).sum()
     assert squares == (plan_sticky(group, resolve(group)).loads ** 2).sum()
 
@@ -62,14 +62,14 @@ def test_calm(group: Group, skew: int | None, gain: float) -> None:
 
 
 @given(group=unlagged, nothing=st.sampled_from((-1, 0)))
-def test_without_lag_it_is_sticky(group: Group, nothing: int) -> None:
-    """Whether nobody knows any, or there is none."""
+def test_without_lag_the_plan_is_that_of_sticky(group: Group, nothing: int) -> None:
+    """Without lag, and with unknown lag."""
     group = replace(group, lags={topic: [nothing] * count for topic, count in group.topics.items()})
     assert planned(group) == plan_sticky(group, resolve(group))
 
 
 @given(group=any_group, skew=any_skew)
-def test_no_worse_than_the_greedy_where_that_keeps_the_counts(group: Group, skew: int | None) -> None:
+def test_load_is_no_worse_than_greedy_where_greedy_keeps_the_counts(group: Group, skew: int | None) -> None:
     greedy = oracle.by_partition(plan_lag_aware(group))
     if load_oracle.within_skew(group, greedy, skew):
         plan = oracle.by_partition(planned(group, skew, 0))
@@ -87,8 +87,8 @@ def test_no_plan_is_below_the_bounds(group: Group, skew: int | None) -> None:
 
 @settings(max_examples=times(0.75))
 @given(group=small_group, skew=any_skew)
-def test_of_small_groups_the_load_is_the_least_there_is(group: Group, skew: int | None) -> None:
-    """Every plan is tried; bounds are below the best of them."""
+def test_small_groups_get_the_least_load(group: Group, skew: int | None) -> None:
+    """All plans are tried; the lower bound is at most the least load."""
     best = load_oracle.best_by_trying(group, skew)
     load = load_oracle.largest(group, oracle.by_partition(planned(group, skew, 0)))
     assert load <= best.load + best.load // TOLERANCE
@@ -97,8 +97,8 @@ def test_of_small_groups_the_load_is_the_least_there_is(group: Group, skew: int 
 
 @settings(max_examples=times(0.75))
 @given(group=small_group, skew=any_skew, gain=st.sampled_from((0.05, 0.1, 0.3)))
-def test_of_small_groups_nothing_moves_unless_it_pays(group: Group, skew: int | None, gain: float) -> None:
-    """Either nothing moves beyond what must, and then as evenly as can be, or the load falls by enough."""
+def test_small_groups_move_only_what_pays(group: Group, skew: int | None, gain: float) -> None:
+    """Either only necessary moves are made, placed as evenly as possible, or the load falls by enough."""
     plan = oracle.by_partition(planned(group, skew, gain))
     best = load_oracle.best_by_trying(group, skew)
     moved, load = load_oracle.moves(group, plan), load_oracle.largest(group, plan)
@@ -110,7 +110,7 @@ def test_of_small_groups_nothing_moves_unless_it_pays(group: Group, skew: int | 
 
 
 @given(group=any_group, seed=st.integers(0, 2**32))
-def test_a_little_more_or_less_lag_moves_nothing(group: Group, seed: int) -> None:
+def test_small_changes_of_lag_move_nothing(group: Group, seed: int) -> None:
     rng = Random(seed)
     group = replace(
         group, lags={t: [rng.randint(0, 10**6) for _ in range(n)] for t, n in group.topics.items()}
@@ -126,6 +126,6 @@ def test_a_little_more_or_less_lag_moves_nothing(group: Group, seed: int) -> Non
 @pytest.mark.parametrize(
     "options", [{"skew": 0}, {"skew": -1}, {"gain": -0.1}, {"gain": 1}, {"gain": float("nan")}]
 )
-def test_options_out_of_range(options: dict[str, float]) -> None:
+def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(ProblemError, match="must be"):
         planned(Group((member("a"),), {"t0": 1}), **options)  # type: ignore[arg-type]

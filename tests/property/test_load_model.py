@@ -1,4 +1,4 @@
-"""Laws of the load model, on random histories of a partition."""
+"""Laws of the load model, on random samples of a partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START = 1_384_000_200 * SECOND
 
 @st.composite
 def steady(draw: st.DrawFn) -> list[Sample]:
-    """A log that only grows, a group that only goes on, looks at most ten minutes apart."""
+    """A growing log, a group that only moves forward, samples at most ten minutes apart."""
     looks = draw(
         st.lists(
             st.tuples(st.integers(1, 600 * SECOND), st.integers(0, 10_000), st.integers(0, 10_000)),
@@ -43,7 +43,7 @@ def steady(draw: st.DrawFn) -> list[Sample]:
 
 @st.composite
 def wild(draw: st.DrawFn) -> list[Sample]:
-    """Anything a cluster, its users and their clocks may do; in the order of time."""
+    """Any behaviour of a cluster, its users and their clocks, in the order of time."""
     looks = draw(
         st.lists(
             st.tuples(
@@ -64,19 +64,21 @@ def wild(draw: st.DrawFn) -> list[Sample]:
 
 @st.composite
 def two_writers(draw: st.DrawFn) -> list[Sample]:
-    """A group that only goes on, its commits recorded by one clock and looked at by another."""
+    """A group that only moves forward, its commits recorded by one clock and sampled by another."""
     seconds = st.integers(0, 90)
     made, offset, commits = 0, 0, [(0, 0)]
     for apart, served in draw(st.lists(st.tuples(seconds, st.integers(0, 1_000)), max_size=20)):
         made, offset = made + apart, offset + served
         commits.append((made, offset))
     clock, answered = draw(st.integers(-14, 14)), draw(st.integers(0, 14))
-    samples = [Sample(START + (at + clock) * SECOND, UNKNOWN, UNKNOWN, told) for at, told in commits]
+    samples = [
+        Sample(START + (at + clock) * SECOND, UNKNOWN, UNKNOWN, committed) for at, committed in commits
+    ]
     at = 0
     for apart in draw(st.lists(seconds, max_size=20)):
         at += apart
-        told = max((told for made, told in commits if made <= at - answered), default=NO_COMMIT)
-        samples.append(Sample(START + at * SECOND, 0, 100_000, told))
+        newest = max((offset for made, offset in commits if made <= at - answered), default=NO_COMMIT)
+        samples.append(Sample(START + at * SECOND, 0, 100_000, newest))
     return sorted(samples)
 
 
@@ -87,17 +89,17 @@ def rows_of(samples: list[Sample]) -> list[Row]:
 
 
 def at(samples: list[Sample], time: int, field: int) -> int:
-    """A counter at a time, on the line between the looks around it: an oracle of its own."""
+    """An independent oracle: a counter, interpolated between the samples around a time."""
     after = next(n for n, sample in enumerate(samples) if sample.time >= time)
-    there, before = samples[after], samples[after - 1]
-    if there.time == time:
-        return there[field]
-    share = (time - before.time) / (there.time - before.time)
-    return math.floor(before[field] + (there[field] - before[field]) * share + 1e-6)
+    following, before = samples[after], samples[after - 1]
+    if following.time == time:
+        return following[field]
+    share = (time - before.time) / (following.time - before.time)
+    return math.floor(before[field] + (following[field] - before[field]) * share + 1e-6)
 
 
 @given(steady())
-def test_steps_add_up_to_what_the_counters_grew_by(samples: list[Sample]) -> None:
+def test_steps_add_up_to_the_growth_of_the_counters(samples: list[Sample]) -> None:
     rows = rows_of(samples)
     if not rows:
         return
@@ -110,28 +112,26 @@ def test_steps_add_up_to_what_the_counters_grew_by(samples: list[Sample]) -> Non
 
 
 @given(steady(), st.randoms(use_true_random=False))
-def test_neither_order_nor_repetition_nor_batches_change_the_rows(
-    samples: list[Sample], chance: object
-) -> None:
-    """As long as no sample is behind the newest one by more than the delay."""
+def test_order_repetition_and_batches_do_not_change_the_rows(samples: list[Sample], chance: object) -> None:
+    """If no sample is behind the newest one by more than the delay."""
     expected = rows_of(samples)
     queue = sorted(
         [*samples, *samples[::3]],
         key=lambda sample: sample.time + chance.randrange(SETTINGS.delay),  # type: ignore[attr-defined]
     )
-    partition, got = Partition(SETTINGS), []
+    partition, emitted = Partition(SETTINGS), []
     while queue:
         size = chance.randrange(1, 6)  # type: ignore[attr-defined]
-        rows, told = partition.take(queue[:size])
-        assert told.late <= len(samples[::3])  # a repetition of one that was taken cannot be told from late
-        got += rows
+        rows, counts = partition.take(queue[:size])
+        assert counts.late <= len(samples[::3])  # a repeated sample counts as late
+        emitted += rows
         queue = queue[size:]
         partition = decode(encode(partition), SETTINGS)
-    assert got + partition.flush() == expected
+    assert emitted + partition.flush() == expected
 
 
 @given(wild())
-def test_whatever_happens_no_number_is_negative_or_made_up(samples: list[Sample]) -> None:
+def test_numbers_are_never_negative_or_above_the_samples(samples: list[Sample]) -> None:
     rows = rows_of(samples)
     most = max((sample.end for sample in samples), default=0)
     times = [row.step.at for row in rows]
@@ -149,20 +149,20 @@ def test_whatever_happens_no_number_is_negative_or_made_up(samples: list[Sample]
 
 
 @given(wild())
-def test_a_state_is_the_same_after_its_bytes(samples: list[Sample]) -> None:
-    partition, got = Partition(SETTINGS), []
+def test_encoding_and_decoding_keeps_the_state(samples: list[Sample]) -> None:
+    partition, emitted = Partition(SETTINGS), []
     for sample in samples:
         rows, _ = partition.take([sample])
-        got += rows
+        emitted += rows
         partition = decode(encode(partition), SETTINGS)
-    assert got + partition.flush() == rows_of(samples)
+    assert emitted + partition.flush() == rows_of(samples)
 
 
 @given(two_writers())
-def test_two_writers_whose_clocks_differ_by_less_than_the_slack_set_nobody_back(
+def test_clocks_that_differ_by_less_than_the_slack_cause_no_reset(
     samples: list[Sample],
 ) -> None:
-    """And all that was served is counted once, from the first commit that was told of."""
+    """Every served record is counted once, from the first known commit on."""
     partition = Partition(SETTINGS)
     partition.take(samples)
     partition.flush()

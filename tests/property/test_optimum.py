@@ -1,4 +1,4 @@
-"""Thousands of groups as they come about in a group's life, from fixed seeds: no plan is better than ours."""
+"""Thousands of realistic groups from fixed seeds: no plan is better than ours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.searching import batches
 GROUPS = 2000
 BATCH = 100  # groups a test
 SMALL = 10  # one in so many is small enough for the network simplex
-TWICE = 4  # one in so many is planned for again, as told in another order, and as planned
+TWICE = 4  # one in so many is planned again, in another order, and from its own plan
 
 RACKS = "abcd"
 Owned = dict[str, list[int]]
@@ -49,14 +49,14 @@ def any_group(rng: Random, *, small: bool = False) -> Group:
 
 
 def partitions(rng: Random, *, small: bool) -> int:
-    """Of one topic: a few, mostly; now and then very many, or none."""
+    """Partitions of one topic: mostly a few, sometimes very many, or none."""
     if small:
         return rng.randint(0, 9)
     return rng.choice((rng.randint(0, 8), rng.randint(1, 30), rng.randint(1, 30), rng.randint(30, 150)))
 
 
 def replica_racks(rng: Random, count: int) -> list[frozenset[str]]:
-    """As a cluster of a few brokers has them; of some topics, or partitions, nothing is known."""
+    """Racks in a cluster of a few brokers; unknown for some topics or partitions."""
     brokers = [rng.choice(RACKS) for _ in range(rng.randint(1, 6))]
     replicas = rng.randint(1, min(3, len(brokers)))
     known = rng.choice((0, rng.randint(0, count), count, count, count))
@@ -65,8 +65,8 @@ def replica_racks(rng: Random, count: int) -> list[frozenset[str]]:
 
 def with_claims(group: Group, owned: list[Owned], generations: list[int]) -> Group:
     members = (
-        Member(m.member_id, m.topics, mine, since, m.instance_id, m.rack)
-        for m, mine, since in zip(group.members, owned, generations, strict=True)
+        Member(m.member_id, m.topics, claimed, generation, m.instance_id, m.rack)
+        for m, claimed, generation in zip(group.members, owned, generations, strict=True)
     )
     return Group(tuple(members), group.topics, group.racks)
 
@@ -76,29 +76,29 @@ def no_history(rng: Random, group: Group) -> Group:
 
 
 def skewed(rng: Random, group: Group) -> Group:
-    """A few members own most of everything, subscribed or not; the topics have grown since, or shrunk."""
+    """A few members own most partitions, subscribed or not; topics have grown or shrunk since."""
     weights = [rng.expovariate(1) ** 3 for _ in group.members]
     owned: list[Owned] = [{} for _ in group.members]
     for topic, count in [*group.topics.items(), ("gone", 5), ("never-there", 5)]:
         for p in range(max(0, count + rng.randint(-count, 3))):
             if rng.random() < 0.9:
-                (who,) = rng.choices(range(len(owned)), weights)
-                owned[who].setdefault(topic, []).append(p)
+                (owner,) = rng.choices(range(len(owned)), weights)
+                owned[owner].setdefault(topic, []).append(p)
     return with_claims(group, owned, [1] * len(owned))
 
 
 def contradictory(rng: Random, group: Group) -> Group:
-    """Two histories at once: the same partitions claimed twice, in one generation or in different ones."""
-    one, other = skewed(rng, group), skewed(rng, group)
+    """Two histories at once: partitions are claimed twice, in the same or in different generations."""
+    first, second = skewed(rng, group), skewed(rng, group)
     owned: list[Owned] = []
-    for m, n in zip(one.members, other.members, strict=True):
+    for m, n in zip(first.members, second.members, strict=True):
         both = {t: [*m.owned.get(t, ()), *n.owned.get(t, ())] for t in sorted({*m.owned, *n.owned})}
         owned.append(both if rng.random() < 0.5 else {t: list(ps) for t, ps in m.owned.items()})
     return with_claims(group, owned, [rng.randint(0, 2) for _ in owned])
 
 
 def planned_before(rng: Random, group: Group) -> Group:
-    """Planned for, and then: members joined, left or subscribed anew; topics grew; racks changed."""
+    """A planned group after members joined, left or resubscribed, topics grew, or racks changed."""
     before = {t: rng.randint(0, count) if rng.random() < 0.3 else count for t, count in group.topics.items()}
     then = Group(group.members, before, group.racks)
     settled = next_generation(then, plan_fair(then), 4)
@@ -124,8 +124,8 @@ def fresh(group: Group) -> Group:
 
 
 @pytest.mark.parametrize("batch", batches(GROUPS, BATCH, quick=2))
-def test_no_plan_is_better(batch: range) -> None:
-    """Valid, and fairest, then nearest, then most kept, then most spread; calm, and deterministic."""
+def test_no_plan_scores_better(batch: range) -> None:
+    """Plans are valid, calm and deterministic, and the best: fair, near, sticky, spread."""
     for seed in batch:
         small = seed % SMALL == 0
         group = any_group(Random(seed), small=small)
@@ -138,8 +138,8 @@ def test_no_plan_is_better(batch: range) -> None:
             assert plan_sticky(mixed, resolve(mixed)) == plan, f"seed {seed}: another order, another plan"
             again = next_generation(group, plan, 9)
             assert plan_sticky(again, resolve(again)) == plan, f"seed {seed}: not calm"
-        for found, problem, keep_all in plans:
-            owner_of = checked(problem, found)
+        for judged, problem, keep_all in plans:
+            owner_of = checked(problem, judged)
             assert oracle.is_best(problem, owner_of, keep_all=keep_all), f"seed {seed}, {keep_all=}"
             if small:
                 best = oracle.best_by_flow(problem, keep_all=keep_all)
@@ -147,7 +147,7 @@ def test_no_plan_is_better(batch: range) -> None:
 
 
 def checked(group: Group, plan: Assignment) -> dict[TopicPartition, str]:
-    """Partition -> member, if the plan is valid."""
+    """Assert that the plan is valid; return partition -> member."""
     owner_of, wanted = oracle.by_partition(plan), oracle.wanted(group)
     assert owner_of.keys() == wanted.keys()
     assert all(owner in wanted[tp] for tp, owner in owner_of.items())
@@ -156,7 +156,7 @@ def checked(group: Group, plan: Assignment) -> dict[TopicPartition, str]:
 
 @pytest.mark.parametrize("batch", batches(100, 20))
 def test_the_oracle_agrees_with_the_network_simplex(batch: range) -> None:
-    """Both judge optimal plans, nearly optimal ones and any plan alike."""
+    """They agree on optimal, nearly optimal and random plans."""
     for seed in batch:
         compare_judgements(seed)
 
@@ -174,5 +174,5 @@ def compare_judgements(seed: int) -> None:
             for tp in rng.sample(sorted(plan), min(changes, len(plan))):
                 if not keep_all or tp not in oracle.owners(group):
                     other[tp] = rng.choice(choices[tp])
-            found = oracle.score(group, other) == best
-            assert oracle.is_best(group, other, keep_all=keep_all) == found
+            is_best = oracle.score(group, other) == best
+            assert oracle.is_best(group, other, keep_all=keep_all) == is_best

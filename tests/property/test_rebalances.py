@@ -1,4 +1,4 @@
-"""A group's life: joins, leaves, growth, zombies, in any order, each followed by cooperative rounds."""
+"""Random lives of a group: joins, deaths, growth and zombies, each followed by cooperative rounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ subscriptions = st.frozensets(st.sampled_from(TOPICS), min_size=1)
 
 
 class CooperativeGroup(RuleBasedStateMachine):
-    """Members keep what they were given until a round leaves it out; a round runs after every change."""
+    """Members keep their partitions until a round leaves them out; rounds run after every change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class CooperativeGroup(RuleBasedStateMachine):
 
     @initialize(counts=st.lists(st.integers(0, 6), min_size=3, max_size=3), racks=st.booleans())
     def create_topics(self, counts: list[int], racks: bool) -> None:
-        """With replicas in two of three racks, by turns; or in no rack that is known."""
+        """With replicas in two of three racks in turn, or in unknown racks."""
         self.topics = dict(zip(TOPICS, counts, strict=True))
         turns = [frozenset("xy"), frozenset("yz"), frozenset("zx"), frozenset("y")]
         self.racks = dict.fromkeys(TOPICS, turns * 20) if racks else {}
@@ -52,7 +52,7 @@ class CooperativeGroup(RuleBasedStateMachine):
     @precondition(lambda self: self.gone)
     @rule(data=st.data())
     def a_zombie_returns(self, data: st.DataObject) -> None:
-        """It still believes that it owns what it had when the group went on without it."""
+        """It claims the partitions it had when it died."""
         name, topics, owned, since = self.gone.pop(data.draw(st.integers(0, len(self.gone) - 1)))
         self._add(name, topics, owned, since)
 
@@ -64,7 +64,7 @@ class CooperativeGroup(RuleBasedStateMachine):
     @precondition(lambda self: self.subscribed)
     @rule(data=st.data(), topics=subscriptions)
     def subscribes_anew(self, data: st.DataObject, topics: frozenset[str]) -> None:
-        """A cooperative consumer revokes what it no longer subscribes to before it joins."""
+        """A cooperative consumer revokes unsubscribed topics before it joins."""
         name = data.draw(st.sampled_from(sorted(self.subscribed)))
         self.subscribed[name] = topics
         self.owned[name] = {t: p for t, p in self.owned[name].items() if t in topics}
@@ -98,7 +98,7 @@ class CooperativeGroup(RuleBasedStateMachine):
             group = self._group()
             claims = resolve(group)
             given, held = this_round(group, claims, plan_sticky(group, claims))
-            self._nobody_is_overtaken(group, given)
+            self._check_no_second_owner(group, given)
             self.generation += 1
             self.owned = dict(given)
             self.since = dict.fromkeys(self.subscribed, self.generation)
@@ -106,7 +106,7 @@ class CooperativeGroup(RuleBasedStateMachine):
                 return
         raise AssertionError(f"not settled after three rounds, {held} are held back")
 
-    def _nobody_is_overtaken(self, group: Group, given: Assignment) -> None:
+    def _check_no_second_owner(self, group: Group, given: Assignment) -> None:
         live = {
             tp: m.member_id
             for m in group.members
@@ -132,4 +132,4 @@ class CooperativeGroup(RuleBasedStateMachine):
 
 
 TestCooperativeGroup = CooperativeGroup.TestCase
-TestCooperativeGroup.settings = settings(max_examples=times(0.3))  # each is a life of fifty changes
+TestCooperativeGroup.settings = settings(max_examples=times(0.3))  # each example has up to fifty changes

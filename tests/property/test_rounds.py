@@ -1,4 +1,4 @@
-"""The cooperative stage: never two owners, never nobody, two rounds at most."""
+"""The cooperative stage: a partition never has two owners, and two rounds settle a group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ joining = st.one_of(groups(), settled_groups(), settled_groups(equal=True))
 
 
 def live_holders(group: Group) -> dict[TopicPartition, set[str]]:
-    """Who may have a partition in hand: cooperative members whose claim is the newest, or has no date."""
+    """Cooperative members that may hold a partition: with the newest claim, or without a generation."""
     claims: dict[TopicPartition, list[Member]] = {}
     for m in group.members:
         for topic, numbers in m.owned.items():
@@ -22,14 +22,14 @@ def live_holders(group: Group) -> dict[TopicPartition, set[str]]:
     holders = {}
     for tp, members in claims.items():
         newest = max(m.generation for m in members)
-        dated = {m.member_id for m in members if m.holds and m.generation == newest}
-        holders[tp] = dated or {m.member_id for m in members if m.holds and m.generation == -1}
-    return {tp: who for tp, who in holders.items() if who}
+        current = {m.member_id for m in members if m.holds and m.generation == newest}
+        holders[tp] = current or {m.member_id for m in members if m.holds and m.generation == -1}
+    return {tp: members for tp, members in holders.items() if members}
 
 
 @given(group=joining)
-def test_a_partition_goes_to_nobody_while_another_member_holds_it(group: Group) -> None:
-    """KIP-429: first revoked, then assigned."""
+def test_a_partition_is_not_given_while_another_member_holds_it(group: Group) -> None:
+    """KIP-429: a partition is first revoked, then assigned."""
     claims = resolve(group)
     given_now, _held = this_round(group, claims, plan_sticky(group, claims))
     holders = live_holders(group)
@@ -38,8 +38,8 @@ def test_a_partition_goes_to_nobody_while_another_member_holds_it(group: Group) 
 
 
 @given(group=joining)
-def test_what_is_not_at_its_target_is_named(group: Group) -> None:
-    """Nothing is lost between the target, what is given now, and what needs another round."""
+def test_holds_list_exactly_the_partitions_not_at_their_target(group: Group) -> None:
+    """Each partition of the target is either given now or listed as a hold."""
     claims = resolve(group)
     target = plan_sticky(group, claims)
     given_now, held = this_round(group, claims, target)
@@ -50,7 +50,7 @@ def test_what_is_not_at_its_target_is_named(group: Group) -> None:
 
 @given(group=joining)
 def test_two_rounds_settle_a_group(group: Group) -> None:
-    """After the holders let go the second round gives the rest out, and moves nothing else."""
+    """After the holders revoke, the second round gives the rest and moves nothing else."""
     claims = resolve(group)
     target = plan_sticky(group, claims)
     first, _held = this_round(group, claims, target)
@@ -65,8 +65,10 @@ def test_two_rounds_settle_a_group(group: Group) -> None:
 
 
 @given(group=settled_groups(), topics=st.frozensets(st.sampled_from(TOPICS)), data=st.data())
-def test_a_zombie_is_as_good_as_new(group: Group, topics: frozenset[str], data: st.DataObject) -> None:
-    """Claims of an older generation on what has an owner neither win it nor keep it from anybody."""
+def test_a_zombie_is_planned_as_a_new_member(
+    group: Group, topics: frozenset[str], data: st.DataObject
+) -> None:
+    """Claims of an older generation neither win an owned partition nor hold it back."""
     owned = sorted(oracle.owners(group))
     stale: dict[str, list[int]] = {}
     for tp in data.draw(st.lists(st.sampled_from(owned), unique=True)) if owned else []:
@@ -82,8 +84,8 @@ def test_a_zombie_is_as_good_as_new(group: Group, topics: frozenset[str], data: 
 
 
 @given(group=joining)
-def test_whoever_goes_on_holding_ends_with_it(group: Group) -> None:
-    """When all holds are overdue everything has an owner, and nobody gets what another one may have."""
+def test_overdue_holds_end_with_a_subscribed_holder(group: Group) -> None:
+    """When all holds are overdue every partition has an owner, and no one gets another holder's partition."""
     claims = resolve(group)
     target = plan_sticky(group, claims)
     _given, held = this_round(group, claims, target)
@@ -92,5 +94,5 @@ def test_whoever_goes_on_holding_ends_with_it(group: Group) -> None:
     assert owner_of.keys() == oracle.wanted(group).keys()
     subscribed = {m.member_id: m.topics for m in group.members}
     for tp, owner in owner_of.items():
-        able = {who for who in live_holders(group).get(tp, set()) if tp.topic in subscribed[who]}
-        assert not able or owner in able
+        keepers = {m for m in live_holders(group).get(tp, set()) if tp.topic in subscribed[m]}
+        assert not keepers or owner in keepers

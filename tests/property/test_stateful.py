@@ -1,4 +1,4 @@
-"""The sentences of KIP-441, on groups whose members say anything."""
+"""The laws of KIP-441, on groups with arbitrary claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_every_plan_keeps_the_laws(group: StatefulGroup, options: StatefulOption
 
 
 @given(any_groups(), any_options(), st.integers(0, 2**32))
-def test_the_order_in_which_things_are_told_does_not_matter(
+def test_plans_do_not_depend_on_the_order_of_input(
     group: StatefulGroup, options: StatefulOptions, seed: int
 ) -> None:
     assert plan_stateful(shuffled(group, seed), options) == plan_stateful(group, options)

@@ -1,4 +1,4 @@
-"""Random histories: members join and leave, copies catch up or fall behind; then it is quiet, and settles."""
+"""Random histories: members join and leave, copies catch up or fall behind, then the group settles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.stateful_laws import Facts, check, shuffled
 
 HISTORIES, EVENTS, BATCH = 400, 6, 25
 RISING = 150
-"""Histories in which copies that are read also fall far behind now and then."""
+"""Histories in which copies also fall far behind now and then."""
 
 
 class History:
@@ -37,29 +37,29 @@ class History:
             self.join()
 
     def join(self) -> None:
-        """One more, perhaps in a process that is there."""
+        """Add a member, perhaps in an existing process."""
         self.joined += 1
         process = f"p{self.rng.randint(0, 5)}" if self.shared else None
-        # A process is in one rack.
+        # All members of a process are in one rack.
         rack = self.racks[len(process or "") and int(str(process)[1:]) % len(self.racks)]
         if not self.shared:
             rack = self.rng.choice(self.racks)
         self.sim.join(f"m{self.joined:02}", process, rack)
 
     def event(self) -> None:
-        """Somebody joins or leaves, or not; copies read on as they can."""
-        what = self.rng.random()
-        if what < 0.35 or len(self.sim.members) == 1:
+        """A member joins or leaves, or not; copies catch up partly."""
+        chance = self.rng.random()
+        if chance < 0.35 or len(self.sim.members) == 1:
             self.join()
-        elif what < 0.7:
+        elif chance < 0.7:
             self.sim.leave(self.rng.choice(sorted(self.sim.members)))
-        further = (30_000,) if self.rising else ()
+        fall_behind = (30_000,) if self.rising else ()
         self.sim.catch_up(
-            lambda lag: self.rng.choice((lag, lag // 2, lag // 20, 0, *(lag + more for more in further)))
+            lambda lag: self.rng.choice((lag, lag // 2, lag // 20, 0, *(lag + more for more in fall_behind)))
         )
 
     def plan(self) -> StatefulPlan:
-        """A plan that keeps the laws."""
+        """Plan, and check the laws."""
         group, options = self.sim.group(), self.sim.options
         plan = plan_stateful(group, options)
         check(group, options, plan)
@@ -67,7 +67,7 @@ class History:
 
 
 def copies_to_catch_up(sim: SimulatedGroup, plan: StatefulPlan) -> int:
-    """Of the target, those that are behind."""
+    """Number of the target's copies that are behind."""
     facts = Facts(sim.group(), sim.options)
     return sum(
         facts.rank(task, facts.process[m]) > 0
@@ -77,29 +77,29 @@ def copies_to_catch_up(sim: SimulatedGroup, plan: StatefulPlan) -> int:
 
 
 @pytest.mark.parametrize("batch", batches(HISTORIES, BATCH))
-def test_what_is_disturbed_settles(batch: range) -> None:
-    """In no more rounds than the warm-ups take and one, and no stateful task is handed on twice.
+def test_a_disturbed_group_settles(batch: range) -> None:
+    """The warm-ups bound the number of rounds, and no stateful task moves twice.
 
-    On the way every plan keeps the laws: no task is without a member, none with one that is behind while
-    another is caught up.
+    Every plan on the way keeps the laws: each task has a member, and not one that is behind while another
+    is caught up.
     """
     for seed in batch:
         settle(History(seed), seed)
 
 
 @pytest.mark.parametrize("batch", batches(RISING, BATCH))
-def test_so_does_what_fell_behind_meanwhile(batch: range) -> None:
-    """Only a task without a changelog, with no state to copy, may be handed on twice then (seed 78's is)."""
+def test_a_group_with_copies_that_fall_behind_settles(batch: range) -> None:
+    """Only a task without a changelog, so without state to copy, may move twice then (in seed 78)."""
     for seed in batch:
         settle(History(seed, rising=True), seed)
 
 
 def settle(history: History, seed: int) -> None:
-    """Disturb it some times, and let it settle each time."""
+    """Disturb the group several times, and let it settle each time."""
     sim = history.sim
     stays = {s.id for s in sim.subtopologies if s.stateful and (s.logged or not history.rising)}
     for _ in range(EVENTS):
-        # In the middle of things: the plan before may still be waiting for its warm-ups.
+        # The plan before may still wait for its warm-ups.
         for _ in range(history.rng.randint(0, 3)):
             sim.do(history.plan())
             history.event()
@@ -127,8 +127,8 @@ def settle(history: History, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_warm_up_once_begun_goes_on(seed: int) -> None:
-    """While nothing but lags change, no copy is dropped before its task has moved, and the target stays."""
+def test_a_started_warm_up_goes_on(seed: int) -> None:
+    """While only lags change, no copy is dropped before its task has moved."""
     history = History(seed)
     sim = history.sim
     sim.settle()
@@ -144,5 +144,5 @@ def test_a_warm_up_once_begun_goes_on(seed: int) -> None:
             for task in tasks:
                 if facts.rank(task, facts.process[member]) > 0:
                     wanted = following.warmup[member], following.standby[member], following.active[member]
-                    assert any(task in mine for mine in wanted), (task, member)
+                    assert any(task in tasks_of for tasks_of in wanted), (task, member)
         plan = following

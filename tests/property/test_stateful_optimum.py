@@ -1,4 +1,4 @@
-"""Copies to build and tasks to move, beside the fewest there can be (HiGHS)."""
+"""Copies to build and tasks to move, compared with the fewest possible (HiGHS)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUPS, BATCH, EVENTS = 50, 10, 4
 
 
 class Sums(NamedTuple):
-    """Over many groups: what was planned, what was done, and the least there is."""
+    """Sums over many groups: planned, done, and the least possible."""
 
     copies: int
     least_copies: int
@@ -26,7 +26,7 @@ class Sums(NamedTuple):
 
 
 def target_of(group: StatefulGroup, plan: StatefulPlan) -> stateful_oracle.Least:
-    """The figures of a plan's target."""
+    """The measures of a plan's target."""
     process = {m.member_id: m.process or m.member_id for m in group.members}
     held = stateful_oracle.held(group)
     stateful = {s.id for s in group.subtopologies if s.stateful}
@@ -60,12 +60,12 @@ def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
             group = sim.group()
             least = stateful_oracle.least(group, options.num_standby_replicas)
             oracle.scored["HiGHS, stateful"] += 1
-            mine = target_of(group, plan_stateful(group, options))
-            assert mine.squares == least.squares, seed
-            assert mine.copies >= least.copies, seed
+            planned = target_of(group, plan_stateful(group, options))
+            assert planned.squares == least.squares, seed
+            assert planned.copies >= least.copies, seed
             before = sim.built
             sim.settle()
-            figures = mine.copies, least.copies, sim.built - before, mine.moves, least.moves
+            figures = planned.copies, least.copies, sim.built - before, planned.moves, least.moves
             total = Sums(*(a + b for a, b in zip(total, figures, strict=True)))
             if rng.random() < 0.5 or len(sim.members) == 1:
                 join()
@@ -75,16 +75,16 @@ def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
 
 
 @pytest.mark.parametrize("batch", batches(GROUPS, BATCH))
-def test_a_process_a_member_builds_the_fewest_copies(batch: range) -> None:
-    """Where all tasks have changelogs: the least in nearly all groups, planned and done; moves likewise."""
-    found = sums(batch, shared=False, keeps=False)
-    assert found.built <= found.copies <= 1.02 * found.least_copies
-    assert found.moves <= 1.1 * found.least_moves
+def test_with_a_process_a_member_nearly_the_fewest_copies_are_built(batch: range) -> None:
+    """If all tasks have changelogs, nearly all groups get the fewest copies and moves."""
+    total = sums(batch, shared=False, keeps=False)
+    assert total.built <= total.copies <= 1.02 * total.least_copies
+    assert total.moves <= 1.1 * total.least_moves
 
 
 @pytest.mark.parametrize("batch", batches(GROUPS, BATCH))
 @pytest.mark.parametrize("keeps", [False, True])
-def test_shared_processes_build_hardly_more(batch: range, *, keeps: bool) -> None:
-    """Within a tenth of the least, also with tasks without a changelog, or copies left over from before."""
-    found = sums(batch, shared=True, keeps=keeps)
-    assert found.built <= found.copies <= 1.1 * found.least_copies
+def test_with_shared_processes_hardly_more_copies_are_built(batch: range, *, keeps: bool) -> None:
+    """Within a tenth of the least, also with tasks without a changelog, or with old copies."""
+    total = sums(batch, shared=True, keeps=keeps)
+    assert total.built <= total.copies <= 1.1 * total.least_copies

@@ -1,4 +1,4 @@
-"""Stateless tasks of every round, beside every way to deal them: even in all, in each, with fewest moves."""
+"""Stateless tasks of every round, compared with all ways to deal them: even, with the fewest moves."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ HISTORIES, BATCH = 120, 30
 
 
 def stateless_in(tasks: Tasks, facts: Facts) -> dict[Task, str]:
-    """Who has which."""
+    """Stateless task -> its member."""
     return {task: m for m, mine in tasks.items() for task in mine if task not in facts.stateful}
 
 
 def base_of(tasks: Tasks, facts: Facts) -> dict[str, int]:
-    """Stateful tasks of each member."""
+    """Number of stateful tasks of each member."""
     return {m: len(facts.stateful.intersection(mine)) for m, mine in tasks.items()}
 
 
 def check_round(facts: Facts, active: Tasks) -> None:
-    """Nothing is better than that, beside the stateful tasks in it."""
+    """Assert that no way to deal the stateless tasks beside the stateful ones is better."""
     has = stateless_in(active, facts)
     owner = {task: m for task, m in facts.owner.items() if task in has}
     kinds = [s for s in facts.group.subtopologies if not s.stateful]
@@ -56,11 +56,11 @@ def check_round(facts: Facts, active: Tasks) -> None:
 
 
 def check_factor(facts: Facts, active: Tasks) -> None:
-    """Stateless tasks keep totals within the factor while stateful ones wait, and stay where they are so."""
+    """Assert that stateless tasks keep totals within the factor, and stay if they already do."""
     factor, base = facts.options.balance_factor, base_of(active, facts)
     has = stateless_in(active, facts)
     if factor == 1 or max(base.values()) - min(base.values()) <= factor:
-        return  # as even as can be; or as in the target
+        return  # as even as possible, or as in the target
     loads = [len(mine) for mine in active.values()]
     assert max((len(active[m]) for m in has.values()), default=0) - min(loads) <= factor
     if has.keys() <= facts.owner.keys():
@@ -71,9 +71,7 @@ def check_factor(facts: Facts, active: Tasks) -> None:
 
 
 @given(any_groups(least_members=1), any_options())
-def test_every_round_is_as_even_as_can_be_with_the_fewest_moves(
-    group: StatefulGroup, options: StatefulOptions
-) -> None:
+def test_every_round_is_even_with_the_fewest_moves(group: StatefulGroup, options: StatefulOptions) -> None:
     facts, plan = Facts(group, options), plan_stateful(group, options)
     for active in (plan.active, plan.target_active):
         check_round(facts, active)
@@ -81,7 +79,7 @@ def test_every_round_is_as_even_as_can_be_with_the_fewest_moves(
 
 
 def group_of(rng: Random) -> SimulatedGroup:
-    """With one or two subtopologies of each kind."""
+    """A settled group with one or two subtopologies of each kind."""
     kinds = [Subtopology(str(i), rng.randint(1, 8)) for i in range(rng.randint(1, 2))]
     kinds += [Subtopology(f"s{i}", rng.randint(1, 6), stateful=False) for i in range(rng.randint(1, 2))]
     options = StatefulOptions(
@@ -97,11 +95,11 @@ def group_of(rng: Random) -> SimulatedGroup:
 
 
 @pytest.mark.parametrize("batch", [range(i, i + BATCH) for i in range(0, HISTORIES, BATCH)], ids=str)
-def test_rounds_of_a_group_that_is_disturbed(batch: range) -> None:
-    """Every round is even; a second plan, and the second half of a hand-over, move nothing; then it settles.
+def test_rounds_of_a_disturbed_group_stay_even(batch: range) -> None:
+    """Every round is even, and a second plan or the second half of a hand-over moves nothing.
 
     A second plan, before any copy catches up, counts if members run as many stateful tasks as before.
-    The hand-over is KIP-429's: in the round between, a task that changes members is nobody's.
+    The hand-over is that of KIP-429: in the round between, a task that moves has no member.
     """
     halves = moved = 0
     for seed in batch:
@@ -119,7 +117,7 @@ def test_rounds_of_a_group_that_is_disturbed(batch: range) -> None:
             before = {m: set(mine) for m, mine in sim.active.items()}
             sim.do(plan)
             moved += sum(t not in before[m] for t, m in stateless_in(plan.active, facts).items())
-            halves += keeps_its_promise(sim, before, plan, facts)
+            halves += hand_over_moves_nothing_else(sim, before, plan, facts)
             again = plan_stateful(sim.group(), sim.options).active
             if base_of(again, facts) == base_of(plan.active, facts):
                 assert stateless_in(again, facts) == stateless_in(plan.active, facts), seed
@@ -131,10 +129,10 @@ def test_rounds_of_a_group_that_is_disturbed(batch: range) -> None:
     assert moved > len(batch) // 2
 
 
-def keeps_its_promise(
+def hand_over_moves_nothing_else(
     sim: SimulatedGroup, before: dict[str, set[Task]], plan: StatefulPlan, facts: Facts
 ) -> bool:
-    """Plan between the rounds of a hand-over; whether a stateless task was in it, and no stateful one."""
+    """Plan between the rounds of a hand-over; return whether it had stateless tasks only."""
     active = {m: set(mine) for m, mine in sim.active.items()}
     goes = {task for m, mine in active.items() for task in mine - before[m]}
     if not goes or goes & facts.stateful:

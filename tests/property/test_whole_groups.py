@@ -1,9 +1,9 @@
-"""Whole groups of real assignors, with everything that can happen to a round: until nobody asks for another.
+"""Whole groups of real assignors, with failures in any round, until no member requests another round.
 
-What kafka-python does around an assignor is played by ``Consumer``: a cooperative one revokes what is missing
-from its assignment and asks for the next round; an eager one revokes everything before it joins and never
-asks; one whose SyncGroup fails keeps what it has and joins again.  Topics grow, and a leader plans with the
-metadata it had; an update comes after the round, and it joins again if that was news.
+``Consumer`` acts as kafka-python around an assignor.  A cooperative consumer revokes partitions missing from
+its assignment and requests the next round.  An eager one revokes everything before it joins and never
+requests a round.  One whose SyncGroup fails keeps its partitions and rejoins.  Topics grow, and a leader
+plans with stale metadata: the update arrives after the round, and the leader rejoins if it changed anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_ROUNDS = 20
 
 
 class Consumer:
-    """A consumer with one assignor; stands in for what the assignor sees of it, too."""
+    """A consumer with one assignor, which also stands in for the assignor's access to its coordinator."""
 
     def __init__(self, name: str, *, eager: bool = False, lie: set[Partition] | None = None) -> None:
         self.name, self.eager, self.lie = name, eager, lie
@@ -35,7 +35,7 @@ class Consumer:
         self.knows: dict[str, int] = {}
         self.updated_at = 0.0
         self.assignor = CooperativeStickyAssignor()
-        self.assignor._side = self  # type: ignore[assignment]  # the same questions, answered from here
+        self.assignor._side = self  # type: ignore[assignment]  # this object answers for the coordinator
 
     def look(self) -> bool:
         return True
@@ -77,7 +77,7 @@ class Consumer:
         self.asks = True
 
     def request_rejoin(self) -> None:
-        """Only keeps kafka-python from forgetting a join."""
+        """Has no effect here: it only keeps kafka-python from forgetting a join."""
 
     def request_rejoin_after(self, seconds: float) -> None:
         self.asks = seconds > 0
@@ -88,7 +88,7 @@ class Consumer:
             self.held = set()
         subscription = self.assignor.metadata(GROWN)
         if self.lie is not None:
-            # As kafka-python's own members after a lost membership: no generation, and never the wiser.
+            # As kafka-python's own members after a lost membership: no generation, and the old claims.
             subscription = raw(GROWN, b"", convert.ownership(self.lie), version=1)
         self.joined_generation = generation
         return joined(self.name, subscription)
@@ -101,61 +101,63 @@ class Consumer:
 
 
 def play_round(
-    group: list[Consumer], leader: Consumer, generation: int, late: set[str], there: dict[str, int]
+    group: list[Consumer], leader: Consumer, generation: int, late: set[str], topics: dict[str, int]
 ) -> None:
-    """One generation: everybody joins, the leader plans, all but the late get their assignment."""
-    members = [one.joins(generation) for one in group]
+    """One generation: all members join, the leader plans, all but the late ones get their assignment."""
+    members = [member.joins(generation) for member in group]
     plan = plan_of(leader.assignor.assign(cluster(leader.knows), members))
-    lies = set().union(*(one.lie or set() for one in group))
-    honest = all(one.lie is None for one in group)
-    if honest and len({one.assignor._generation for one in group if one.last}) == 1:
-        for one in group:
-            unlisted = one.last - every(leader.knows)
-            given_to = {(topic, p) for topic, numbers in plan[one.name].items() for p in numbers}
-            assert unlisted <= given_to, f"{one.name} loses {sorted(unlisted - given_to)}"
-    for one in group:
-        given_now = {(topic, p) for topic, numbers in plan[one.name].items() for p in numbers}
+    lies = set().union(*(member.lie or set() for member in group))
+    honest = all(member.lie is None for member in group)
+    if honest and len({member.assignor._generation for member in group if member.last}) == 1:
+        for member in group:
+            unlisted = member.last - every(leader.knows)
+            given_to = {(topic, p) for topic, numbers in plan[member.name].items() for p in numbers}
+            assert unlisted <= given_to, f"{member.name} loses {sorted(unlisted - given_to)}"
+    for member in group:
+        given_now = {(topic, p) for topic, numbers in plan[member.name].items() for p in numbers}
         for other in group:
-            # What a liar really has nobody can know, and what it claims it may be given.
-            overtaken = (given_now - one.held) & other.held - lies if other.lie is None else set()
-            assert other is one or not overtaken, f"{one.name} is given {overtaken}, which {other.name} has"
-    for one in group:
-        if one.name in late and one is not leader:
-            one.asks = True
+            # The partitions of a liar are unknown, and it may be given those it claims.
+            overtaken = (given_now - member.held) & other.held - lies if other.lie is None else set()
+            assert other is member or not overtaken, (
+                f"{member.name} is given {overtaken}, which {other.name} has"
+            )
+    for member in group:
+        if member.name in late and member is not leader:
+            member.asks = True
         else:
-            one.syncs(plan[one.name], generation)
-    leader.asks |= leader.knows != there
-    leader.knows = dict(there)
+            member.syncs(plan[member.name], generation)
+    leader.asks |= leader.knows != topics
+    leader.knows = dict(topics)
     leader.updated_at += 1
 
 
 @settings(max_examples=times(0.75))
 @given(data=st.data())
-def test_everything_ends_with_exactly_one_owner(data: st.DataObject) -> None:
+def test_every_partition_ends_with_exactly_one_owner(data: st.DataObject) -> None:
     """Members join, leave, fail to sync, lie, run eager or cooperative, and lead by turns."""
     group: list[Consumer] = []
     generation = 0
-    there = TOPICS
+    topics = TOPICS
     for born in range(data.draw(st.integers(1, 5), "changes")):
         if len(group) > 1 and data.draw(st.booleans(), "one leaves"):
             group.pop(data.draw(st.integers(0, len(group) - 1), "who"))
         lie = data.draw(st.none() | st.sets(st.sampled_from(ALL)), "lie")
         group.append(Consumer(f"m{born}", eager=data.draw(st.booleans(), "eager") and lie is None, lie=lie))
-        group[-1].knows = dict(data.draw(st.sampled_from(({}, {"t": 2}, TOPICS, there)), "knows"))
+        group[-1].knows = dict(data.draw(st.sampled_from(({}, {"t": 2}, TOPICS, topics)), "knows"))
         leader = data.draw(st.sampled_from(group), "leader")
         if data.draw(st.booleans(), "grows"):
-            there = GROWN
+            topics = GROWN
         for played in range(MOST_ROUNDS):
             generation += 1
-            may_be_late = played < 3  # a group in which somebody is late for ever cannot settle
+            may_be_late = played < 3  # a group with a member that is always late cannot settle
             late = (
-                data.draw(st.sets(st.sampled_from([one.name for one in group])), "late")
+                data.draw(st.sets(st.sampled_from([member.name for member in group])), "late")
                 if may_be_late
                 else set()
             )
-            play_round(group, leader, generation, late, there)
-            if not any(one.asks for one in group):
+            play_round(group, leader, generation, late, topics)
+            if not any(member.asks for member in group):
                 break
         else:
             raise AssertionError("the group does not settle")
-        assert sorted(tp for one in group for tp in one.held) == sorted(every(there))
+        assert sorted(tp for member in group for tp in member.held) == sorted(every(topics))

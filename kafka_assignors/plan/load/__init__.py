@@ -1,6 +1,7 @@
-"""How ``cooperative-lag-aware`` looks for even loads, and gets there with few moves.
+"""``lag-aware`` (KIP-169), and the search of ``cooperative-lag-aware`` for even loads with few moves.
 
-Reading order: ``counts`` (the rule of counts), ``standing`` (who has what, while that changes), ``exchange``
-and ``descent`` (exchange after exchange), ``redeal`` and ``exact`` (other ways), ``calm`` (the plan that
-moves what must), ``lightest`` (how low the load can get), ``saving`` (with few moves).
+Reading order: ``counts`` (the rule of counts), ``standing`` (a plan that is being changed), ``exchange`` and
+``descent`` (lower the largest load by exchanges), ``redeal`` and ``exact`` (other searches), ``calm`` (the
+plan with only the necessary moves), ``lightest`` (the lowest load), ``saving`` (that load with few moves),
+``expected`` (loads with a forecast), ``skew`` (when a rebalance pays).
 """

@@ -1,4 +1,4 @@
-"""The plan that moves as little as the rule of counts allows, as even in load as that leaves room for."""
+"""The calm plan: only the moves that the rule of counts needs, placed so that loads are even."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 __all__ = ["calm_owners"]
 
 _FINE = 2048
-"""Where it costs no moves, loads are evened out until the largest is so small a part above the bound."""
+"""Free partitions are exchanged until the largest load is at most this part above the bound."""
 
 _WORK = 50_000_000
-"""Entries of shares and owners that are looked at to even out counts, at most: about 0.2 s."""
+"""Most entries of shares and owners read while counts are evened out: about 0.2 s."""
 
 
 def calm_owners(
     group: Group, claims: Claims, field: Field, rule: CountRule, *, bounds: LagBound, budget: Budget
 ) -> Owners:
-    """Move nothing but what the counts ask for; place that, and what nobody had, by its lag.
+    """Move only the partitions that the rule of counts needs; place these, and unowned ones, by lag.
 
-    Nothing could keep more with a skew of 1 (``plan_sticky``), with equal subscriptions, or without a rule;
-    else it is a heuristic.  What is free anyway then changes places until that makes the largest load
-    no smaller.  A plan with nothing free that keeps the rule is returned as it is.
+    No plan keeps more partitions with a skew of 1 (``plan_sticky``), with equal subscriptions, or without a
+    rule; else this is a heuristic.  Free partitions are then exchanged while that lowers the largest load.
     """
     home = claims.owner
     planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky
     owners: Owners = planner(group, claims).owners.copy()
     if rule.skew is not None and rule.skew > 1 and not _even_out(field, owners, home, rule.skew, _WORK):
-        owners = plan_sticky(group, claims).owners.copy()  # even is within any rule
+        owners = plan_sticky(group, claims).owners.copy()  # even counts keep any rule
     free = (home == NOBODY) | (owners != home)
     if not free[field.dealt].any():
         return owners
@@ -66,11 +65,7 @@ def calm_owners(
 
 
 def _even_out(field: Field, owners: Owners, home: Owners, skew: int, work: int) -> bool:
-    """Hand on partitions, from who has too many to who has fewest of those it can reach.
-
-    Returns:
-        Whether the rule is kept now; not when that would take more than so much work.
-    """
+    """Move partitions from members with too many to the fewest within reach; False if ``work`` runs out."""
     shares = field.shares(owners)
     mean = int(shares.sum()) / max(int(field.plays.sum()), 1)
     while True:
@@ -83,22 +78,22 @@ def _even_out(field: Field, owners: Owners, home: Owners, skew: int, work: int) 
         work -= shares.size + len(owners)
         if work < 0:
             return False
-        way = _way(field, shares, high, int(counts[high]) - gap)
-        # Several at once, but nobody goes past the mean: it might have to give back.
+        chain = _chain(field, shares, high, int(counts[high]) - gap)
+        # Several move at once, but no member passes the mean, because it might have to give some back.
         room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 2)
-        passed = min(int(shares[topic, giver]) for giver, _taker, topic in way)
+        passed = min(int(shares[topic, giver]) for giver, _taker, topic in chain)
         many = max(min(room, passed), 1)
-        for giver, taker, topic in way:
-            mine = np.flatnonzero((owners == giver) & (field.topic_of == topic))
-            # What is not at home anyway, then what weighs most.
-            chosen = mine[np.lexsort((-field.lag[mine], home[mine] == giver))[:many]]
-            owners[chosen] = taker
+        for giver, taker, topic in chain:
+            partitions = np.flatnonzero((owners == giver) & (field.topic_of == topic))
+            # Partitions away from home first, then the heaviest.
+            order = np.lexsort((-field.lag[partitions], home[partitions] == giver))
+            owners[partitions[order[:many]]] = taker
             shares[topic, giver] -= many
             shares[topic, taker] += many
 
 
-def _way(field: Field, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:
-    """The shortest chain of members from one to another that has ``count``: who gives whom what topic."""
+def _chain(field: Field, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:
+    """The shortest chain of (giver, taker, topic) from ``start`` to a member with ``count`` partitions."""
     counts = shares.sum(axis=0)
     came: dict[int, tuple[int, int]] = {start: (-1, -1)}
     layer = [start]
@@ -114,10 +109,10 @@ def _way(field: Field, shares: Matrix, start: int, count: int) -> list[tuple[int
         if ends := [member for member in following if counts[member] == count]:
             break
         layer = following
-    way: list[tuple[int, int, int]] = []
-    at = min(ends)
-    while at != start:
-        giver, topic = came[at]
-        way.append((giver, at, topic))
-        at = giver
-    return way
+    chain: list[tuple[int, int, int]] = []
+    taker = min(ends)
+    while taker != start:
+        giver, topic = came[taker]
+        chain.append((giver, taker, topic))
+        taker = giver
+    return chain

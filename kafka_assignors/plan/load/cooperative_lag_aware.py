@@ -1,4 +1,4 @@
-"""``cooperative-lag-aware``: even loads over all topics, and few moves."""
+"""``cooperative-lag-aware``: even loads over all topics, with few moves."""
 
 from __future__ import annotations
 
@@ -24,30 +24,31 @@ from kafka_assignors.plan.sticky.planner import plan_sticky
 __all__ = ["plan_cooperative_lag_aware"]
 
 _WORK, _WORK_EACH = 2_500_000, 100
-"""How much of it a search may do at most: partitions looked at, and so many more for each there is."""
+"""Budget of a search, in partitions examined: a fixed part, and a part for each partition of the group."""
 
 
 def plan_cooperative_lag_aware(
     group: Group, claims: Claims, *, max_partition_skew: int | None = 1, min_improvement: float = 0.1
 ) -> Assignment:
-    """Counts first, then the largest load as low as can be, then few moves; and none that does not pay.
+    """Keep counts within the skew, then make the largest load small, then make few moves.
+
+    A move that does not pay is not made.  Ties go by seniority, topic and partition.  Planning again with the
+    same lag changes nothing.  Racks are ignored while there is lag.  The search is a heuristic;
+    docs/benchmarks.md has its distance from the optimum and its run time.
 
     Args:
-        group: who plans.  Load is lag (``Group.lag``), of all topics together, in records.
-        claims: who had what.
-        max_partition_skew: nobody has more than so many partitions more than a member to whom one of its
-            could go, by one hand-over or a chain of them; at least 1, None for no such rule.  With 1 these
-            are the fair plans of ``plan_sticky``; with equal subscriptions it is the most less the fewest.
-        min_improvement: beyond what counts and partitions without an owner force, nothing moves unless the
-            largest load falls by at least this part of it, from 0 to below 1; and, unless this is 0, by a
-            record for each partition a member has on average: less comes and goes while nobody looks.
-
-    Ties go by seniority, topic and partition; planning again with the same lag changes nothing.  Racks have
-    no say while there is lag.  How near to the best that comes, and how long it takes: docs/benchmarks.md.
+        group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records.
+        claims: the partitions that members own.
+        max_partition_skew: the most partitions that a member may have beyond any member that could get one of
+            them, by one move or a chain of moves; at least 1, None for no limit.  With 1 these are the fair
+            plans of ``plan_sticky``.  With equal subscriptions it limits the most minus the fewest.
+        min_improvement: from 0 to below 1.  Beyond the moves that counts and unowned partitions need, a
+            partition moves only if the largest load falls by at least this part, and, unless this is 0, by
+            a record for each partition of an average member: lag fluctuates by that much.
 
     Returns:
-        The plan.  With no lag known, or none at all, nothing moves but what the counts ask for: with a skew
-        of 1 it is ``plan_sticky``'s.
+        The plan.  Without lag, or without known lag, only the moves that the counts need are made.  With a
+        skew of 1 that is the plan of ``plan_sticky``.
 
     Raises:
         ProblemError: an option is out of its range.
@@ -65,7 +66,7 @@ def plan_cooperative_lag_aware(
     field = Field(group)
     rule = CountRule(max_partition_skew, equal=field.equal, players=field.plays)
     work = _WORK + _WORK_EACH * group.size
-    # A record a partition comes and goes while nobody looks.
+    # Lag fluctuates by about a record a partition.
     noise = -(-len(field.dealt) // max(int(field.plays.sum()), 1)) if min_improvement else 0
     bounds = LagBound(group)
     owners = calm_owners(group, claims, field, rule, bounds=bounds, budget=Budget(work))
@@ -78,11 +79,11 @@ def plan_cooperative_lag_aware(
         if load <= bound or (bound > wanted and not movable):
             return Assignment(group, owners)
         greedy = plan_lag_aware(group).owners if greedy is None else greedy
-        found = lightest(field, rule, owners, greedy=greedy, bound=bound, budget=Budget(work))
+        best = lightest(field, rule, owners, greedy=greedy, bound=bound, budget=Budget(work))
         if movable:
             wanted = load - 1
-        if found.load > wanted or load <= found.enough:
+        if best.load > wanted or load <= best.enough:
             return Assignment(group, owners)
-        limit = min(found.enough, wanted)
-        owners = with_few_moves(field, rule, owners, found=found, home=claims.owner, limit=limit)
+        limit = min(best.enough, wanted)
+        owners = with_few_moves(field, rule, owners, best=best, home=claims.owner, limit=limit)
         movable = False

@@ -1,4 +1,4 @@
-"""The rule of counts: how many partitions more than others a member may have."""
+"""The rule of counts: the limit on how many more partitions than another a member may have."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["CountRule", "lowest_within_reach"]
 
 
 class CountRule:
-    """Nobody has more than ``skew`` partitions more than a member to whom one of its could go.
+    """A member has at most ``skew`` partitions more than any member within its reach.
 
-    It could go there in one step or in several: from a member to another one that subscribes to its topic,
-    which hands on one of another topic, and so on.  With a skew of 1 these are just the fair plans, of which
-    the sum of the squares of the counts is the least: it is enough to keep the sum.  With equal subscriptions
-    it is the difference between the most and the fewest.
+    A member reaches another if one of its partitions could go there, in one step or through a chain of
+    members that each pass on a partition.  With a skew of 1 these are exactly the fair plans, which have the
+    least sum of squares of the counts, so comparing the sum is enough.  With equal subscriptions the rule
+    limits the difference between the most and the fewest.
 
     Args:
-        skew: partitions, at least 1; None allows everything.  Also an attribute.
-        equal: whether all members that take part subscribe to the same topics.
-        players: who takes part, by member.
+        skew: partitions, at least 1; None for no limit.  Also an attribute.
+        equal: whether all players subscribe to the same topics.
+        players: by member, whether it subscribes to a topic that has partitions.
     """
 
     def __init__(self, skew: int | None, *, equal: bool, players: Mask) -> None:
@@ -32,19 +32,19 @@ class CountRule:
         self._looks_further = not (skew is None or skew == 1 or equal)
 
     def allows(self, field: Field, owners: Owners, kept: Owners) -> bool:
-        """Whether a plan keeps the rule, given one that does."""
+        """Whether ``owners`` keeps the rule, given that ``kept`` does."""
         if self.skew != 1:
             return self.holds(field.subscribed, field.shares(owners))
         return _squares(field, owners) == _squares(field, kept)
 
     def largest(self, field: Field, kept: Owners) -> int:
-        """How many partitions one member can have in a plan that keeps the rule, given one that does."""
+        """Most partitions of one member in a plan that keeps the rule, given that ``kept`` does."""
         if self.skew != 1:
             return len(field.dealt)
         return int(field.counts(kept).max(initial=0))
 
     def fewest(self, field: Field, kept: Owners) -> Vector:
-        """By member: how many partitions it has at least in any plan that keeps the rule, given one."""
+        """By member: its fewest partitions in any plan that keeps the rule, given that ``kept`` does."""
         fewest = np.zeros(len(field.plays), np.int64)
         if self.skew is not None and self.equal and len(field.players):
             spare = len(field.dealt) - self.skew * (len(field.players) - 1)
@@ -55,7 +55,7 @@ class CountRule:
         return fewest
 
     def steps(self, counts: Vector, high: int, low: int, most: int) -> list[int]:
-        """How many partitions more than it gets ``high`` may give to ``low``: from ``-most`` to ``most``."""
+        """The net numbers of partitions that ``high`` may give to ``low``, from ``-most`` to ``most``."""
         wanted = range(-most, most + 1)
         gap = int(counts[high] - counts[low])
         if self.skew is None:
@@ -67,15 +67,15 @@ class CountRule:
         others = self.players.copy()
         others[[high, low]] = False
         fewest, largest = int(counts[others].min(initial=2**62)), int(counts[others].max(initial=0))
-        found = []
+        allowed = []
         for step in wanted:
             after = int(counts[high]) - step, int(counts[low]) + step
             if step == 0 or max(*after, largest) - min(*after, fewest) <= self.skew:
-                found.append(step)
-        return found
+                allowed.append(step)
+        return allowed
 
     def keeps(self, standing: Standing, exchange: Exchange) -> bool:
-        """Whether an exchange within ``steps`` keeps the rule: mostly; else it takes a look at the others."""
+        """Whether an exchange allowed by ``steps`` keeps the rule for all other members, too."""
         if not self._looks_further:
             return True
         owner = standing.owner.copy()
@@ -84,7 +84,7 @@ class CountRule:
         return self.holds(standing.field.subscribed, standing.field.shares(owner))
 
     def holds(self, subscribed: Mask, shares: Matrix) -> bool:
-        """Whether a matrix of shares (topics, members) keeps the rule, which for a skew of 1 is not asked."""
+        """Whether a matrix of shares (topics, members) keeps the rule.  Not for a skew of 1."""
         if self.skew is None:
             return True
         counts = shares.sum(axis=0)
@@ -96,7 +96,7 @@ def _squares(field: Field, owners: Owners) -> int:
 
 
 def lowest_within_reach(subscribed: Mask, shares: Matrix) -> Vector:
-    """By member: the smallest count (partitions) of a member that one of its partitions could go to."""
+    """By member: the smallest count (partitions) of the members within its reach."""
     counts = shares.sum(axis=0)
     lowest: Vector = counts.copy()
     far = int(counts.max(initial=0)) + 1

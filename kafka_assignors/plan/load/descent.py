@@ -1,4 +1,4 @@
-"""Making the largest load smaller, exchange by exchange."""
+"""Lower the largest load by one exchange after the other."""
 
 from __future__ import annotations
 
@@ -8,32 +8,35 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.exchange import Found, Pair, best_bundles, best_single
+from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.standing import Exchange, Standing
 
 __all__ = ["Budget", "descend"]
 
 _ENOUGH = 8
-"""So many partners with whom it would get better are looked at before the best of them is taken."""
+"""Number of partners with an improving exchange to compare before the best is taken."""
 
 _CALL = 2000
-"""What a look at two members costs at least, counted as partitions that are looked at."""
+"""Fixed cost of examining two members, in partitions examined."""
 
 _RELAYS = 12
-"""So many members are tried as the one that passes something on."""
+"""Number of members to try as the relay."""
 
-_SEARCHES: tuple[tuple[Callable[[Pair], Found | None], int], ...] = ((best_single, 1), (best_bundles, 2))
-"""And how many partitions more than it gets a member may give in each."""
+_SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
+    (best_single, 1),
+    (best_bundles, 2),
+)
+"""Each search, and the most partitions (net) that a member may give in it."""
 
 
 class Budget:
-    """Work that may still be done, counted in partitions looked at: the same on any machine."""
+    """Remaining work, in partitions examined, so that a plan is the same on any machine."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
 
     def spend(self, steps: int) -> bool:
-        """Take something off; say whether there was something left."""
+        """Spend some of the budget; return whether any is left."""
         self.left -= steps
         return self.left > 0
 
@@ -41,43 +44,44 @@ class Budget:
 def descend(
     standing: Standing, rule: CountRule, goal: int, budget: Budget, home: Owners | None = None
 ) -> list[Exchange]:
-    """Relieve the member with the largest load until nothing does, or until it is no larger than ``goal``.
+    """Relieve the member with the largest load while that helps and the load is above ``goal``.
 
     Args:
         standing: changed in place.
-        rule: kept, if it was before.
+        rule: the rule of counts; kept, if it was kept before.
         goal: records.
-        budget: what it may cost.
-        home: by partition, whose it was: then no exchange may take more from its home than it brings home.
+        budget: the limit of the search.
+        home: by partition, its owner before.  With it, no exchange takes more partitions from home than it
+            brings home.
 
     Returns:
-        What was done, in that order.
+        The exchanges made, in order.
     """
     done: list[Exchange] = []
     search = _Search(standing, rule, budget, home)
     while standing.load > goal:
         high = standing.highest
-        found = search.relief(high)
-        if found is not None:
-            standing.do(found.exchange)
-            done.append(found.exchange)
-        elif way := search.relay(high):
-            done += way
+        relief = search.relief(high)
+        if relief is not None:
+            standing.do(relief.exchange)
+            done.append(relief.exchange)
+        elif relayed := search.relay(high):
+            done += relayed
         else:
             break
     return done
 
 
 class _Search:
-    """For what makes the largest load smaller."""
+    """Finds exchanges that lower the largest load."""
 
     def __init__(self, standing: Standing, rule: CountRule, budget: Budget, home: Owners | None) -> None:
         self._standing, self._rule, self._budget, self._home = standing, rule, budget, home
 
-    def relief(self, high: int) -> Found | None:
-        """The best exchange of a member with one of those with the smallest loads."""
+    def relief(self, high: int) -> RatedExchange | None:
+        """The best exchange of a member with one of the least loaded members."""
         for search, most in _SEARCHES:
-            best: Found | None = None
+            best: RatedExchange | None = None
             better = 0
             for low in self._partners(high):
                 gap = int(self._standing.loads[high] - self._standing.loads[low])
@@ -86,23 +90,23 @@ class _Search:
                 pair = self._pair(high, low, most)
                 if not self._budget.spend(_CALL + (pair.work if most == 1 else pair.work_in_bundles)):
                     return best
-                found = search(pair)
-                if found is None or not self._rule.keeps(self._standing, found.exchange):
+                relief = search(pair)
+                if relief is None or not self._rule.keeps(self._standing, relief.exchange):
                     continue
                 better += 1
-                if best is None or found.load < best.load:
-                    best = found
-                # It will hardly get better than with about half of the difference handed over.
-                if found.load <= self._standing.loads[high] - gap // 4:
+                if best is None or relief.load < best.load:
+                    best = relief
+                # An exchange that closes a quarter of the gap is good enough; half would be ideal.
+                if relief.load <= self._standing.loads[high] - gap // 4:
                     break
             if best is not None:
                 return best
         return None
 
     def relay(self, high: int) -> list[Exchange]:
-        """Do two exchanges that only together relieve a member: another one takes something and passes it on.
+        """Make two exchanges that relieve a member only together: another member takes load and passes it on.
 
-        Tried with its heaviest two for the other one's lightest.
+        Tries the two heaviest partitions of ``high`` for the lightest of the other member.
         """
         standing = self._standing
         before = int(standing.loads[high])
@@ -132,7 +136,7 @@ class _Search:
         )
 
     def _partners(self, high: int) -> list[int]:
-        """Who could take something from a member, in the order of their loads."""
+        """The members that could take a partition of ``high``, in the order of their loads."""
         standing, field = self._standing, self._standing.field
         members = field.players
         if not field.equal:

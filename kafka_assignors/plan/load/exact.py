@@ -1,4 +1,4 @@
-"""The best plan of a small group, by branch and bound."""
+"""Find the best plan of a small group by branch and bound."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kafka_assignors.plan.model import NOBODY
 __all__ = ["MOST_PARTITIONS", "least"]
 
 MOST_PARTITIONS = 24
-"""Beyond that the search would end without a result."""
+"""Largest problem.  With more partitions the search would run out of nodes without a result."""
 
 _MOST_NODES = 12_000
 
 
 class _Search:
-    """Depth first: the heaviest partition first; members with less first, or its home if moves count."""
+    """Depth-first search: heaviest partition first, least loaded member first, or home if moves count."""
 
     def __init__(
         self, field: Field, home: Owners, largest_count: int, fits: Callable[[Owners], bool]
@@ -39,49 +39,49 @@ class _Search:
         self.counts = [0] * len(self.kinds)
         self.players = field.players.tolist()
         self.picked: list[int] = []
-        self.found: list[int] | None = None
+        self.best: list[int] | None = None
         self.nodes = _MOST_NODES
         self.owners = np.full(len(home), NOBODY, np.int32)
 
     def run(self, load: int, moves: int, *, by_moves: bool, enough: int) -> Owners | None:
         self.load, self.moves, self.by_moves, self.enough = load, moves, by_moves, enough
         self._visit(0, 0)
-        if self.found is None:
+        if self.best is None:
             return None
-        return self._named(self.found)
+        return self._as_owners(self.best)
 
-    def _named(self, picked: list[int]) -> Owners:
+    def _as_owners(self, picked: list[int]) -> Owners:
         owners: Owners = self.owners.copy()
         owners[self.partitions] = picked
         return owners
 
-    def _visit(self, at: int, moved: int) -> bool:
-        """Try everything from here on; whether the search is over."""
+    def _visit(self, depth: int, moved: int) -> bool:
+        """Try all owners of the partitions from ``depth`` on; return whether the search is over."""
         self.nodes -= 1
         if self.nodes < 0:
             return True
-        if at == len(self.lags):
-            return self._reached(moved)
-        if sum(max(self.load - self.loads[m], 0) for m in self.players) < self.left[at]:
+        if depth == len(self.lags):
+            return self._complete(moved)
+        if sum(max(self.load - self.loads[m], 0) for m in self.players) < self.left[depth]:
             return False
-        lag, home = self.lags[at], self.homes[at]
+        lag, home = self.lags[depth], self.homes[depth]
         seen = set()
-        choices = self.choices[at]
+        choices = self.choices[depth]
         loads, counts = self.loads, self.counts
         order = sorted(choices, key=lambda m: (self.by_moves and m != home, loads[m], counts[m], m))
         for member in order:
             cost = moved + (home not in (NOBODY, member))
             if loads[member] + lag > self.load or counts[member] >= self.largest_count or cost > self.moves:
                 continue
-            # Who had nothing is as good as another one that has as much, and may have as much.
-            like = (loads[member], counts[member], self.kinds[member], member if member in self.owns else -1)
-            if like in seen:
+            # Members without history, with equal load, count and subscription, are interchangeable.
+            state = (loads[member], counts[member], self.kinds[member], member if member in self.owns else -1)
+            if state in seen:
                 continue
-            seen.add(like)
+            seen.add(state)
             loads[member] += lag
             counts[member] += 1
             self.picked.append(member)
-            over = self._visit(at + 1, cost)
+            over = self._visit(depth + 1, cost)
             self.picked.pop()
             loads[member] -= lag
             counts[member] -= 1
@@ -89,10 +89,11 @@ class _Search:
                 return True
         return False
 
-    def _reached(self, moved: int) -> bool:
-        if not self.fits(self._named(self.picked)):
+    def _complete(self, moved: int) -> bool:
+        """Record a complete plan if it fits; return whether it is good enough."""
+        if not self.fits(self._as_owners(self.picked)):
             return False
-        self.found = list(self.picked)
+        self.best = list(self.picked)
         if self.by_moves:
             self.moves = moved - 1
             return self.moves < self.enough
@@ -110,19 +111,19 @@ def least(
     largest_count: int,
     fits: Callable[[Owners], bool],
 ) -> Owners | None:
-    """The plan with the smallest largest load, or with the fewest moves, within limits.
+    """Find the plan with the smallest largest load, or with the fewest moves, within limits.
 
     Args:
-        field: what there is.
-        home: by partition, whose it was.
-        limits: the largest load (records) and the moves that are allowed.
-        by_moves: look for the fewest moves; else for the smallest load.
-        enough: with so few moves, or so small a load, the search ends.
-        largest_count: nobody may have more partitions.
+        field: the problem.
+        home: by partition, its owner before.
+        limits: the largest load (records) and the number of moves allowed.
+        by_moves: minimise the moves; else the largest load.
+        enough: end the search at this number of moves, or at this load.
+        largest_count: the most partitions of one member.
         fits: whether a plan keeps the rule of counts.
 
     Returns:
-        The best plan found in so many steps (they are counted, not timed), None if there was none.
+        The best plan within a fixed number of nodes (counted, not timed); None if there was none.
     """
     if len(field.dealt) > MOST_PARTITIONS:
         return None

@@ -1,4 +1,4 @@
-"""What two members can hand each other so that the larger of their loads becomes small."""
+"""Find the exchange of partitions between two members that makes the larger of their loads smallest."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Exchange, Indices, Standing
 from kafka_assignors.plan.sticky.goals import Mask, Vector
 
-__all__ = ["Found", "Pair", "best_bundles", "best_single"]
+__all__ = ["Pair", "RatedExchange", "best_bundles", "best_single"]
 
 _NEVER = 2**63 - 1
 
 _WIDEST = 24
-"""Of a member that has more partitions than this they are not tried in twos: there are enough ones."""
+"""A member with more partitions than this is not tried with bundles: single partitions are choice enough."""
 
 
-class Found(NamedTuple):
-    """An exchange and the larger of the two loads after it, records."""
+class RatedExchange(NamedTuple):
+    """An exchange, and the larger of the two loads after it (records)."""
 
     load: int
     exchange: Exchange
 
 
 class Pair:
-    """A member with much and one with less, and what each may give to the other.
+    """Two members, and the partitions that each may give to the other.
 
     Args:
-        standing: who has what.
-        high, low: the two.
-        steps: how many partitions more than it gets the first may give.
-        home: by partition, whose it was; with it only exchanges are wanted that bring home as much as they
-            take away, or more.  None: any.
+        standing: the plan.
+        high: the member with the larger load.
+        low: the other member.
+        steps: the net numbers of partitions that ``high`` may give.
+        home: by partition, its owner before.  With it, an exchange takes at most as many partitions from home
+            as it brings home.  None: any exchange.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Pair:
             self.takes, self.take_lags = self.takes[may], self.take_lags[may]
         self.calm = home is not None
         if home is not None:
-            # What an exchange takes from its home counts 1, what it brings home -1.
+            # A partition that leaves home counts 1, a partition that comes home -1.
             owner = home[self.gives]
             self.give_costs = (owner == high).astype(np.int64) - (owner == low)
             owner = home[self.takes]
@@ -61,32 +62,32 @@ class Pair:
 
     @property
     def work(self) -> int:
-        """What looking at single partitions costs."""
+        """Cost of trying single partitions."""
         return len(self.gives) + len(self.takes)
 
     @property
     def work_in_bundles(self) -> int:
-        """What looking at bundles costs."""
+        """Cost of trying bundles."""
         gives, takes = len(self.gives), len(self.takes)
         if max(gives, takes) > _WIDEST:
             return 0
         return (1 + gives + gives * (gives - 1) // 2) * (1 + takes + takes * (takes - 1) // 2)
 
 
-def best_single(pair: Pair) -> Found | None:
-    """The best of one partition for one, and of one for nothing.  Cost: a binary search for each."""
+def best_single(pair: Pair) -> RatedExchange | None:
+    """The best exchange of one partition for one, or for none.  Cost: a binary search for each."""
     if not pair.calm:
         return _single(pair, None, None)
     gives, takes = pair.give_costs, pair.take_costs
-    ways = [_single(pair, gives <= 0, takes <= 0)]
+    candidates = [_single(pair, gives <= 0, takes <= 0)]
     if (home := takes < 0).any():
-        ways.append(_single(pair, None, home))
+        candidates.append(_single(pair, None, home))
     if (home := gives < 0).any():
-        ways.append(_single(pair, home, None))
-    return min((way for way in ways if way), default=None, key=lambda found: found.load)
+        candidates.append(_single(pair, home, None))
+    return min(filter(None, candidates), default=None, key=lambda candidate: candidate.load)
 
 
-def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> Found | None:
+def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> RatedExchange | None:
     give, give_lags = (
         (pair.gives, pair.give_lags) if gives is None else (pair.gives[gives], pair.give_lags[gives])
     )
@@ -96,31 +97,31 @@ def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> Found | None:
     if not len(give):
         return None
     best, exchange = pair.gap, None
-    # One for nothing brings nothing home, so what is given must not be at home where that counts.
+    # One for none brings nothing home, so a calm exchange must not give a partition that is at home.
     if 1 in pair.steps and not (pair.calm and gives is None):
         after = _after(pair.gap, give_lags)
-        at = int(after.argmin())
-        if after[at] < best:
-            best, exchange = int(after[at]), Exchange(pair.high, pair.low, (int(give[at]),), ())
+        i = int(after.argmin())
+        if after[i] < best:
+            best, exchange = int(after[i]), Exchange(pair.high, pair.low, (int(give[i]),), ())
     if len(take) and 0 in pair.steps:
         middle = take_lags.searchsorted(give_lags - (pair.gap + 1) // 2)
         for near in (np.maximum(middle - 1, 0), np.minimum(middle, len(take) - 1)):
             after = _after(pair.gap, give_lags - take_lags[near])
-            at = int(after.argmin())
-            if after[at] < best:
-                best = int(after[at])
-                exchange = Exchange(pair.high, pair.low, (int(give[at]),), (int(take[near[at]]),))
-    return None if exchange is None else Found(pair.floor + best, exchange)
+            i = int(after.argmin())
+            if after[i] < best:
+                best = int(after[i])
+                exchange = Exchange(pair.high, pair.low, (int(give[i]),), (int(take[near[i]]),))
+    return None if exchange is None else RatedExchange(pair.floor + best, exchange)
 
 
 def _after(gap: int, less: Vector) -> Vector:
-    """The larger load, above what the lower one was, when the higher one gives so much."""
+    """The larger load above the old lower one, if ``high`` gives ``less`` records."""
     after: Vector = np.where(less > 0, np.maximum(gap - np.maximum(less, 0), less), _NEVER)
     return after
 
 
-def best_bundles(pair: Pair) -> Found | None:
-    """The best of up to two partitions for up to two.  Cost: the fourth power of how many there are."""
+def best_bundles(pair: Pair) -> RatedExchange | None:
+    """The best exchange of up to two partitions for up to two.  Cost: the fourth power of their number."""
     if max(len(pair.gives), len(pair.takes)) > _WIDEST:
         return None
     gives, takes = _bundles(len(pair.gives)), _bundles(len(pair.takes))
@@ -130,34 +131,36 @@ def best_bundles(pair: Pair) -> Found | None:
     if pair.calm:
         allowed &= _sums(pair.give_costs, gives)[:, None] + _sums(pair.take_costs, takes) <= 0
     after = np.where(allowed, _after(pair.gap, less), _NEVER)
-    at = int(after.argmin())
-    if after.flat[at] >= pair.gap:
+    i = int(after.argmin())
+    if after.flat[i] >= pair.gap:
         return None
-    give, take = divmod(at, after.shape[1])
-    exchange = Exchange(pair.high, pair.low, _named(pair.gives, gives, give), _named(pair.takes, takes, take))
-    return Found(pair.floor + int(after.flat[at]), exchange)
+    give, take = divmod(i, after.shape[1])
+    exchange = Exchange(
+        pair.high, pair.low, _partitions(pair.gives, gives, give), _partitions(pair.takes, takes, take)
+    )
+    return RatedExchange(pair.floor + int(after.flat[i]), exchange)
 
 
 @lru_cache(maxsize=_WIDEST + 1)
 def _bundles(count: int) -> tuple[Indices, Indices]:
-    """Bundles of none, one or two of so many, as pairs of places; the place after the last is nothing."""
-    one, two = np.triu_indices(count, 1)
+    """Bundles of none, one or two of ``count`` partitions, as pairs of indices; ``count`` stands for none."""
+    first, second = np.triu_indices(count, 1)
     return (
-        np.concatenate([[count], np.arange(count), one]),
-        np.concatenate([np.full(1 + count, count), two]),
+        np.concatenate([[count], np.arange(count), first]),
+        np.concatenate([np.full(1 + count, count), second]),
     )
 
 
-def _sums(values: Vector, at: tuple[Indices, Indices]) -> Vector:
+def _sums(values: Vector, bundles: tuple[Indices, Indices]) -> Vector:
     padded = np.append(values, 0)
-    total: Vector = padded[at[0]] + padded[at[1]]
+    total: Vector = padded[bundles[0]] + padded[bundles[1]]
     return total
 
 
-def _sizes(at: tuple[Indices, Indices]) -> Vector:
-    count = int(at[0][0])
-    return _sums(np.ones(count, np.int64), at)
+def _sizes(bundles: tuple[Indices, Indices]) -> Vector:
+    count = int(bundles[0][0])
+    return _sums(np.ones(count, np.int64), bundles)
 
 
-def _named(partitions: Indices, at: tuple[Indices, Indices], bundle: int) -> tuple[int, ...]:
-    return tuple(int(partitions[i[bundle]]) for i in at if i[bundle] < len(partitions))
+def _partitions(partitions: Indices, bundles: tuple[Indices, Indices], bundle: int) -> tuple[int, ...]:
+    return tuple(int(partitions[i[bundle]]) for i in bundles if i[bundle] < len(partitions))

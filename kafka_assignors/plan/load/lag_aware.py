@@ -12,15 +12,14 @@ __all__ = ["plan_lag_aware"]
 
 
 def plan_lag_aware(group: Group) -> Assignment:
-    """KIP-169's greedy: each topic by itself, its partitions by decreasing lag, each to who has fewest of it.
+    """KIP-169's greedy plan: topic by topic, the heaviest partition goes to the subscriber with the fewest.
 
-    Of several subscribers that have as few partitions of the topic it is the one with the least lag of the
-    topic, then the senior one; partitions that lag as much go by number.  So a topic's partitions are spread
-    as evenly as can be.  What a member gets of other topics does not count, neither as lag nor as a number:
-    over several topics one member can have more than one partition more than another.
+    A tie goes to the subscriber with the least lag of the topic, then to the senior one.  Partitions of equal
+    lag go by number.  The partitions of each topic are spread as evenly as possible.  Other topics do not
+    count, so over several topics the counts of members can differ by more than one.
 
-    Lag that nobody knows counts as ``Group.lag`` guesses it.  Cost: a sort of each topic's partitions, and of
-    its subscribers for each partition they get (10,000 partitions on 100 members: some milliseconds).
+    Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort of each topic's partitions, and of its
+    subscribers for each round (10,000 partitions on 100 members: some milliseconds).
     """
     owners = np.full(group.size, NOBODY, np.int32)
     for topic, first in enumerate(group.firsts[:-1].tolist()):
@@ -33,10 +32,9 @@ def plan_lag_aware(group: Group) -> Assignment:
 
 
 def _turns(lags: list[int], members: int) -> npt.NDArray[np.int64]:
-    """Who gets each partition, in order of decreasing lag.
+    """The member for each partition, in order of decreasing lag.
 
-    With counts first everybody gets one before anybody gets the next: rounds, in each of which it is the turn
-    of who has the least lag so far.
+    Counts come first, so members take turns in rounds.  In a round the member with the least lag goes first.
     """
     loads = [0] * members
     turns: list[int] = []

@@ -1,4 +1,4 @@
-"""How low the largest load can be made, from a plan there is."""
+"""Find the lowest largest load, starting from a given plan."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from kafka_assignors.plan.model import NOBODY
 __all__ = ["Lightest", "lightest"]
 
 TOLERANCE = 256
-"""Loads no more than this part above the lowest one found count as that: the last records cost most moves."""
+"""A load at most this part above the lowest counts as equal, because the last records cost most moves."""
 
 
 class Lightest(NamedTuple):
-    """What was found.
+    """The result of ``lightest``.
 
     Attributes:
-        load: the smallest largest load, records.
-        enough: a load that is as good, given that it may take fewer moves.
-        exchanges: from the plan there was towards it; they may end before they are there.
-        owners: a plan with that load.
+        load: the lowest largest load, records.
+        enough: a load that counts as equally good, and may take fewer moves.
+        exchanges: exchanges from the given plan towards ``load``, which they may not reach.
+        owners: a plan with ``load``.
     """
 
     load: int
@@ -39,18 +39,19 @@ class Lightest(NamedTuple):
 def lightest(
     field: Field, rule: CountRule, owners: Owners, *, greedy: Owners, bound: int, budget: Budget
 ) -> Lightest:
-    """Look for the smallest largest load, in several ways.  Depends on nothing but its arguments.
+    """Search for the lowest largest load in several ways.  Deterministic.
 
-    Exchanges from the plan there is.  If they do not come near the bound: all partitions dealt anew by lag,
-    and the greedy plan if it keeps the rule, each with exchanges after it; small groups are searched through.
+    First exchanges from the given plan.  If they do not come near the bound: exchanges from a plan that deals
+    all partitions by lag, exchanges from the greedy plan if it keeps the rule, and an exact search of small
+    groups.
 
     Args:
-        field: what there is.
-        rule: of counts.
-        owners: the plan there is; it keeps the rule.
-        greedy: KIP-169's plan: if it keeps the rule, what is found is no worse.
-        bound: what no plan is below, records.
-        budget: for all exchanges together.
+        field: the problem.
+        rule: the rule of counts.
+        owners: the given plan; it keeps the rule.
+        greedy: KIP-169's plan.  If it keeps the rule, the result is no worse.
+        bound: lower bound of the load, records.
+        budget: limit of all exchanges together.
     """
     goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
     limit = None
@@ -72,7 +73,7 @@ def lightest(
             descend(standing, rule, goal, budget)
             if standing.load < load:
                 best, load = standing.owner, standing.load
-        found = least(
+        exact = least(
             field,
             np.full_like(owners, NOBODY),
             (load - 1, len(owners)),
@@ -81,7 +82,7 @@ def lightest(
             largest_count=rule.largest(field, owners),
             fits=lambda plan: rule.allows(field, plan, owners),
         )
-        if found is not None:
-            best, load = found, int(field.loads(found).max())
+        if exact is not None:
+            best, load = exact, int(field.loads(exact).max())
     enough = goal if load <= goal else load + load // TOLERANCE
     return Lightest(load, enough if limit is None else min(enough, limit), exchanges, best)

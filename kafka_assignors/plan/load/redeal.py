@@ -1,4 +1,4 @@
-"""Dealing partitions that are free by their lag: the heaviest first, each to who has least."""
+"""Deal free partitions by lag: the heaviest first, each to the least loaded member."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _FULL = 2**63 - 1
 """More than any load."""
 
 _MOST_WORK = 2**27
-"""Partitions times members: with more, and unequal subscriptions, nothing is dealt anew."""
+"""Limit of partitions times members with unequal subscriptions; above it nothing is dealt."""
 
 
 def redeal(field: Field, owners: Owners, free: Mask, *, by_room: bool) -> Owners:
-    """Deal the free partitions anew; with ``by_room`` without a change of anybody's count.
+    """Deal the free partitions by lag; with ``by_room`` every member keeps its count.
 
-    Topics with the same subscribers are dealt as one, so that of each such lot everybody gets as many as it
-    has of it in ``owners``; or, without regard to room, whatever comes.  Ties: the senior member; partitions
-    of equal lag by number.  Cost: a heap; with unequal subscriptions a look at all members for each
-    partition, and where that would be too many nothing is dealt anew.
+    Topics with the same subscribers form a lot.  With ``by_room`` each member gets as many partitions of a
+    lot as it has in ``owners``.  Ties go to the senior member; partitions of equal lag go by number.  Cost: a
+    heap; with unequal subscriptions a pass over all members for each partition.  Beyond ``_MOST_WORK`` the
+    result is ``owners``.
     """
     chosen = np.flatnonzero(free & (owners >= 0))
     dealt: Owners = owners.copy()
@@ -58,31 +58,31 @@ def _by_lag(field: Field, chosen: Vector, lot: Vector) -> tuple[Vector, Vector]:
 def _of_one_lot(lags: list[int], loads: list[int], room: list[int]) -> list[int]:
     heap = [(load, member) for member, load in enumerate(loads) if room[member]]
     heapify(heap)
-    to = []
+    dealt = []
     for lag in lags:
         load, member = heap[0]
-        to.append(member)
+        dealt.append(member)
         room[member] -= 1
         if room[member]:
             heapreplace(heap, (load + lag, member))
         else:
             heappop(heap)
-    return to
+    return dealt
 
 
 def _of_several(lags: Vector, lot: Vector, loads: Vector, room: Matrix) -> list[int]:
-    to = []
-    for of, lag in zip(lot.tolist(), lags.tolist(), strict=True):
-        member = int(np.where(room[of] > 0, loads, _FULL).argmin())
-        to.append(member)
+    dealt = []
+    for i, lag in zip(lot.tolist(), lags.tolist(), strict=True):
+        member = int(np.where(room[i] > 0, loads, _FULL).argmin())
+        dealt.append(member)
         loads[member] += lag
-        room[of, member] -= 1
-    return to
+        room[i, member] -= 1
+    return dealt
 
 
 def _lots(field: Field) -> tuple[Vector, Mask]:
-    """By topic that somebody subscribes to: its place among the different sets of subscribers; and those."""
+    """By topic: the index of its set of subscribers, -1 if it has none; and the distinct sets."""
     kinds: dict[bytes, int] = {}
-    of = [kinds.setdefault(row.tobytes(), len(kinds)) if row.any() else -1 for row in field.subscribed]
+    kind_of = [kinds.setdefault(row.tobytes(), len(kinds)) if row.any() else -1 for row in field.subscribed]
     rows = np.frombuffer(b"".join(kinds), np.bool_)
-    return np.array(of, np.int64), rows.reshape(len(kinds), field.subscribed.shape[1])
+    return np.array(kind_of, np.int64), rows.reshape(len(kinds), field.subscribed.shape[1])

@@ -1,4 +1,4 @@
-"""Reaching a load with few moves."""
+"""Reach a load with few moves."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["with_few_moves"]
 
 
 def with_few_moves(
-    field: Field, rule: CountRule, owners: Owners, *, found: Lightest, home: Owners, limit: int
+    field: Field, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int
 ) -> Owners:
-    """A plan whose largest load is no more than ``limit`` records, with few moves.
+    """Make a plan whose largest load is at most ``limit`` records, with few moves.
 
     Args:
-        field: what there is.
-        rule: of counts.
-        owners: the plan there was.
-        found: how it can be bettered; its load is no more than ``limit``.
-        home: by partition, whose it was.
+        field: the problem.
+        rule: the rule of counts.
+        owners: the plan to start from.
+        best: the result of ``lightest`` for ``owners``; its load is at most ``limit``.
+        home: by partition, its owner before.
         limit: records.
     """
     standing = Standing(field, owners)
-    for exchange in found.exchanges:
+    for exchange in best.exchanges:
         if standing.load <= limit:
             break
         standing.do(exchange)
     if standing.load > limit:
-        standing = Standing(field, _relabelled(field, found.owners, home))
+        standing = Standing(field, _relabelled(field, best.owners, home))
     _bring_home(standing, rule, home, limit)
     moves = _moves(field, standing.owner, home)
     fewer = least(
@@ -53,27 +53,27 @@ def _moves(field: Field, owners: Owners, home: Owners) -> int:
 
 
 def _relabelled(field: Field, owners: Owners, home: Owners) -> Owners:
-    """With equal subscriptions any member can have any part: who had most of it, if it can."""
+    """With equal subscriptions, give each part of the plan to the member that owned most of it, if free."""
     if not field.equal:
         return owners
     members = len(field.plays)
-    there = field.dealt[home[field.dealt] != NOBODY]
-    cells, sizes = np.unique(owners[there].astype(np.int64) * members + home[there], return_counts=True)
-    to = np.full(members, NOBODY, np.int32)
+    owned = field.dealt[home[field.dealt] != NOBODY]
+    cells, sizes = np.unique(owners[owned].astype(np.int64) * members + home[owned], return_counts=True)
+    member_of = np.full(members, NOBODY, np.int32)
     taken = np.zeros(members, np.bool_)
     for cell in cells[np.argsort(-sizes, kind="stable")].tolist():
         part, member = divmod(cell, members)
-        if to[part] == NOBODY and not taken[member]:
-            to[part] = member
+        if member_of[part] == NOBODY and not taken[member]:
+            member_of[part] = member
             taken[member] = True
-    to[(to == NOBODY) & field.plays] = np.flatnonzero(~taken & field.plays)
-    renamed: Owners = owners.copy()
-    renamed[field.dealt] = to[owners[field.dealt]]
-    return renamed
+    member_of[(member_of == NOBODY) & field.plays] = np.flatnonzero(~taken & field.plays)
+    relabelled: Owners = owners.copy()
+    relabelled[field.dealt] = member_of[owners[field.dealt]]
+    return relabelled
 
 
 def _bring_home(standing: Standing, rule: CountRule, home: Owners, limit: int) -> None:
-    """Undo moves, in exchange for others that are away from home too or for nothing, where loads allow it."""
+    """Undo moves where loads allow it, in exchange for another partition away from home, or for none."""
     field = standing.field
     while True:
         away = field.dealt[(home != NOBODY)[field.dealt] & (home != standing.owner)[field.dealt]]
@@ -88,23 +88,23 @@ def _bring_home(standing: Standing, rule: CountRule, home: Owners, limit: int) -
 
 
 def _return(standing: Standing, rule: CountRule, home: Owners, partition: int, limit: int) -> Exchange | None:
-    """How a partition can go home, if it is not there already."""
+    """The exchange that brings a partition home; None if there is none, or it is home already."""
     field = standing.field
-    here, there = int(standing.owner[partition]), int(home[partition])
-    if here == there:
+    owner, former = int(standing.owner[partition]), int(home[partition])
+    if owner == former:
         return None
     lag = int(field.lag[partition])
-    room = limit - int(standing.loads[there])  # what its home could take without giving anything
-    others = standing.parts[there]
-    lags = standing.lags[there]
-    may = (home[others] != there) & field.subscribed[field.topic_of[others], here]
-    # Its home must get no more than it has room for, and the other member neither.
-    may &= (lag - lags <= room) & (standing.loads[here] - lag + lags <= limit)
+    room = limit - int(standing.loads[former])  # records its home can take without giving any
+    others = standing.parts[former]
+    lags = standing.lags[former]
+    may = (home[others] != former) & field.subscribed[field.topic_of[others], owner]
+    # Neither member may exceed the limit.
+    may &= (lag - lags <= room) & (standing.loads[owner] - lag + lags <= limit)
     fits = others[may]
     if len(fits):
-        # One that comes home by that, if there is one; then the heaviest.
-        at = int(np.flatnonzero(home[fits] == here)[-1:].max(initial=-1))
-        return Exchange(here, there, (partition,), (int(fits[at]),))
-    if 1 in rule.steps(standing.counts, here, there, 1) and lag <= room:
-        return Exchange(here, there, (partition,), ())
+        # Prefer a partition that comes home by the same exchange, then the heaviest.
+        i = int(np.flatnonzero(home[fits] == owner)[-1:].max(initial=-1))
+        return Exchange(owner, former, (partition,), (int(fits[i]),))
+    if 1 in rule.steps(standing.counts, owner, former, 1) and lag <= room:
+        return Exchange(owner, former, (partition,), ())
     return None

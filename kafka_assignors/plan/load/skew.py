@@ -1,7 +1,7 @@
-"""When a rebalance pays: the decision, as a function of times and loads.  Pure.
+"""Decide when a rebalance pays, from times and loads.  Pure.
 
-Asking for a rebalance is not free (every member rejoins), and lag jumps about.  So the imbalance must have
-lasted, a plan must make it clearly smaller, and there are limits to how often it is asked for.
+A rebalance is not free (every member rejoins), and lag fluctuates.  So the imbalance must have lasted, a plan
+must reduce it clearly, and the rate of rebalances is limited.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ _RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class RebalanceOnSkew:
-    """When the leader asks for a rebalance because the lag is unevenly shared.
+    """Options of the leader's own rebalances, which it requests when lag is unevenly shared.
 
     Attributes:
-        threshold: how many times the least that the largest load could be it has to be.
-        at_least: records the largest load has to be above that; less is not worth a rebalance.
-        for_s: seconds it has to stay so.
-        check_s: seconds between two looks.
-        cool_down_s: seconds between two such rebalances, and after any other.
-        jitter: added to each of these times, at most this part of it, so that groups do not go together.
-        per_hour: rebalances in an hour, at most.
+        threshold: the largest load must be at least this many times its lower bound.
+        at_least: the largest load must also be at least this many records above its lower bound.
+        for_s: seconds that the lag must stay uneven.
+        check_s: seconds between two checks.
+        cool_down_s: seconds between two such rebalances, and after any other rebalance.
+        jitter: the largest part by which each of these times is stretched, so that groups do not rebalance
+            together.
+        per_hour: the most such rebalances in an hour.
     """
 
     threshold: float = 1.5
@@ -67,19 +68,19 @@ class RebalanceOnSkew:
 
 
 class SkewWatch:
-    """Follows the imbalance of one group for as long as its consumer leads it.
+    """Watches the imbalance of one group while its consumer is the leader.
 
     Args:
-        policy: when to ask.
-        who: a name that differs between consumers: it alone decides the jitter.
-        min_improvement: the part by which a plan has to make the largest load smaller; a plan that does not
-            make it smaller never pays.
+        policy: the options.
+        who: a name that differs between consumers.  It alone decides the jitter.
+        min_improvement: the part by which a plan must reduce the largest load.  A plan that does not reduce
+            it never pays.
     """
 
     def __init__(self, policy: RebalanceOnSkew, who: str, min_improvement: float = 0.1) -> None:
         self._policy = policy
         self._pays = 1 - min_improvement
-        # Not random: a watcher can be replayed.
+        # Derived from the name instead of random, so that a run can be replayed.
         self._stretch = 1 + policy.jitter * zlib.crc32(who.encode()) / 2**32
         self._since: float | None = None
         self._not_before = 0.0
@@ -87,49 +88,50 @@ class SkewWatch:
 
     @property
     def check_s(self) -> float:
-        """Seconds to the next look."""
+        """Seconds to the next check."""
         return self._policy.check_s * self._stretch
 
     def settled(self, now: float) -> None:
-        """A rebalance has ended: whatever was seen before is over."""
+        """Start anew after a rebalance."""
         self._since = None
         self._not_before = now + self._policy.cool_down_s * self._stretch
 
     def counts(self, largest: int, least: int) -> bool:
-        """Whether such loads are uneven; without any load they never are.
+        """Whether these loads are uneven; a largest load of 0 never is.
 
-        False for a bound below ``least`` means False for ``least``, too.
+        If it is False for a lower bound of ``least``, it is False for ``least``, too.
         """
         policy = self._policy
         return largest > 0 and largest >= policy.threshold * least and largest - least >= policy.at_least
 
     def worth(self, now: float, largest: int, least: int, planned: Callable[[], int]) -> int | None:
-        """Take note of a look; what the largest load will be if a rebalance is asked for now.
+        """Record a check; return the largest load after a rebalance if one pays now.
 
         Args:
-            now: seconds, on a clock that only goes forward.
+            now: seconds, on a monotonic clock.
             largest: the largest load of a member, records.
-            least: the least it could be.
-            planned: what it would be after a rebalance; called only when one may be asked for.
+            least: its lower bound, records.
+            planned: returns the largest load after a rebalance; called only when a rebalance is allowed.
 
         Returns:
-            None: it is not worth it, or not the time.
+            The largest load after the rebalance, records; None if a rebalance does not pay or is not allowed
+            yet.
         """
         if not self.lasting(now, largest, least):
             return None
         after = planned()
         if after >= largest or after > self._pays * largest:
-            self.settled(now)  # nor is there going to be a better plan in a moment
+            self.settled(now)  # a better plan is unlikely before the cool-down has passed
             return None
         return after
 
     def lasting(self, now: float, largest: int, least: int) -> bool:
-        """Take note of a look; whether it is time to see what a plan would bring.
+        """Record a check; return whether lag is uneven for long enough and a rebalance is allowed.
 
         Args:
-            now: seconds, on a clock that only goes forward.
+            now: seconds, on a monotonic clock.
             largest: the largest load of a member, records.
-            least: the least it could be.
+            least: its lower bound, records.
         """
         policy = self._policy
         if not self.counts(largest, least):
@@ -146,6 +148,6 @@ class SkewWatch:
         )
 
     def asked(self, now: float) -> None:
-        """A rebalance was asked for."""
+        """Record that a rebalance was requested."""
         self._asked.append(now)
         self.settled(now)

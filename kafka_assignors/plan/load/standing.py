@@ -1,4 +1,4 @@
-"""A plan by load that is being worked on: who has what, in the order of lag."""
+"""A plan that the search changes by exchanges, with each member's partitions in the order of lag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Exchange(NamedTuple):
-    """What one member gives to another, and what it gets for it."""
+    """The partitions that ``high`` gives to ``low``, and those that it takes in return."""
 
     high: int
     low: int
@@ -26,48 +26,49 @@ class Exchange(NamedTuple):
 
 
 class Field:
-    """What stays the same all the while.
+    """The problem: the part that exchanges do not change.
 
     Attributes:
         lag: by partition, records.
         topic_of: by partition.
         subscribed: shape (topics, members).
-        dealt: the partitions that somebody subscribes to.
-        players: the members that subscribe to one.
-        equal: whether they all subscribe to the same.
+        dealt: the partitions that have a subscriber.
+        plays: by member, whether it subscribes to a topic that has partitions.
+        players: the indices of these members.
+        equal: whether all players subscribe to the same topics.
     """
 
     def __init__(self, group: Group) -> None:
         self.lag: Vector = group.lag
         self.topic_of = group.topic_of
         self.subscribed = group.subscribed
-        there = group.counts > 0
-        self.plays: Mask = np.any(self.subscribed[there], axis=0)
+        has_partitions = group.counts > 0
+        self.plays: Mask = np.any(self.subscribed[has_partitions], axis=0)
         self.players = np.flatnonzero(self.plays)
         read: Mask = np.any(self.subscribed, axis=1)
         self.dealt = np.flatnonzero(read[group.topic_of])
-        self.equal = bool(self.subscribed[np.ix_(there & read, self.plays)].all())
+        self.equal = bool(self.subscribed[np.ix_(has_partitions & read, self.plays)].all())
 
     def shares(self, owners: Owners) -> Matrix:
-        """How many partitions of each topic each member has."""
+        """Number of partitions of each topic of each member, shape (topics, members)."""
         topics, members = self.subscribed.shape
         given = np.flatnonzero(owners >= 0)
         cells = self.topic_of[given].astype(np.int64) * members + owners[given]
         return np.bincount(cells, minlength=topics * members).reshape(topics, members)
 
     def counts(self, owners: Owners) -> Vector:
-        """Partitions by member."""
+        """Number of partitions by member."""
         return np.bincount(owners[self.dealt], minlength=self.subscribed.shape[1])
 
     def loads(self, owners: Owners) -> Vector:
-        """Records by member: exact, which sums of floats would not be."""
+        """Records by member.  Sums of integers are exact, sums of floats would not be."""
         loads = np.zeros(self.subscribed.shape[1], np.int64)
         np.add.at(loads, owners[self.dealt], self.lag[self.dealt])
         return loads
 
 
 class Standing:
-    """Who has what.
+    """A plan under change.
 
     Attributes:
         owner: by partition.
@@ -83,16 +84,16 @@ class Standing:
         self.loads = field.loads(owners)
         members = len(self.loads)
         by_lag = field.dealt[np.argsort(field.lag[field.dealt], kind="stable")]
-        of = owners[by_lag]
-        by_member = by_lag[np.argsort(of, kind="stable")]
-        self.counts: Vector = np.bincount(of, minlength=members)
+        owner = owners[by_lag]
+        by_member = by_lag[np.argsort(owner, kind="stable")]
+        self.counts: Vector = np.bincount(owner, minlength=members)
         cuts = np.cumsum(self.counts)[:-1]
         self.parts: list[Indices] = np.split(by_member, cuts) if members else []
         self.lags: list[Vector] = np.split(field.lag[by_member], cuts) if members else []
 
     @property
     def highest(self) -> int:
-        """The member with the largest load; the senior one of several."""
+        """The most senior member with the largest load."""
         return int(self.loads.argmax())
 
     @property
@@ -101,7 +102,7 @@ class Standing:
         return int(self.loads.max(initial=0))
 
     def do(self, exchange: Exchange) -> None:
-        """Hand over."""
+        """Make an exchange."""
         high, low, gives, takes = exchange
         self._move(high, low, gives)
         self._move(low, high, takes)
@@ -109,12 +110,12 @@ class Standing:
     def _move(self, giver: int, taker: int, partitions: tuple[int, ...]) -> None:
         for partition in partitions:
             lag = int(self.field.lag[partition])
-            at = int((self.parts[giver] == partition).argmax())
-            for of in (self.parts, self.lags):  # np.delete and np.insert take ten times as long
-                of[giver] = np.concatenate([of[giver][:at], of[giver][at + 1 :]])
-            at = int(self.lags[taker].searchsorted(lag))
-            for of, one in ((self.parts, partition), (self.lags, lag)):
-                of[taker] = np.concatenate([of[taker][:at], [one], of[taker][at:]])
+            i = int((self.parts[giver] == partition).argmax())
+            for arrays in (self.parts, self.lags):  # np.delete and np.insert take ten times as long
+                arrays[giver] = np.concatenate([arrays[giver][:i], arrays[giver][i + 1 :]])
+            i = int(self.lags[taker].searchsorted(lag))
+            for arrays, value in ((self.parts, partition), (self.lags, lag)):
+                arrays[taker] = np.concatenate([arrays[taker][:i], [value], arrays[taker][i:]])
             self.owner[partition] = taker
             self.loads[giver] -= lag
             self.loads[taker] += lag

@@ -11,11 +11,11 @@ __all__ = ["plan_range"]
 
 
 def plan_range(group: Group) -> Assignment:
-    """Cut each topic into contiguous ranges, one a subscriber, by seniority; the first ones get one more.
+    """Cut each topic into contiguous ranges, one a subscriber, by seniority; the first get one more.
 
-    Topics with equal counts and equal subscribers are cut alike, so partition ``i`` of each lands on the same
-    member and can be joined there.  Agrees with the Java client's ``RangeAssignor`` (without racks) partition
-    by partition.  Linear in the partitions; ignores history.
+    Topics with equal counts and equal subscribers are cut alike, so a member gets partition ``i`` of all of
+    them and can join them.  Agrees with the Java client's ``RangeAssignor`` (without racks) partition by
+    partition.  Linear in the partitions; ignores history.
     """
     owners = np.full(group.size, NOBODY, np.int32)
     for topic, first in enumerate(group.firsts[:-1].tolist()):

@@ -1,4 +1,4 @@
-"""``roundrobin``: all partitions in a row, dealt in turn."""
+"""``roundrobin``: partitions dealt to the members in turn."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["plan_roundrobin"]
 
 
 def plan_roundrobin(group: Group) -> Assignment:
-    """Deal the partitions, by topic and number, to the members by seniority, each in its turn.
+    """Deal the partitions, by topic and number, to the members in turn, by seniority.
 
-    A member that does not subscribe to the topic is passed over and its turn is spent.  Agrees with the Java
-    client's ``RoundRobinAssignor`` partition by partition.  Linear in the partitions, and in topics x
-    members; ignores history.
+    A member that does not subscribe to the topic loses its turn.  Agrees with the Java client's
+    ``RoundRobinAssignor`` partition by partition.  Linear in the partitions, and in topics x members; ignores
+    history.
     """
     owners = np.full(group.size, NOBODY, np.int32)
     turn = 0
@@ -23,7 +23,7 @@ def plan_roundrobin(group: Group) -> Assignment:
         members = np.flatnonzero(group.subscribed[topic])
         count = int(group.counts[topic])
         if len(members) and count:
-            at = int(np.searchsorted(members, turn)) + np.arange(count)
-            owners[first : first + count] = members[at % len(members)]
+            turns = int(np.searchsorted(members, turn)) + np.arange(count)
+            owners[first : first + count] = members[turns % len(members)]
             turn = int(owners[first + count - 1]) + 1
     return Assignment(group, owners)

@@ -1,4 +1,4 @@
-"""From partitions to counts, and from counts back to partitions."""
+"""Convert partitions to counts, and counts back to partitions."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ __all__ = ["Lots", "deal", "turns"]
 
 
 class Lots:
-    """The rows of the matrix: lots of partitions that nobody can tell apart but by their owner.
+    """The rows of the matrix: lots of partitions that differ only in their owner.
 
-    A lot is a topic, or with racks those of its partitions that are near the same subscribers: up to seven
-    lots with three racks, nearly one a partition with thirty (where that would be too many, racks are left
-    out).  Who subscribes to nothing takes no part: it
-    must not change what the others get, not even in a tie.
+    A lot is a topic, or with racks the partitions of a topic that are near the same subscribers: up to seven
+    lots with three racks, nearly one a partition with thirty (too many racks are ignored).  Members without
+    subscription are left out, so that they do not change the plan of the others, not even in a tie.
 
     Args:
-        group: who plans.
-        owner: by partition, whose history counts; None for nobody's.
+        group: members and topics.
+        owner: by partition, its owner before; None for a plan without history.
 
     Attributes:
-        players: index of the member behind each column.
-        partitions: all that are to be dealt, lot by lot.
-        lot: of each of those.
-        owner: of each of those, as a column or ``NOBODY``.
+        players: the index of each column's member.
+        partitions: all partitions to deal, lot by lot.
+        lot: the lot of each of these partitions.
+        owner: the owner of each of these partitions, as a column or ``NOBODY``.
         rows: the topic of each lot.
-        away: who is in no rack of a lot's replicas while others are, shape (lots, members); None without
-            racks.
+        away: whether a member is in no rack of a lot's replicas while others are, shape (lots, members); None
+            without racks.
     """
 
     def __init__(self, group: Group, owner: Owners | None = None) -> None:
@@ -47,12 +46,12 @@ class Lots:
         self.away: Mask | None = None
         if group.in_racks is not None:
             self._split_by_rack(group.in_racks)
-        column = np.full(len(group.members) + 1, NOBODY)  # the last one is for NOBODY
+        column = np.full(len(group.members) + 1, NOBODY)  # the last entry is for NOBODY
         column[self.players] = np.arange(len(self.players))
         self.owner = column[(np.full(group.size, NOBODY) if owner is None else owner)[self.partitions]]
 
     def problem(self, *, keep_all: bool) -> Problem:
-        """The counts; with ``keep_all`` nothing owned may be taken away."""
+        """Return the counts; with ``keep_all`` every partition must stay with its owner."""
         shape = len(self.rows), len(self.players)
         known = self.owner != NOBODY
         cells = self.lot[known] * shape[1] + self.owner[known]
@@ -66,14 +65,14 @@ class Lots:
         )
 
     def _split_by_rack(self, in_racks: Mask) -> None:
-        """Cut the topics into lots by who of their subscribers is near, in the order of their first ones."""
-        of, sets = self.group.rack_sets
-        keys = self.lot * len(sets) + of[self.partitions]
+        """Cut each topic into lots with the same near subscribers, in the order of their first partitions."""
+        set_of, sets = self.group.rack_sets
+        keys = self.lot * len(sets) + set_of[self.partitions]
         pairs, first, pair = np.unique(keys, return_index=True, return_inverse=True)
         row, racks = np.divmod(pairs, len(sets))
         may = self.group.subscribed[np.ix_(self.topics, self.players)][row]
         near = in_racks[np.ix_(racks, self.players)] & may
-        # Where nobody is near, everybody is as far: no reason to prefer anyone.
+        # Where no subscriber is near, all are equally far, so no one is preferred.
         away = may & ~near & near.any(axis=1, keepdims=True)
         lots: dict[tuple[int, bytes], int] = {}
         lot = np.empty(len(pairs), np.int64)
@@ -88,10 +87,11 @@ class Lots:
 
 
 def deal(lots: Lots, shares: Matrix) -> Owners:
-    """Name the partitions of each share.
+    """Choose the partitions of each share.
 
-    A member keeps the lowest of those it owned; the others are dealt in turn, going on where the last lot
-    stopped, so that a fresh plan for equal subscriptions is the round-robin one.  Cost: two sorts.
+    A member keeps the lowest of the partitions it owned.  The others are dealt in turn, and each lot goes on
+    where the last stopped, so that a first plan with equal subscriptions is the round-robin plan.  Cost: two
+    sorts.
     """
     owners = np.full(lots.group.size, NOBODY, np.int32)
     keeps = _keeps(lots, shares)
@@ -107,7 +107,7 @@ def deal(lots: Lots, shares: Matrix) -> Owners:
 
 
 def _keeps(lots: Lots, shares: Matrix) -> npt.NDArray[np.bool_]:
-    """Which partitions stay with their owner: of each lot the first ones, as many as it may keep."""
+    """Whether each partition stays: the owner keeps the first ones of each lot, up to its share."""
     keeps = np.zeros(len(lots.partitions), np.bool_)
     owned = np.flatnonzero(lots.owner != NOBODY)
     cell = lots.lot[owned] * shares.shape[1] + lots.owner[owned]
@@ -122,12 +122,12 @@ def _keeps(lots: Lots, shares: Matrix) -> npt.NDArray[np.bool_]:
 
 
 def turns(cells: Vector, units: Vector, members: int) -> Vector:
-    """Who gets the free partitions, lot by lot: round after round of those that still miss something.
+    """Deal the free partitions, lot by lot, in rounds among the members whose share is not full yet.
 
     Args:
-        cells: ``lot * members + member`` of those that miss something, in order.
-        units: how many each misses.
-        members: how many there are.
+        cells: ``lot * members + member`` of each share that is not full, ascending.
+        units: partitions that each of these shares misses.
+        members: number of members.
 
     Returns:
         A member for each free partition, in the order of lots.
@@ -137,10 +137,10 @@ def turns(cells: Vector, units: Vector, members: int) -> Vector:
     offset = np.empty(len(cells), np.int64)
     turn = 0
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        mine = (column[start:end] - turn) % members
-        offset[start:end] = mine
+        from_turn = (column[start:end] - turn) % members
+        offset[start:end] = from_turn
         rounds = units[start:end]
-        turn = (turn + int(mine[rounds == rounds.max()].max()) + 1) % members
+        turn = (turn + int(from_turn[rounds == rounds.max()].max()) + 1) % members
     most = int(units.max())
     each = np.repeat(np.arange(len(cells)), units)
     turn_of = np.arange(len(each)) - np.repeat(np.cumsum(units) - units, units)

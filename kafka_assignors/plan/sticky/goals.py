@@ -1,8 +1,8 @@
-"""What makes a matrix of shares good: convex costs of single cells and single loads.
+"""The goals of a matrix of shares, as convex costs of its cells and loads.
 
 ``shares[topic, member]`` counts the partitions of a topic that a member gets.  Every goal is a sum of convex
-costs of the cells or of the members' loads, so for each there are prices (potentials) of topics and members
-that prove an optimum: see ``network``.
+costs of the cells or of the members' loads.  So prices (potentials) of topics and members can prove an
+optimum of each goal: see ``min_cost_flow``.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ ALL = (slice(None), slice(None))
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """How many of each topic there are, and for whom.
+    """A transport problem: the partitions of each row, and the members that may get them.
 
-    A row is a topic, or with racks a part of one: partitions that nobody can tell apart but by their owner.
+    A row is a lot: a topic, or with racks a part of one.  Its partitions differ only in their owner.
 
     Attributes:
         supply: partitions of each row, shape (rows,).
-        subscribed: who may have what, shape (rows, members); each row has a subscriber.
-        owned: what each member owned of each row, same shape; 0 where not subscribed.
-        floor: what may not be taken away, same shape.
+        subscribed: whether a member may get partitions of a row, shape (rows, members); each row has a
+            subscriber.
+        owned: partitions of each row that each member owned, same shape; 0 where not subscribed.
+        floor: the smallest share allowed, same shape.
         away: 1 where the member is in no rack of the row's replicas and others are, same shape; None without
             racks.
     """
@@ -58,7 +59,7 @@ class Problem:
 
 
 class Potentials(NamedTuple):
-    """A price of every node; optimal means ``a + c >= b`` for every arc ``a`` -> ``b`` that costs ``c``."""
+    """A price of every node.  Optimal means ``a + c >= b`` for every arc ``a`` -> ``b`` of cost ``c``."""
 
     topic: Vector
     member: Vector
@@ -66,37 +67,38 @@ class Potentials(NamedTuple):
 
 
 class Goal(ABC):
-    """A sum of convex costs that shall be least."""
+    """A sum of convex costs to minimise."""
 
     curved = False
     """Whether the cost of a cell's next unit grows with each unit (by 2)."""
     fixed = False
-    """Whether the cost of a cell's next unit is always the same."""
+    """Whether the cost of a cell's next unit is constant."""
     of_loads = False
-    """Whether it is the loads that cost; else it is the cells."""
+    """Whether the loads have the cost; else the cells have it."""
 
     @abstractmethod
-    def cell(self, shares: Any, at: Any) -> Any:
-        """Cost of one unit more than ``shares`` in the cells ``at``; never falls with ``shares``."""
+    def cell(self, shares: Any, cells: Any) -> Any:
+        """Cost of one unit more than ``shares`` in the given cells.  It never falls as ``shares`` grow."""
 
     @abstractmethod
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
-        """Potentials that prove ``shares`` optimal when nothing stands in the goal's way."""
+        """Potentials that prove ``shares`` optimal if ``holds``; else a start for the repair."""
 
     @abstractmethod
     def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
-        """Whether ``guess`` is a proof."""
+        """Whether ``guess`` proves ``shares`` optimal."""
 
 
 class Load(Goal):
     """Fair: the sum of the squares of the loads.
 
-    One more on a load of n costs n + 1, and one less gains n: half of what it does to the square, and a bit.
+    One more on a load of n costs n + 1, and one less gains n.  This is half of the change of the square,
+    rounded up, and gives the same optimum.
     """
 
     fixed = of_loads = True
 
-    def cell(self, shares: Any, at: Any) -> Any:
+    def cell(self, shares: Any, cells: Any) -> Any:
         return shares * 0
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
@@ -110,15 +112,15 @@ class Load(Goal):
 
 
 class Away(Goal):
-    """Near: units given to members that are in no rack of the row (KIP-881)."""
+    """Near: the units of members that are in no rack of the row (KIP-881)."""
 
     fixed = True
 
     def __init__(self, away: Matrix) -> None:
         self._away = away
 
-    def cell(self, shares: Any, at: Any) -> Any:
-        return self._away[at]
+    def cell(self, shares: Any, cells: Any) -> Any:
+        return self._away[cells]
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
         rows, members = shares.shape
@@ -129,18 +131,18 @@ class Away(Goal):
 
 
 class Moved(Goal):
-    """Sticky: units given beyond what the member owned."""
+    """Sticky: the units of each share beyond those the member owned."""
 
     def __init__(self, owned: Matrix) -> None:
         self._owned = owned
 
-    def cell(self, shares: Any, at: Any) -> Any:
-        return (shares >= self._owned[at]) + 0
+    def cell(self, shares: Any, cells: Any) -> Any:
+        return (shares >= self._owned[cells]) + 0
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
         gives, gets = self._sides(shares)
         hub = int(self._is_dear(gives, loads))
-        # Who only gives has 0, who only gets has 1, who does neither goes with the hub.
+        # A member that only gives has price 0, one that only gets has 1, any other has the hub's price.
         member = np.where(gives & ~gets, 0, np.where(gets, 1, hub))
         return Potentials(np.zeros(len(shares), np.int64), member, hub)
 
@@ -150,15 +152,15 @@ class Moved(Goal):
             return True
         if (gives & gets).any() or int(loads.max()) - int(loads.min()) > 1:
             return False
-        # With a price of 0 nobody may let its load shrink only because it gets something.
+        # With a hub price of 0, a member that gets units must not be able to shrink its load.
         return self._is_dear(gives, loads) or not (gets & (loads > loads.min())).any()
 
     def _sides(self, shares: Matrix) -> tuple[Mask, Mask]:
-        """Who has less of something than it owned, and who has more of something."""
+        """By member: whether it has less of a row than it owned, and whether it has more of a row."""
         return np.any(shares < self._owned, axis=0), np.any(shares > self._owned, axis=0)
 
     def _is_dear(self, gives: Mask, loads: Vector) -> bool:
-        """Whether the hub may have a price of 1: nobody that gives could let its load grow instead."""
+        """Whether the hub may have price 1: no member that gives has the lowest load, so none could grow."""
         return not (gives & (loads == loads.min())).any()
 
 
@@ -167,7 +169,7 @@ class Spread(Goal):
 
     curved = True
 
-    def cell(self, shares: Any, at: Any) -> Any:
+    def cell(self, shares: Any, cells: Any) -> Any:
         return 2 * shares + 1
 
     def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:

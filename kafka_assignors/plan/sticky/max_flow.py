@@ -1,9 +1,9 @@
-"""Fair loads by maximum flow, whatever the sizes: the time does not depend on how far off they are.
+"""Fair loads by maximum flow.  The time does not depend on how far off the loads are.
 
-All loads of a group would be ``mean`` or one more, were it not for the subscriptions.  So send as much as can
-be sent from who has more to who has less.  If something is left, a cut parts the members: what those that
-have too much can reach is theirs alone, and the others get nothing of it in any fair plan.  Both parts have
-means of their own, and so on (the decomposition of convex flows, Groenevelt 1991; here all parts at once).
+Without restrictions by subscriptions, all loads would be ``mean`` or one more.  So send as much as possible
+from members above the mean to members below it.  If excess is left, a cut separates the members: in any fair
+plan, all that the members with excess can reach stays on their side.  Each side has its own mean and is
+balanced in the same way (the decomposition of convex flows, Groenevelt 1991; here all parts at once).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["balance"]
 
 
 def balance(residual: Residual) -> None:
-    """Make the sum of the squares of the loads least.
+    """Minimise the sum of the squares of the loads.
 
-    Cost: a few phases of maximum flow for each generation of parts, of which there are about as many as the
-    logarithm of the number of different loads.
+    Cost: a few phases of maximum flow for each generation of parts.  The number of generations is about the
+    logarithm of the number of distinct loads.
     """
     residual.price(Load())
     residual.close_hub()
@@ -38,7 +38,7 @@ def balance(residual: Residual) -> None:
         )
         rest, below = _send(residual, residual.loads - mean, of_member, ~stuck, high=False)
         split = np.where(stuck[part], above, rest[part] & below)
-        # Each part with something left over falls in two; when none does the loads are fair.
+        # Each part with excess left splits in two.  Loads are fair when no part splits.
         _, part = np.unique(2 * part + split, return_inverse=True)
         if int(part.max()) + 1 == parts:
             return
@@ -55,11 +55,10 @@ def _send(
         excess_of: by member, negative where it has too little.
         part: by member.
         active: by part.
-        high: whether what is left over counts, or what is missing.
+        high: whether to report the excess left, or the deficit left.
 
     Returns:
-        By part, whether there is something left over (or missing); by node, whether it can be reached from
-        where something is left over.
+        By part, whether excess (or deficit) is left; by node, whether it can be reached from excess.
     """
     topics = residual.topics
     excess = np.zeros(residual.hub + 1, np.int64)

@@ -1,18 +1,18 @@
-"""Minimum-cost flow: from a good matrix of shares to the best one, with the proof.
+"""Minimum-cost flow: turn a good matrix of shares into an optimal one, with a proof.
 
 A matrix is optimal for a goal exactly when there are potentials under which no arc of the residual network
 has a negative reduced cost.  So:
 
-1. Often the goal itself knows such potentials, or a few rounds of Bellman and Ford find them.
-2. Else start from the better of two guesses, and use up every arc that is negative under it.  Now no arc is,
-   but some nodes have too much and others too little.
-3. Send it back on shortest paths: label all nodes with their distance from those that have too much, which
-   makes the new potentials, and push a blocking flow through the layers of arcs that cost nothing under
-   them (the primal-dual method, Ford and Fulkerson 1962; its layers are Dinic's).  A few phases are enough,
-   each a handful of passes over the matrix.
+1. Often the goal itself guesses such potentials, or a few rounds of Bellman-Ford find them.
+2. Else start from the better of two guesses and push along every negative arc until none is left.  Then some
+   nodes have an excess and others a deficit.
+3. Send the excess back on shortest paths.  Label all nodes with their distance from the excess, which gives
+   the new potentials, and push a blocking flow through the layers of arcs of reduced cost 0 (the primal-dual
+   method, Ford and Fulkerson 1962; the layers are Dinic's).  A few phases are enough, each a handful of
+   passes over the matrix.
 
-Where units are many the last two steps are done in large steps first, then in halves (Minoux 1986).  Loads
-are not sent one by one either: see ``balance``.
+With many units, steps 2 and 3 push large multiples first and then halve them (Minoux 1986).  Loads are
+balanced by maximum flow: see ``balance``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from kafka_assignors.plan.sticky.zero_cost_flow import Labels, Phase
 __all__ = ["settle"]
 
 _ROUNDS = 6
-"""Of Bellman and Ford, before guessing; without negative cycles four are usually enough."""
+"""Rounds of Bellman-Ford before guessing; without negative cycles four are usually enough."""
 
 _UNIT_BITS = 6
-"""Bits of a difference in cost that single units make good quickly enough."""
+"""Bits of a cost difference up to which single units are fast enough."""
 
 
 def settle(residual: Residual, goal: Goal) -> None:
-    """Make the shares optimal for a goal, without harm to those settled before."""
+    """Make the shares optimal for a goal, and keep them optimal for the goals settled before."""
     state = residual.problem, residual.shares, residual.loads
     if goal.holds(*state):
         residual.settled(goal, goal.guess(*state))
@@ -51,8 +51,8 @@ def settle(residual: Residual, goal: Goal) -> None:
 def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
     """Find the optimum and its labels.
 
-    Arcs without a capacity must not be negative, as they cannot be used up: those that add, unless the goal
-    is curved.  The goal's own guess sees to that; what the arcs made of the labels does not.
+    An arc without a capacity cannot be used up, so it must not be negative.  These are the arcs that add,
+    unless the goal is curved.  The goal's own guess ensures this; the relaxed labels do not.
     """
     labels = Labels(residual, goal.guess(residual.problem, residual.shares, residual.loads))
     step = 1
@@ -68,7 +68,7 @@ def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
         while bool((excess > 0).any()):
             phase = Phase(residual, labels, excess)
             if not phase.measure():
-                raise RuntimeError("what one node has too much of no other can take")  # a bug, if ever
+                raise RuntimeError("no node with a deficit can be reached from the excess")  # would be a bug
             phase.send()
         if step == 1:
             return labels
@@ -76,12 +76,12 @@ def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
 
 
 def _wrong(labels: Labels) -> int:
-    """How much is to repair under these labels."""
+    """The total by which arcs are negative under these labels."""
     return -sum(int(part.sum()) for part in labels.negative())
 
 
 def _use_up(residual: Residual, labels: Labels) -> Vector:
-    """Push along every negative arc until none is; return by how much each node has too much."""
+    """Push along every negative arc until none is left; return the excess of each node."""
     excess = np.zeros(residual.hub + 1, np.int64)
     step = residual.step
 

@@ -12,18 +12,18 @@ __all__ = ["plan_fair", "plan_fairest_sticky", "plan_sticky"]
 
 
 def plan_sticky(group: Group, claims: Claims) -> Assignment:
-    """The fairest plan; among those the one that keeps most; among those the one that spreads topics best.
+    """Plan for fairness first, then stickiness, then spread.
 
-    Fair: the sum of the squares of the members' partition counts is the least there is, whatever the
-    subscriptions.  Sticky: no fair plan leaves more partitions with their owner.  Spread: no such plan has a
-    smaller sum of squares of the members' shares of the topics.  All three are exact; KIP-54 calls the second
-    "an optimum (and not necessarily the best)".
+    Fair: no plan has a smaller sum of squares of the members' partition counts, for any subscriptions.
+    Sticky: no fair plan keeps more partitions with their owner.  Spread: no such plan has a smaller sum of
+    squares of the members' shares of the topics.  All three are exact; KIP-54 calls the second "an optimum
+    (and not necessarily the best)".
 
-    With racks (of the members, and of the replicas in the group's ``racks``) locality comes between fair and
-    sticky, as exact as they are: no fair plan has more partitions with a member in a rack of a replica
-    (KIP-881).  Spread is then that of the partitions of a topic that are near the same subscribers; over
-    whole topics the sum of squares can be larger than it had to be (docs/planner.md: by 2 % on average, 43 %
-    at most).  With more sets of racks than memory allows (``Group.too_many_racks``) racks are left out.
+    With racks (of the members, and of the replicas in ``Group.racks``) locality comes between fair and
+    sticky, and is exact, too: no fair plan has more partitions with an owner in a rack of a replica
+    (KIP-881).  Spread then counts the partitions of a topic that are near the same subscribers.  Over whole
+    topics the sum of squares can be larger than necessary (docs/planner.md: by 2 % on average, 43 % at
+    most).  Racks are ignored if they would take too much memory (``Group.too_many_racks``).
 
     Ties: members by seniority, topics by name, partitions by number.  Planning again with nothing changed
     changes nothing.  Cost: see ``best_shares``.
@@ -32,12 +32,12 @@ def plan_sticky(group: Group, claims: Claims) -> Assignment:
 
 
 def plan_fair(group: Group) -> Assignment:
-    """``plan_sticky`` without a history (KIP-54, "Alternatives": the fair strategy of KIP-49)."""
+    """Plan as ``plan_sticky`` without history (KIP-54, "Alternatives": the fair strategy of KIP-49)."""
     return _plan(group, Lots(group), keep_all=False)
 
 
 def plan_fairest_sticky(group: Group, claims: Claims) -> Assignment:
-    """Everything owned stays; only the rest is placed, as fairly as that allows (then as near, with racks).
+    """Keep every owned partition; assign the rest as fairly as possible (then as near, with racks).
 
     KIP-54, "Alternatives": "stickiness take precedence and all previously assigned partitions are preserved".
     Ties as in ``plan_sticky``.
@@ -46,5 +46,5 @@ def plan_fairest_sticky(group: Group, claims: Claims) -> Assignment:
 
 
 def _plan(group: Group, lots: Lots, *, keep_all: bool) -> Assignment:
-    """Count first, then name the partitions."""
+    """Plan the counts, then choose the partitions."""
     return Assignment(group, deal(lots, best_shares(lots.problem(keep_all=keep_all))))

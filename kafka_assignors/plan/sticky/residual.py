@@ -1,12 +1,12 @@
-"""The residual network of a matrix of shares: what may change, and what each change costs.
+"""The residual network of a matrix of shares: the changes it allows, and their costs.
 
 Nodes: topics, members and one hub, numbered in that order.  An arc topic -> member gives the member one more
 of the topic, the arc back takes one away; member -> hub lets its load grow by one, hub -> member lets it
 shrink.
 
-Goals are settled one after the other, each with small numbers of its own.  What settling one leaves behind
-are its potentials: a cycle costs nothing in that goal exactly when all its arcs have a reduced cost of 0
-there.  So the next goal may use just those arcs, which makes the whole lexicographic, and exact.
+Goals are settled one after the other, each with its own small costs.  A settled goal leaves its potentials
+behind: a cycle costs nothing in that goal exactly when all its arcs have a reduced cost of 0.  The next goal
+may use only those arcs, which makes the result lexicographic and exact.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LARGE = 2**62
 
 
 class Edges:
-    """Who subscribes to what as lists, for groups in which few subscribe to the same.
+    """The subscriptions as lists, for groups in which each topic has few subscribers.
 
     Attributes:
-        members: of all topics, one after the other.
-        topics: of all members, one after the other.
+        members: the subscribers of all topics, one topic after the other.
+        topics: the topics of all members, one member after the other.
     """
 
     def __init__(self, subscribed: Mask) -> None:
@@ -39,35 +39,35 @@ class Edges:
         self._of_member = np.append(0, np.cumsum(subscribed.sum(axis=0)))
 
     def of_topics(self, topics: Vector) -> tuple[Vector, Vector]:
-        """The edges of some topics: places in ``topics``, and members."""
-        places, edges = _ranges(self._of_topic, topics)
-        return places, self.members[edges]
+        """Return the edges of some topics: indices into ``topics``, and members."""
+        indices, edges = _ranges(self._of_topic, topics)
+        return indices, self.members[edges]
 
     def of_members(self, members: Vector) -> tuple[Vector, Vector]:
-        """The edges of some members: places in ``members``, and topics."""
-        places, edges = _ranges(self._of_member, members)
-        return places, self.topics[edges]
+        """Return the edges of some members: indices into ``members``, and topics."""
+        indices, edges = _ranges(self._of_member, members)
+        return indices, self.topics[edges]
 
 
 def _ranges(bounds: Vector, wanted: Vector) -> tuple[Vector, Vector]:
-    """For ranges ``bounds[i]`` to ``bounds[i + 1]``: which one each entry is of, and all entries."""
+    """Concatenate the ranges ``bounds[i]`` to ``bounds[i + 1]``: the range of each entry, and the entries."""
     sizes = bounds[wanted + 1] - bounds[wanted]
-    places = np.repeat(np.arange(len(wanted)), sizes)
-    return places, np.arange(len(places)) + (bounds[wanted] - np.cumsum(sizes) + sizes)[places]
+    indices = np.repeat(np.arange(len(wanted)), sizes)
+    return indices, np.arange(len(indices)) + (bounds[wanted] - np.cumsum(sizes) + sizes)[indices]
 
 
 class Residual:
-    """Shares on their way to the optimum, and the costs of all arcs for the goal at hand.
+    """Shares on their way to the optimum, and the costs of all arcs for the current goal.
 
     Attributes:
         shares: changed in place.
-        loads: what the hub has seen of each member's load; the same as the sum of its shares once everything
-            is in balance.
-        step: of how many units a push is.
+        loads: each member's load as counted by the hub; equal to the sum of its shares once no node has an
+            excess.
+        step: units of a push.
         kind: numpy type of the costs.
-        forbidden: the cost of an arc that is not there.
+        forbidden: the cost of an arc that does not exist.
         add, take, grow, shrink: costs of topic -> member (by topic, member), member -> topic (by member,
-            topic: what is read together lies together), member -> hub, hub -> member.
+            topic, so that a row is contiguous in memory), member -> hub, hub -> member.
     """
 
     def __init__(self, problem: Problem, shares: Matrix) -> None:
@@ -81,23 +81,23 @@ class Residual:
 
     @cached_property
     def edges(self) -> Edges:
-        """The cells that may hold something, as lists."""
+        """The cells that may have units, as lists."""
         return Edges(self.problem.subscribed)
 
     @cached_property
     def _even(self) -> Vector:
-        """The larger share of each topic if it were spread evenly."""
+        """The larger share of each topic when spread evenly."""
         even: Vector = -(-self.problem.supply // np.maximum(self.problem.subscribed.sum(axis=1), 1))
         return even
 
     def settled(self, goal: Goal, proof: Potentials) -> None:
-        """From now on nothing may cost anything in ``goal``."""
+        """Allow from now on only changes that cost nothing in ``goal``."""
         self._settled.append((goal, proof))
 
     def price(self, goal: Goal, step: int = 1) -> None:
-        """Lay out the costs of all arcs, a unit's on average where pushes are of ``step`` units.
+        """Compute the costs of all arcs: the average cost of a unit in a push of ``step`` units.
 
-        An arc without room for that many is not there then, nor is the hub.
+        With ``step`` above 1, arcs without room for a push do not exist, nor does the hub.
         """
         self.goal, self.step = goal, step
         more = goal.cell(self.shares, ALL) + step - 1
@@ -119,7 +119,7 @@ class Residual:
         steepest = max(int(np.abs(more).max(initial=1)), int(self.loads.max(initial=0)) + 1)
         # A potential is at most the cost of a path through all nodes.
         narrow = (self.hub + 1) * steepest < _NARROW // 128
-        self.kind: Any = np.int32 if narrow else np.int64  # a pass over the matrix is bound by memory
+        self.kind: Any = np.int32 if narrow else np.int64  # memory bandwidth limits a pass over the matrix
         self.forbidden = _NARROW if narrow else _WIDE
         self.add = np.where(may_add, more, self.forbidden).astype(self.kind)
         self.take = np.ascontiguousarray(np.where(may_take, -less, self.forbidden).astype(self.kind).T)
@@ -129,11 +129,11 @@ class Residual:
             self._price_of_load(member)
 
     def close(self, cells: Mask) -> None:
-        """Take out arcs that add, until costs are laid out anew."""
+        """Remove arcs that add, until the next ``price``."""
         self.add[cells] = self.forbidden
 
     def close_hub(self) -> None:
-        """Take out the hub, until costs are laid out anew."""
+        """Remove the hub, until the next ``price``."""
         self.grow[:] = self.shrink[:] = self.forbidden
 
     def cost(self, here: int, there: int) -> int:
@@ -146,19 +146,19 @@ class Residual:
         return int(self.grow[member] if there == self.hub else self.take[member, there])
 
     def room(self, here: int, there: int) -> int:
-        """How many units an arc takes before it ends, or before what they cost in a linear goal changes."""
+        """Return the units an arc takes before it is full, or before their cost in a linear goal changes."""
         if self.hub in (here, there):
             return 1
         if here < self.topics:
-            at = here, there - self.topics
-            wanted = int(self.problem.owned[at] - self.shares[at])
+            cell = here, there - self.topics
+            wanted = int(self.problem.owned[cell] - self.shares[cell])
             return wanted if wanted > 0 else _LARGE
-        at = there, here - self.topics
-        beyond = int(self.shares[at] - self.problem.owned[at])
-        return beyond if beyond > 0 else int(self.shares[at] - self.problem.floor[at])
+        cell = there, here - self.topics
+        beyond = int(self.shares[cell] - self.problem.owned[cell])
+        return beyond if beyond > 0 else int(self.shares[cell] - self.problem.floor[cell])
 
     def even(self, here: int, there: int) -> int:
-        """How many units an arc can take without making a share larger than an even one; 1 at least."""
+        """Return the units an arc can take without a share larger than an even one; at least 1."""
         if here >= self.topics:
             return _LARGE
         return max(int(self._even[here] - self.shares[here, there - self.topics]), 1)
@@ -177,21 +177,21 @@ class Residual:
     def give(self, topic: int, member: int, units: int) -> None:
         """Change a share."""
         self.shares[topic, member] += units
-        at = topic, member
-        share = int(self.shares[at])
+        cell = topic, member
+        share = int(self.shares[cell])
         may_add = True
-        may_take = share > self.problem.floor[at]
+        may_take = share > self.problem.floor[cell]
         for goal, proof in self._changing:
             across = int(proof.topic[topic] - proof.member[member])
-            may_add = may_add and across + goal.cell(share, at) == 0
-            may_take = may_take and across + goal.cell(share - 1, at) == 0
-        # An arc that a fixed goal has closed nobody pushes along, so it stays open here.
+            may_add = may_add and across + goal.cell(share, cell) == 0
+            may_take = may_take and across + goal.cell(share - 1, cell) == 0
+        # Fixed goals need no check here: nothing is pushed along an arc that they have closed.
         if self.step > 1:
             may_add = may_add and self.room(topic, self.topics + member) >= self.step
             may_take = may_take and self.room(self.topics + member, topic) >= self.step
-        self.add[at] = self.goal.cell(share, at) + self.step - 1 if may_add else self.forbidden
+        self.add[cell] = self.goal.cell(share, cell) + self.step - 1 if may_add else self.forbidden
         self.take[member, topic] = (
-            -self.goal.cell(share - 1, at) + self.step - 1 if may_take else self.forbidden
+            -self.goal.cell(share - 1, cell) + self.step - 1 if may_take else self.forbidden
         )
 
     def load(self, member: int, units: int) -> None:
@@ -209,7 +209,7 @@ class Residual:
         self.grow[member], self.shrink[member] = grow, shrink
 
     def _is_free(self, member: int, cost: int) -> bool:
-        """Whether the arc between a member and the hub costs nothing in the goals settled before."""
+        """Whether the arc between a member and the hub costs nothing in all settled goals."""
         return all(
             int(proof.member[member]) + (cost if goal.of_loads else 0) == proof.hub
             for goal, proof in self._settled

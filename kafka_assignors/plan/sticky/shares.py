@@ -1,15 +1,15 @@
-"""How many partitions of each topic each member gets: the exact optimum.
+"""The exact optimum of the shares: how many partitions of each topic each member gets.
 
-Partitions of one topic are interchangeable but for who owned them (and, with racks, where their replicas
-are), so a plan is first a matrix of counts: ``shares[topic, member]``.  What is best is lexicographic:
+Partitions of one topic differ only in their owner (and, with racks, in the racks of their replicas).  So a
+plan is first a matrix of counts: ``shares[topic, member]``.  The goals, in this order:
 
-1. fair: the sum of the squares of the members' loads is least (then KIP-54's balance score is least too);
+1. fair: the least sum of the squares of the members' loads (which also has the least KIP-54 balance score);
 2. near, with racks: the fewest units in a rack without a replica (KIP-881);
-3. sticky: the fewest units given beyond what a member owned of a topic, which is the same as most kept;
-4. spread: the sum of the squares of the shares is least.
+3. sticky: the fewest units beyond those a member owned of a topic, which keeps the most;
+4. spread: the least sum of the squares of the shares.
 
 All are separable convex costs of a transport problem (topics supply, members receive), so there is an exact
-answer and a proof of it: see ``network``.
+solution, and a proof of it: see ``min_cost_flow``.
 """
 
 from __future__ import annotations
@@ -25,16 +25,14 @@ __all__ = ["best_shares"]
 
 
 def best_shares(problem: Problem) -> Matrix:
-    """The best matrix of shares, shape (rows, members).
+    """Return the best matrix of shares, shape (rows, members).
 
-    Equal inputs give equal results: on a tie each step takes the member and the topic that come first.  (The
-    whole need not be what seniority would choose among all best matrices; docs/planner.md has an example.)
-    Members that share no topic, not even through others, do not touch each other: each such part is a problem
-    of its own.
+    Equal inputs give equal results: on a tie each step takes the first member and the first topic.  (The
+    result need not be the best matrix that seniority would choose; docs/planner.md has an example.)
+    Parts of the group that share no topic, directly or through others, are solved separately.
 
-    Cost: a few passes over the matrix for each goal, and some tens of microseconds for each path on which
-    something that the first matrix had wrong is sent back (docs/benchmarks.md).  Memory: a dozen matrices,
-    of 4 or 8 bytes a cell.
+    Cost: a few passes over the matrix for each goal, and some tens of microseconds for each path that repairs
+    the first matrix (docs/benchmarks.md).  Memory: a dozen matrices, of 4 or 8 bytes a cell.
     """
     if not problem.owned.size:
         return problem.owned
@@ -71,7 +69,7 @@ def _best(problem: Problem) -> Matrix:
 
 
 def _parts(subscribed: Mask) -> Vector:
-    """Number the connected parts: for each row the first row it is connected to."""
+    """The connected part of each row, named by its first row."""
     rows = len(subscribed)
     part = np.arange(rows)
     if bool(subscribed.all(axis=1).any()):
@@ -81,4 +79,4 @@ def _parts(subscribed: Mask) -> Vector:
         joined = np.where(subscribed, of_member, rows).min(axis=1, initial=rows)
         if np.array_equal(joined, part):
             return part
-        part = joined[joined]  # whom I am joined to is further already
+        part = joined[joined]  # follow one more link, to need fewer rounds

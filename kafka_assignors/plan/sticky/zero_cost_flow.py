@@ -1,4 +1,4 @@
-"""Labels of the nodes of a residual network, and flow along the arcs that cost nothing under them."""
+"""Labels of the nodes of a residual network, and flow along arcs of reduced cost 0."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kafka_assignors.plan.sticky.residual import Residual
 __all__ = ["Labels", "Phase"]
 
 _SPARSE = 16
-"""A row of which fewer than one cell in so many can be is read cell by cell."""
+"""Rows are read cell by cell if fewer than one cell in so many exists."""
 
 _SMALL_MATRIX = 4096
-"""A matrix of which to read whole rows is faster than to look for cells."""
+"""Up to this many cells, reading whole rows is faster than looking up cells."""
 
 
 class Labels:
-    """A label for every node, 0 unless told otherwise, and the arcs' power to lower them."""
+    """A label for every node, 0 without ``start``, which arcs can lower."""
 
     def __init__(self, residual: Residual, start: Potentials | None = None) -> None:
         self._net = residual
@@ -31,15 +31,15 @@ class Labels:
         self.hub = 0 if start is None else start.hub
 
     def potentials(self) -> Potentials:
-        """The labels as potentials."""
+        """Return the labels as potentials."""
         return Potentials(self.topic.astype(np.int64), self.member.astype(np.int64), int(self.hub))
 
     def widen(self) -> None:
-        """Take on the numbers of the network, which may have changed."""
+        """Convert to the numpy type of the network, which may have changed."""
         self.topic, self.member = self.topic.astype(self._net.kind), self.member.astype(self._net.kind)
 
     def relax(self, rounds: int) -> bool:
-        """Lower labels where an arc can; say whether that came to an end within so many rounds."""
+        """Lower labels where an arc can; return whether none could after this many rounds."""
         topics, hub, members = np.arange(self._net.topics), True, np.arange(self._net.members)
         for _ in range(rounds):
             lowered = self.reach_members(topics, hub)
@@ -51,7 +51,7 @@ class Labels:
         return False
 
     def reach_members(self, topics: Vector, hub: bool) -> Vector:
-        """Lower the members' labels from those of ``topics`` and of the hub; return which fell."""
+        """Lower the members' labels from ``topics`` and the hub; return the members whose label fell."""
         value = self.member
         if len(topics):
             value = _lowest(value, self._net.add, self.topic, topics, self._net.edges.of_topics)
@@ -62,7 +62,7 @@ class Labels:
         return fallen
 
     def reach_topics(self, members: Vector) -> Vector:
-        """Lower the topics' labels from those of ``members``; return which fell."""
+        """Lower the topics' labels from ``members``; return the topics whose label fell."""
         if not len(members):
             return members
         value = _lowest(self.topic, self._net.take, self.member, members, self._net.edges.of_members)
@@ -71,7 +71,7 @@ class Labels:
         return fallen
 
     def reach_hub(self, members: Vector) -> bool:
-        """Lower the hub's label from those of ``members``; say whether it fell."""
+        """Lower the hub's label from ``members``; return whether it fell."""
         if not len(members):
             return False
         value = int((self.member[members] + self._net.grow[members]).min())
@@ -80,13 +80,13 @@ class Labels:
         return fallen
 
     def negative(self) -> tuple[Any, Any, Vector, Vector]:
-        """By how much arcs are negative, as arrays laid out as the costs are; 0 where they are not."""
+        """Return the negative reduced costs of the arcs, in arrays shaped as the costs; 0 elsewhere."""
         net = self._net
-        there = net.forbidden // 2
-        add = np.where(net.add < there, np.minimum(net.add + self.topic[:, None] - self.member, 0), 0)
-        take = np.where(net.take < there, np.minimum(net.take + self.member[:, None] - self.topic, 0), 0)
-        grow = np.where(net.grow < there, np.minimum(net.grow + self.member - self.hub, 0), 0)
-        shrink = np.where(net.shrink < there, np.minimum(net.shrink + self.hub - self.member, 0), 0)
+        limit = net.forbidden // 2  # arcs of higher cost do not exist
+        add = np.where(net.add < limit, np.minimum(net.add + self.topic[:, None] - self.member, 0), 0)
+        take = np.where(net.take < limit, np.minimum(net.take + self.member[:, None] - self.topic, 0), 0)
+        grow = np.where(net.grow < limit, np.minimum(net.grow + self.member - self.hub, 0), 0)
+        shrink = np.where(net.shrink < limit, np.minimum(net.shrink + self.hub - self.member, 0), 0)
         return add, take, grow, shrink
 
 
@@ -97,27 +97,27 @@ def _lowest(
     rows: Vector,
     edges: Callable[[Vector], tuple[Vector, Vector]],
 ) -> Any:
-    """What ``value`` falls to by the arcs of some rows of a matrix of costs."""
+    """Lower ``value`` by the arcs of some rows of a matrix of costs."""
     if len(rows) == len(costs):
         return np.minimum(value, (costs + labels[:, None]).min(axis=0))
     if costs.size <= _SMALL_MATRIX:
         return np.minimum(value, (costs[rows] + labels[rows, None]).min(axis=0))
-    places, columns = edges(rows)
+    indices, columns = edges(rows)
     if _SPARSE * len(columns) > len(rows) * costs.shape[1]:
         return np.minimum(value, (costs[rows] + labels[rows, None]).min(axis=0))
     value = value.copy()
-    from_rows = rows[places]
+    from_rows = rows[indices]
     np.minimum.at(value, columns, costs[from_rows, columns] + labels[from_rows])
     return value
 
 
 class Phase:
-    """One round: measure distances, send what the shortest paths carry, raise the potentials.
+    """One round: measure distances, send along the shortest paths, raise the potentials.
 
     Args:
         residual: the network; no arc is negative under ``labels``.
-        labels: become the distances (under the potentials they were), and then the new potentials.
-        excess: by how much each node has too much; brought up to date.
+        labels: the potentials; changed to the distances, and then to the new potentials.
+        excess: the excess of each node, negative for a deficit; changed in place.
     """
 
     def __init__(self, residual: Residual, labels: Labels, excess: Vector) -> None:
@@ -128,13 +128,13 @@ class Phase:
         self._next: dict[int, list[int]] = {}
 
     def measure(self) -> bool:
-        """Label every node; say whether one that has too little can be reached."""
+        """Label every node; return whether a node with a deficit can be reached."""
         self._label_all()
         reachable = self._excess[self.reached()] < 0
         return bool(reachable.any())
 
     def reached(self) -> Mask:
-        """Which nodes can be reached from where there is too much."""
+        """Return whether each node can be reached from an excess."""
         near: Mask = self._distance() < self._net.forbidden // 32
         return near
 
@@ -159,7 +159,7 @@ class Phase:
         )
 
     def _label_all(self) -> None:
-        """Label every node with its potential plus its distance from where there is too much."""
+        """Label every node with its potential plus its distance from the excess."""
         net, labels, layer = self._net, self._labels, self._layer
         far = net.forbidden // 16
         source = self._excess > 0
@@ -168,26 +168,23 @@ class Phase:
         labels.member = np.where(member, labels.member, labels.member + far).astype(net.kind)
         labels.hub = labels.hub if hub else labels.hub + far
         topics, waiting = np.flatnonzero(topic), np.flatnonzero(member)
-        # Members are reached in odd layers, topics and the hub in even ones.
+        # Members are in odd layers, topics and the hub in even ones.
         layer[source] = 0
         layer[net.topics + waiting] = 1
-        at = 1
+        depth = 1
         while len(topics) or hub or len(waiting):
             members = labels.reach_members(topics, hub)
-            layer[net.topics + members] = at
+            layer[net.topics + members] = depth
             members = np.union1d(members, waiting) if len(waiting) else members
             waiting = waiting[:0]
             topics, hub = labels.reach_topics(members), labels.reach_hub(members)
-            layer[topics] = at + 1
+            layer[topics] = depth + 1
             if hub:
-                layer[net.hub] = at + 1
-            at += 2
+                layer[net.hub] = depth + 1
+            depth += 2
 
     def _path(self, source: int) -> list[int]:
-        """A path of free arcs through the layers to a node that has too little; empty if there is none.
-
-        Arcs that lead nowhere are struck out, so that nobody tries them twice.
-        """
+        """A path of free arcs to a node with a deficit, or an empty list.  Dead ends are tried only once."""
         path = [source]
         while path:
             here = path[-1]
@@ -214,9 +211,9 @@ class Phase:
         for here, there in arcs:
             self._net.push(here, there, units)
             free = self._next[here]
-            arc = free.pop()  # the one the path took
+            arc = free.pop()  # the arc of the path
             if self._is_free(here, there):
-                free.insert(0, arc)  # others next, so that not everything goes the same way
+                free.insert(0, arc)  # try the other arcs next, so that units spread
         self._excess[path[0]] -= units
         self._excess[path[-1]] += units
 
@@ -227,11 +224,11 @@ class Phase:
         return int(labels.hub if node == net.hub else labels.member[node - net.topics])
 
     def _is_free(self, here: int, there: int) -> bool:
-        """Whether an arc is there and costs nothing under the new labels."""
+        """Whether an arc exists and has reduced cost 0 under the new labels."""
         return self._label(here) + self._net.cost(here, there) == self._label(there)
 
     def _arcs(self, here: int) -> list[int]:
-        """Free arcs to the next layer; the last is tried first."""
+        """The free arcs to the next layer.  The last is tried first."""
         net, labels = self._net, self._labels
         topic_layer, member_layer = self._layer[: net.topics], self._layer[net.topics : net.hub]
         following, label = self._layer[here] + 1, self._label(here)

@@ -1,4 +1,4 @@
-"""A plan, as an array and as a mapping."""
+"""A plan as an array and as a mapping."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GROUP = Group((member("b"), member("a"), member("c")), {"t1": 2, "t0": 3})
 PLAN: dict[str, Ownership] = {"a": {"t0": [0, 2], "t1": [1]}, "b": {"t0": [1]}, "c": {}}
 
 
-def test_it_reads_like_the_dictionaries_it_was_made_of() -> None:
+def test_an_assignment_equals_the_dictionaries_it_was_built_from() -> None:
     """Members by seniority, topics by name, numbers ascending."""
     plan = Assignment.of(GROUP, PLAN)
     assert plan.owners.tolist() == [0, 1, 0, NOBODY, 0]
@@ -21,12 +21,12 @@ def test_it_reads_like_the_dictionaries_it_was_made_of() -> None:
     assert plan.loads.tolist() == [3, 1, 0]
 
 
-def test_equal_plans_are_equal_and_others_are_not() -> None:
+def test_only_equal_plans_are_equal() -> None:
     assert Assignment.of(GROUP, PLAN) == Assignment.of(GROUP, PLAN)
     assert Assignment.of(GROUP, PLAN) != Assignment.of(GROUP, {**PLAN, "c": {"t1": [0]}})
 
 
-def test_what_the_group_does_not_have_is_an_error() -> None:
+def test_unknown_members_and_topics_are_errors() -> None:
     with pytest.raises(KeyError):
         Assignment.of(GROUP, {"x": {"t0": [0]}})
     with pytest.raises(KeyError):
@@ -36,8 +36,8 @@ def test_what_the_group_does_not_have_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("members", [3, 2**15 + 1])
-def test_many_members_are_sorted_alike(members: int) -> None:
-    """Their indices do not fit into 16 bits any more."""
+def test_groups_of_any_size_are_sorted_alike(members: int) -> None:
+    """The indices of the large group do not fit into 16 bits."""
     group = Group(tuple(member(f"m{i:05d}") for i in range(members)), {"t0": members})
     plan = Assignment.of(group, {f"m{i:05d}": {"t0": [members - 1 - i]} for i in range(members)})
     last = f"m{members - 1:05d}"

@@ -1,4 +1,4 @@
-"""Whose history counts."""
+"""The rules that decide between claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TWO = {"t0": 2}
 
 
 def test_the_highest_generation_wins() -> None:
-    """A zombie's old claim counts nothing beside the live owner's."""
+    """A zombie's old claim does not count against the live owner's."""
     group = Group(
         (member("a", owned={"t0": [0]}, generation=3), member("b", owned={"t0": [0]}, generation=7)), TWO
     )
@@ -17,15 +17,15 @@ def test_the_highest_generation_wins() -> None:
 
 
 def test_two_claims_of_one_generation_cancel_out() -> None:
-    """And the later member is named, with the one it contradicts."""
+    """The later member is reported, with the member it contradicts."""
     group = Group((member("a", owned={"t0": [0, 1]}), member("b", owned={"t0": [0]})), TWO)
     claims = resolve(group)
     assert claims.owner.tolist() == [NOBODY, 0]
     assert dict(claims.disputed) == {"b": ("a", 1)}
 
 
-def test_an_older_claim_does_not_fill_the_gap_two_newer_ones_leave() -> None:
-    """The newest generation is known to contradict itself; an older one knows no better."""
+def test_an_older_claim_does_not_replace_two_contradicting_ones() -> None:
+    """The newest generation contradicts itself; an older claim is no better."""
     group = Group(
         (
             member("a", owned={"t0": [0]}, generation=5),
@@ -37,15 +37,15 @@ def test_an_older_claim_does_not_fill_the_gap_two_newer_ones_leave() -> None:
     assert resolve(group).owner.tolist() == [NOBODY, NOBODY]
 
 
-def test_what_does_not_exist_cannot_be_claimed() -> None:
-    """Unknown topics, numbers out of range and negative ones are counted and left out."""
+def test_claims_on_unknown_partitions_are_refused() -> None:
+    """Unknown topics, numbers out of range and negative numbers are counted."""
     group = Group((member("a", owned={"t0": [0, 2, -1, 2**31 - 1], "gone": [0]}),), TWO)
     claims = resolve(group)
     assert claims.owner.tolist() == [0, NOBODY]
     assert dict(claims.refused) == {"a": 4}
 
 
-def test_a_partition_named_twice_is_claimed_once() -> None:
+def test_a_duplicate_claim_of_one_member_counts_once() -> None:
     """A member does not contradict itself."""
     group = Group((member("a", owned={"t0": [0, 0]}),), TWO)
     claims = resolve(group)
@@ -53,16 +53,16 @@ def test_a_partition_named_twice_is_claimed_once() -> None:
     assert not claims.disputed
 
 
-def test_who_unsubscribed_is_no_owner_but_may_still_hold() -> None:
-    """It cannot keep the partition, and nobody else can have it before it let go."""
+def test_an_unsubscribed_member_is_no_owner_but_may_hold() -> None:
+    """It cannot keep the partition, and no other member gets it before it is revoked."""
     group = Group((member("a", ["t1"], {"t0": [0]}, holds=True),), TWO)
     claims = resolve(group)
     assert claims.owner.tolist() == [NOBODY, NOBODY]
     assert claims.holder.tolist() == [0, NOBODY]
 
 
-def test_a_newer_owner_that_revoked_frees_the_partition_from_older_hands() -> None:
-    """The older holder lost it long ago, whatever it believes."""
+def test_a_newer_owner_that_revoked_overrides_older_holders() -> None:
+    """The older holders lost the partition long ago."""
     group = Group(
         (
             member("a", owned={"t0": [0]}, generation=3, holds=True),
@@ -76,7 +76,7 @@ def test_a_newer_owner_that_revoked_frees_the_partition_from_older_hands() -> No
     assert not claims.holders
 
 
-def test_all_that_hold_a_contested_partition_are_known() -> None:
+def test_all_holders_of_a_contested_partition_are_listed() -> None:
     """Three of one generation."""
     group = Group(tuple(member(m, owned={"t0": [0]}, holds=True) for m in "abc"), TWO)
     claims = resolve(group)
@@ -84,8 +84,8 @@ def test_all_that_hold_a_contested_partition_are_known() -> None:
     assert dict(claims.holders) == {0: frozenset({0, 1, 2})}
 
 
-def test_a_live_claim_without_a_generation_holds_beside_newer_history() -> None:
-    """kafka-python's own cooperative members send none: it may be true, so nobody else gets the partition."""
+def test_a_live_claim_without_a_generation_holds_despite_newer_history() -> None:
+    """kafka-python's cooperative members send none.  The claim may be current, so it keeps the partition."""
     group = Group(
         (
             member("a", owned={"t0": [0]}, generation=5),
@@ -98,7 +98,7 @@ def test_a_live_claim_without_a_generation_holds_beside_newer_history() -> None:
     assert claims.holder.tolist() == [1, 1]
 
 
-def test_a_live_claim_with_a_generation_goes_before_one_without() -> None:
+def test_a_live_claim_with_a_generation_precedes_one_without() -> None:
     group = Group(
         (
             member("a", owned={"t0": [0]}, generation=5, holds=True),

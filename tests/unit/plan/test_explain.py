@@ -1,4 +1,4 @@
-"""A reason for every partition."""
+"""The reason for every partition's owner."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from tests.support.oracle import by_partition, lots, owners, wanted
 def why(
     group: Group, plan: Mapping[str, Ownership], *, departed: tuple[Member, ...] = (), in_order: bool = False
 ) -> list[Why]:
-    """Explain a target as a leader that holds back what others have in their hands."""
+    """Explain a target as a leader that holds back partitions of other members."""
     claims, target = resolve(group), Assignment.of(group, plan)
     now, holds = this_round(group, claims, target)
     return explain(group, claims, target, now, holds, departed=departed, in_order=in_order)
 
 
 def only(group: Group, target: Mapping[str, Ownership]) -> Why:
-    """The reason for the only partition there is."""
-    (one,) = why(group, target)
-    return one
+    """The reason for the only partition."""
+    (entry,) = why(group, target)
+    return entry
 
 
 def test_kept() -> None:
@@ -47,7 +47,7 @@ def test_kept() -> None:
     assert only(group, {"a": {"t0": [0]}}) == Why("t0", 0, "a", Reason.KEPT)
 
 
-def test_moved_names_who_had_it() -> None:
+def test_moved_names_the_old_owner() -> None:
     group = Group((member("a", owned={"t0": [0]}), member("b")), {"t0": 1})
     assert only(group, {"a": {}, "b": {"t0": [0]}}) == Why("t0", 0, "b", Reason.MOVED, ("a",))
 
@@ -66,10 +66,8 @@ NEAR_B = {"t0": [frozenset("y")] * 2}
         ("x", None, Reason.MOVED),
     ],
 )
-def test_what_comes_into_a_rack_with_a_replica_says_so(
-    old: str | None, new: str | None, reason: Reason
-) -> None:
-    """Only from a member that is in none; in order nothing moves for a rack."""
+def test_a_move_into_a_rack_with_a_replica_says_so(old: str | None, new: str | None, reason: Reason) -> None:
+    """Only from a member without a replica in its rack; a strategy that deals in order ignores racks."""
     group = Group((member("a", owned={"t0": [0]}, rack=old), member("b", rack=new)), {"t0": 1}, NEAR_B)
     target = {"a": {}, "b": {"t0": [0]}}
     assert only(group, target) == Why("t0", 0, "b", reason, ("a",))
@@ -77,8 +75,8 @@ def test_what_comes_into_a_rack_with_a_replica_says_so(
     assert in_order.reason is Reason.DEALT
 
 
-def test_what_becomes_free_goes_near_for_other_reasons() -> None:
-    """It had no owner; and what stays is kept, near or not."""
+def test_free_and_kept_partitions_have_no_rack_as_reason() -> None:
+    """A free partition had no owner, and a kept one is kept, near or not."""
     group = Group((member("a", owned={"t0": [0]}, rack="x"), member("b", rack="y")), {"t0": 2}, NEAR_B)
     assert [w.reason for w in why(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})] == [
         Reason.KEPT,
@@ -86,8 +84,8 @@ def test_what_becomes_free_goes_near_for_other_reasons() -> None:
     ]
 
 
-def test_a_strategy_that_looks_at_no_history_moves_nothing_for_balance() -> None:
-    """What it deals to a new owner it deals in order; what comes back to the old one is kept all the same."""
+def test_a_strategy_without_history_moves_nothing_for_balance() -> None:
+    """It deals in order; a partition dealt to its old owner counts as kept."""
     group = Group((member("a", owned={"t0": [0, 1]}), member("b")), {"t0": 2})
     target = {"a": {"t0": [0]}, "b": {"t0": [1]}}
     assert [(w.reason, w.others) for w in why(group, target, in_order=True)] == [
@@ -96,13 +94,13 @@ def test_a_strategy_that_looks_at_no_history_moves_nothing_for_balance() -> None
     ]
 
 
-def test_what_nobody_claims_had_no_owner() -> None:
+def test_an_unclaimed_partition_had_no_owner() -> None:
     group = Group((member("a"),), {"t0": 1})
     assert only(group, {"a": {"t0": [0]}}) == Why("t0", 0, "a", Reason.NO_OWNER)
 
 
-def test_who_is_known_to_have_left_is_named() -> None:
-    """Its newest claim counts, and only on what no member of the group claims."""
+def test_a_departed_owner_is_named() -> None:
+    """The newest claim of departed members counts, only for partitions that no member claims."""
     gone = member("x", owned={"t0": [0, 1]}, generation=3), member("y", owned={"t0": [0]}, generation=2)
     group = Group((member("a", owned={"t0": [1]}),), {"t0": 3})
     assert [(w.reason, w.others) for w in why(group, {"a": {"t0": [0, 1, 2]}}, departed=gone)] == [
@@ -117,15 +115,15 @@ def test_an_owner_that_no_longer_subscribes() -> None:
     assert only(group, {"a": {}, "b": {"t0": [0]}}) == Why("t0", 0, "b", Reason.OWNER_UNSUBSCRIBED, ("a",))
 
 
-def test_claims_of_one_generation_contest_each_other() -> None:
-    """An older claim has no part in it, and a partition named twice by one member is one claim."""
+def test_claims_of_one_generation_are_contested() -> None:
+    """An older claim is not named, and a duplicate claim of one member counts once."""
     claimants = (
         member("old", owned={"t0": [0]}, generation=1),
         member("a", owned={"t0": [0, 0]}, generation=2),
         member("b", owned={"t0": [0]}, generation=2),
     )
-    one = only(Group(claimants, {"t0": 1}), {"old": {"t0": [0]}, "a": {}, "b": {}})
-    assert one == Why("t0", 0, "old", Reason.CONTESTED, ("a", "b"))
+    entry = only(Group(claimants, {"t0": 1}), {"old": {"t0": [0]}, "a": {}, "b": {}})
+    assert entry == Why("t0", 0, "old", Reason.CONTESTED, ("a", "b"))
 
 
 def test_nobody_subscribes() -> None:
@@ -133,22 +131,22 @@ def test_nobody_subscribes() -> None:
     assert only(group, {"a": {}}) == Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES)
 
 
-def test_what_is_held_back_says_for_whom_it_waits() -> None:
+def test_a_held_back_partition_names_the_member_it_waits_for() -> None:
     group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
     kept, moved = why(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
     assert (kept.waits_for, moved.waits_for) == (None, "a")
 
 
-def test_a_hold_that_ended_is_not_waited_for() -> None:
-    """It is among the holds, as it is not settled; but the partition is given to its new owner."""
+def test_an_overdue_hold_is_not_waited_for() -> None:
+    """It is still listed as a hold, but the new owner gets the partition."""
     group = Group((member("a", ["t1"], {"t0": [0]}, holds=True), member("b")), {"t0": 1})
     target = {"a": {}, "b": {"t0": [0]}}
-    (one,) = explain(group, resolve(group), target, target, [Hold("t0", 0, "a")])
-    assert one.waits_for is None
+    (entry,) = explain(group, resolve(group), target, target, [Hold("t0", 0, "a")])
+    assert entry.waits_for is None
 
 
 @pytest.mark.parametrize(
-    ("one", "says"),
+    ("reason", "text"),
     [
         (Why("t", 0, "a", Reason.KEPT), "kept"),
         (Why("t", 0, "b", Reason.MOVED, ("a",)), "moved for balance: a"),
@@ -159,34 +157,34 @@ def test_a_hold_that_ended_is_not_waited_for() -> None:
         (Why("t", 0, "a", Reason.CONTESTED, tuple("abcde")), "claim contested: a, b, c and 2 more"),
     ],
 )
-def test_in_words(one: Why, says: str) -> None:
-    assert str(one) == says
+def test_a_reason_as_text(reason: Why, text: str) -> None:
+    assert str(reason) == text
 
 
 @given(group=groups())
-def test_reasons_agree_with_an_independent_reading_of_the_claims(group: Group) -> None:
-    """The oracle's owners, found in another way: kept exactly when its owner is the plan's."""
+def test_reasons_agree_with_the_oracle(group: Group) -> None:
+    """The oracle computes owners independently: a partition is kept exactly when its owner stays."""
     target = plan_sticky(group, resolve(group))
     had, to = owners(group), by_partition(target)
-    found = why(group, target)
-    assert [(w.topic, w.partition) for w in found] == [
+    entries = why(group, target)
+    assert [(w.topic, w.partition) for w in entries] == [
         (t, p) for t in group.topics for p in range(group.topics[t])
     ]
-    for one in found:
-        at = TopicPartition(one.topic, one.partition)
-        assert one.member_id == to.get(at)
-        assert (one.reason is Reason.KEPT) == (at in had and had[at] == to.get(at))
-        moved = one.reason in {Reason.MOVED, Reason.NEARER}
+    for entry in entries:
+        at = TopicPartition(entry.topic, entry.partition)
+        assert entry.member_id == to.get(at)
+        assert (entry.reason is Reason.KEPT) == (at in had and had[at] == to.get(at))
+        moved = entry.reason in {Reason.MOVED, Reason.NEARER}
         assert moved == (at in had and at in to and had[at] != to[at])
         if moved and (near := lots(group)[at].near) != set(wanted(group)[at]):
-            assert (one.reason is Reason.NEARER) == (to[at] in near and had[at] not in near)
-        assert (one.reason is Reason.NOBODY_SUBSCRIBES) == (at not in to)
+            assert (entry.reason is Reason.NEARER) == (to[at] in near and had[at] not in near)
+        assert (entry.reason is Reason.NOBODY_SUBSCRIBES) == (at not in to)
 
 
 @given(group=groups(), data=st.data())
-def test_who_waits_is_who_is_not_given_its_share(group: Group, data: st.DataObject) -> None:
+def test_a_partition_waits_exactly_if_it_is_not_given_yet(group: Group, data: st.DataObject) -> None:
     plan = data.draw(st.sampled_from((plan_sticky(group, resolve(group)), plan_fair(group))))
     now = by_partition(this_round(group, resolve(group), plan)[0])
-    for one in why(group, plan):
-        late = now.get(TopicPartition(one.topic, one.partition)) != one.member_id
-        assert (one.waits_for is not None) == late
+    for entry in why(group, plan):
+        late = now.get(TopicPartition(entry.topic, entry.partition)) != entry.member_id
+        assert (entry.waits_for is not None) == late

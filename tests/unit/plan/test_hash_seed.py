@@ -36,8 +36,8 @@ print(plan_cooperative_lag_aware(group, resolve(group), min_improvement=0))
 """
 
 
-def test_six_hash_seeds_one_plan() -> None:
-    """The same program under six hash seeds, each in a process of its own."""
+def test_six_hash_seeds_give_one_plan() -> None:
+    """Each hash seed in its own process."""
     plans = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],

@@ -42,13 +42,13 @@ EXAMPLE_3 = Group((member("C0", ["t0", "t1"]), member("C1", ["t0", "t1"])), {"t0
 
 @pytest.mark.parametrize("planner", [plan_roundrobin, plan_fair, sticky])
 def test_example_1_fresh(planner: object) -> None:
-    """Three members, four topics of two: sticky and round robin agree when nothing was assigned before."""
+    """Three members, four topics of two: sticky and round robin agree on a first plan."""
     assert callable(planner)
     assert planner(EXAMPLE_1) == EXAMPLE_1_FRESH
 
 
 def test_example_1_c1_leaves() -> None:
-    """C1 leaves: round robin moves partitions between the others, sticky keeps all five of theirs."""
+    """Round robin moves partitions between the other members, sticky keeps all five."""
     group = without(next_generation(EXAMPLE_1, EXAMPLE_1_FRESH, 1), "C1")
     plan = sticky(group)
     assert plan["C0"].keys() >= {"t0", "t1", "t3"}
@@ -71,7 +71,7 @@ def test_example_2_fresh() -> None:
 
 
 def test_example_2_c0_leaves() -> None:
-    """C0 leaves: sticky keeps the five that have an owner, and is balanced."""
+    """Sticky keeps the five partitions that have an owner, and is balanced."""
     group = without(next_generation(EXAMPLE_2, sticky(EXAMPLE_2), 1), "C0")
     assert sticky(group) == {"C1": {"t0": [0], "t1": [0, 1]}, "C2": {"t2": [0, 1, 2]}}
 
@@ -83,7 +83,7 @@ def test_example_3_fresh() -> None:
 
 
 def test_example_3_c2_joins() -> None:
-    """C2 joins: range starves it, round robin moves two, sticky moves one."""
+    """Range starves C2, round robin moves two, sticky moves one."""
     before = next_generation(EXAMPLE_3, sticky(EXAMPLE_3), 1)
     group = Group((*before.members, member("C2", ["t0", "t1"])), before.topics)
     assert plan_range(group) == {"C0": {"t0": [0], "t1": [0]}, "C1": {"t0": [1], "t1": [1]}, "C2": {}}
@@ -94,7 +94,7 @@ def test_example_3_c2_joins() -> None:
 
 
 def test_static_members_come_first() -> None:
-    """Static members are senior, by instance id; range serves them first whatever their member ids are."""
+    """Static members are senior, by instance id; range serves them first."""
     group = Group(
         (
             member("a"),
@@ -107,6 +107,6 @@ def test_static_members_come_first() -> None:
 
 
 def test_range_co_locates_equal_topics() -> None:
-    """Partition i of topics with equal counts and subscribers lies on one member."""
+    """One member has partition i of all topics with equal counts and subscribers."""
     group = Group((member("a", ["l", "r"]), member("b", ["l", "r"])), {"l": 5, "r": 5})
     assert all(topics["l"] == topics["r"] for topics in plan_range(group).values())

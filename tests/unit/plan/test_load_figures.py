@@ -1,4 +1,4 @@
-"""The figures and reasons that lag gives a plan: its largest load, and moves for load."""
+"""The largest load of a plan, and moves for load."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reasons(group: Group, plan: Mapping[str, Ownership], *, by_load: bool = True
     return explain(group, claims, target, given, holds, by_load=by_load)
 
 
-def test_the_largest_load_is_that_of_one_member_over_all_topics() -> None:
+def test_max_load_counts_all_topics_of_a_member() -> None:
     both = ("t0", "t1")
     group = Group(
         (member("a", both), member("b", both)), {"t0": 2, "t1": 2}, lags={"t0": [1, 2], "t1": [30, 40]}
@@ -39,12 +39,12 @@ def test_the_largest_load_is_that_of_one_member_over_all_topics() -> None:
 
 
 @pytest.mark.parametrize("lags", [{}, {"t0": [-1, -1]}])
-def test_without_lag_there_is_no_largest_load(lags: dict[str, list[int]]) -> None:
+def test_without_known_lag_max_load_is_none(lags: dict[str, list[int]]) -> None:
     group = Group((member("a"),), {"t0": 2}, lags=lags)
     assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0, 1]}})).max_load is None
 
 
-def test_no_lag_anywhere_is_a_largest_load_of_nothing() -> None:
+def test_without_lag_max_load_is_0() -> None:
     group = Group((member("a"),), {"t0": 1}, lags={"t0": [0]})
     assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0]}})).max_load == 0
 
@@ -56,21 +56,21 @@ HOT = Group(
 )
 
 
-def test_an_exchange_is_for_load() -> None:
+def test_an_exchange_is_explained_by_load() -> None:
     plan = plan_cooperative_lag_aware(HOT, resolve(HOT))
     moved = [why for why in reasons(HOT, plan) if why.reason is not Reason.KEPT]
     assert [why.reason for why in moved] == [Reason.LOAD, Reason.LOAD]
     assert str(moved[0]).startswith("moved for load: ")
 
 
-def test_what_counts_ask_for_is_for_balance() -> None:
-    """A newcomer has nothing: that is reason enough."""
+def test_a_move_for_counts_is_explained_by_balance() -> None:
+    """The new member owns nothing, so its count is the reason."""
     group = Group((*HOT.members, member("c")), HOT.topics, lags=HOT.lags)
     plan = {"a": {"t0": [0]}, "b": {"t0": [2, 3]}, "c": {"t0": [1]}}
     assert reasons(group, plan)[1].reason is Reason.MOVED
 
 
-def test_an_order_is_by_lag_where_there_is_some() -> None:
+def test_dealing_in_order_is_by_lag_only_with_lag() -> None:
     for lags, reason in (
         (HOT.lags, Reason.DEALT_BY_LAG),
         ({}, Reason.DEALT),
@@ -79,10 +79,10 @@ def test_an_order_is_by_lag_where_there_is_some() -> None:
         group = Group(HOT.members, HOT.topics, lags=lags)
         claims, target = resolve(group), Assignment.of(group, {"a": {"t0": [1, 2]}, "b": {"t0": [0, 3]}})
         why = explain(group, claims, target, target, (), in_order=True, by_load=True)
-        assert [one.reason for one in why] == [reason, Reason.KEPT, reason, Reason.KEPT]
+        assert [entry.reason for entry in why] == [reason, Reason.KEPT, reason, Reason.KEPT]
 
 
-def test_without_lag_or_without_being_told_nothing_moves_for_load() -> None:
+def test_moves_for_load_need_lag_and_by_load() -> None:
     plan = {"a": {"t0": [1, 2]}, "b": {"t0": [0, 3]}}
     idle = Group(HOT.members, HOT.topics)
     assert reasons(idle, plan)[0].reason is Reason.MOVED

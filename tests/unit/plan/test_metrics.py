@@ -1,4 +1,4 @@
-"""Figures of a plan."""
+"""Measures of a plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_balance_score_is_the_sum_over_all_pairs(loads: list[int]) -> None:
 
 
 def test_measure() -> None:
-    """One kept, one moved, one new; a has two of t0 and b none."""
+    """One partition kept, one moved, one new; a has two of t0 and b none."""
     group = Group((member("a", owned={"t0": [0]}), member("b", owned={"t0": [1]})), {"t0": 2, "t1": 1})
     group = Group(
         (member("a", ["t0", "t1"], {"t0": [0]}), member("b", ["t0", "t1"], {"t0": [1]})), group.topics
@@ -29,8 +29,8 @@ def test_measure() -> None:
     )
 
 
-def test_near_are_those_with_a_replica_in_their_members_rack() -> None:
-    """Not those nobody has, of which no rack is known, or whose member does not say where it is."""
+def test_near_counts_partitions_with_a_replica_in_the_owners_rack() -> None:
+    """Not partitions without an owner, without known racks, or with an owner without a rack."""
     group = Group(
         (
             member("a", ["t0"], rack="x"),
@@ -49,7 +49,7 @@ def test_near_are_those_with_a_replica_in_their_members_rack() -> None:
 
 
 @pytest.mark.parametrize("known", ["members", "replicas"])
-def test_without_racks_on_both_sides_nothing_is_near_or_away(known: str) -> None:
+def test_near_needs_racks_of_members_and_replicas(known: str) -> None:
     group = Group(
         (member("a", rack="x" if known == "members" else None),),
         {"t0": 1},
@@ -58,8 +58,8 @@ def test_without_racks_on_both_sides_nothing_is_near_or_away(known: str) -> None
     assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0]}})).near is None
 
 
-def test_who_does_not_subscribe_has_no_part_in_the_spread() -> None:
-    """One has all of a topic because nobody else may have any: that is even."""
+def test_spread_counts_only_subscribers() -> None:
+    """The only subscriber has the whole topic: that is even."""
     group = Group((member("a", ["t0", "t1"]), member("b", ["t1"])), {"t0": 5, "t1": 1})
     plan = {"a": {"t0": [0, 1, 2, 3, 4]}, "b": {"t1": [0]}}
     assert measure(group, resolve(group), Assignment.of(group, plan)).spread == 1

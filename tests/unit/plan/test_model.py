@@ -1,4 +1,4 @@
-"""What a group is made of."""
+"""The group: members, topics, racks and lags."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ def test_members_are_in_order_of_seniority() -> None:
 
 
 def test_topics_are_in_order_of_their_names() -> None:
-    """Whatever order the cluster's metadata has them in."""
+    """The order of the cluster's metadata does not matter."""
     assert list(Group((), {"b": 1, "a": 1}).topics) == ["a", "b"]
 
 
-def test_a_member_twice_is_a_problem() -> None:
+def test_a_duplicate_member_is_a_problem() -> None:
     """An id is unique in a group."""
-    with pytest.raises(ProblemError, match="twice"):
+    with pytest.raises(ProblemError, match="two members have the same id"):
         Group((member("a"), member("a")), {})
 
 
-def test_fewer_than_no_partitions_is_a_problem() -> None:
+def test_a_negative_partition_count_is_a_problem() -> None:
     """The topic is named."""
     with pytest.raises(ProblemError, match="'t'"):
         Group((), {"t": -1})
 
 
-def test_partitions_are_counted_through_topic_by_topic() -> None:
-    """By name, then number; an empty topic takes no place."""
+def test_partitions_are_numbered_topic_by_topic() -> None:
+    """By name, then number; an empty topic has no partition."""
     group = Group((), {"b": 2, "a": 1, "c": 0})
-    assert [group.at(place) for place in range(group.size)] == [("a", 0), ("b", 0), ("b", 1)]
+    assert [group.at(partition) for partition in range(group.size)] == [("a", 0), ("b", 0), ("b", 1)]
     assert group.first == {"a": 0, "b": 1, "c": 3}
 
 
-def test_who_subscribes_to_what() -> None:
-    """A topic that does not exist is nowhere."""
+def test_subscribed_is_by_topic_and_member() -> None:
+    """A topic that does not exist has no row."""
     group = Group((member("a", ["t", "gone"]), member("b", ["u"]), member("c", ["t", "u"])), {"t": 1, "u": 0})
     assert group.subscribed.tolist() == [[True, False, True], [False, True, True]]
 
 
-def test_racks_are_told_apart_as_sets() -> None:
-    """Partitions of which nothing is known have none; what is said beyond the last one counts for nothing."""
+def test_racks_are_compared_as_sets() -> None:
+    """Partitions without known racks have the empty set; entries beyond the last partition are ignored."""
     group = Group(
         (member("a", rack="x"), member("b")),
         {"t": 3, "u": 1},
@@ -67,8 +67,8 @@ def test_racks_are_told_apart_as_sets() -> None:
     assert group.near(np.array([0, 1, 0, NOBODY], np.int32)) is not None
 
 
-def test_lag_that_nobody_could_tell_counts_as_the_mean_of_its_topic() -> None:
-    """Of "a" two of four are known; of "b" none is, so it pulls a plan nowhere."""
+def test_unknown_lag_counts_as_the_mean_of_its_topic() -> None:
+    """Topic "a" knows two of four; "b" knows none, so its lag counts as 0."""
     lags = {"a": [10, UNKNOWN_LAG, 31], "gone": [5]}
     group = Group((member("m", ("a", "b")),), {"b": 2, "a": 4}, lags=lags)
     assert group.known_lag.tolist() == [10, -1, 31, -1, -1, -1]
@@ -76,11 +76,11 @@ def test_lag_that_nobody_could_tell_counts_as_the_mean_of_its_topic() -> None:
     assert group.knows_lag
 
 
-def test_lags_of_any_size_have_a_sum() -> None:
+def test_sums_of_huge_lags_do_not_overflow() -> None:
     group = Group((), {"a": 3}, lags={"a": [2**63 - 1] * 3})
     assert 2**61 < int(group.lag.sum()) < 2**63
 
 
 @pytest.mark.parametrize("lags", [{}, {"a": []}, {"gone": [1]}, {"a": [UNKNOWN_LAG]}])
-def test_a_group_may_know_no_lag_at_all(lags: dict[str, list[int]]) -> None:
+def test_knows_lag_is_false_without_known_lag(lags: dict[str, list[int]]) -> None:
     assert not Group((), {"a": 3}, lags=lags).knows_lag

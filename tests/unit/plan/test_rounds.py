@@ -1,4 +1,4 @@
-"""What of a target is given out now."""
+"""The part of a target that one round gives."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ Plan = dict[str, dict[str, list[int]]]
 
 
 def this_round(group: Group, target: Plan, overdue: Collection[Hold] = ()) -> tuple[Plan, list[Hold]]:
-    """In plain dictionaries."""
+    """``plan.this_round`` with plain dictionaries."""
     given, holds = round_of(group, resolve(group), Assignment.of(group, target), overdue)
     return dict(given), holds
 
 
-def test_a_partition_waits_until_its_holder_let_go() -> None:
-    """It is missing from both assignments: the holder revokes it and joins again."""
+def test_a_partition_waits_until_its_holder_has_revoked_it() -> None:
+    """It is missing from both assignments, so the holder revokes it and rejoins."""
     group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
     given, held = this_round(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
     assert given == {"a": {"t0": [0]}, "b": {}}
     assert held == [Hold("t0", 1, "a")]
 
 
-def test_what_an_eager_member_had_is_free_at_once() -> None:
-    """It revoked everything before it joined; to wait for it would be to wait for ever."""
+def test_partitions_of_an_eager_member_are_free_at_once() -> None:
+    """It revoked everything before it joined; waiting for it would never end."""
     group = Group((member("a", owned={"t0": [0, 1]}), member("b")), {"t0": 2})
     target: Plan = {"a": {"t0": [0]}, "b": {"t0": [1]}}
     assert this_round(group, target) == (target, [])
 
 
-def test_a_contested_partition_stays_with_one_who_has_it() -> None:
-    """The others see it missing and let go.  A third member waits, and is never given it meanwhile."""
+def test_a_contested_partition_stays_with_one_holder() -> None:
+    """The other holder sees it missing and revokes it.  A third member has to wait."""
     group = Group((*(member(m, owned={"t0": [0]}, holds=True) for m in "ab"), member("c")), {"t0": 1})
     assert this_round(group, {"a": {}, "b": {"t0": [0]}, "c": {}}) == (
         {"a": {}, "b": {"t0": [0]}, "c": {}},
@@ -45,16 +45,16 @@ def test_a_contested_partition_stays_with_one_who_has_it() -> None:
     )
 
 
-def test_who_goes_on_holding_is_given_what_it_holds() -> None:
-    """It has nothing to revoke; now its claim is true, and the next round can move it."""
+def test_the_holder_of_an_overdue_hold_is_given_the_partition() -> None:
+    """It has nothing to revoke.  Now its claim is true, and the next round can move the partition."""
     group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
     target: Plan = {"a": {"t0": [0]}, "b": {"t0": [1]}}
     hold = Hold("t0", 1, "a")
     assert this_round(group, target, {hold}) == ({"a": {"t0": [0, 1]}, "b": {}}, [hold])
 
 
-def test_who_does_not_even_subscribe_is_waited_for_once() -> None:
-    """A cooperative consumer revokes what it unsubscribed from before it joins, so the claim is stale."""
+def test_an_unsubscribed_holder_is_waited_for_once() -> None:
+    """A cooperative consumer revokes unsubscribed topics before it joins, so the claim is stale."""
     group = Group((member("a", ["t1"], {"t0": [0]}, holds=True), member("b")), {"t0": 1})
     hold = Hold("t0", 0, "a")
     target: Plan = {"a": {}, "b": {"t0": [0]}}

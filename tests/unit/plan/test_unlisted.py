@@ -1,4 +1,4 @@
-"""Claims on what the metadata does not list: who keeps it, and what is never believed."""
+"""Claims on partitions that the metadata does not list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_unknown_topic_and_new_partitions_stay_with_their_owners() -> None:
     }
 
 
-def test_nothing_is_kept_where_the_metadata_lists_every_claim() -> None:
+def test_claims_that_the_metadata_lists_are_left_out() -> None:
     assert kept(member("a", BOTH, {"t0": [0, 1]})) == {}
 
 
@@ -38,8 +38,8 @@ def test_claims_of_one_generation_cancel_out() -> None:
     assert kept(member("a", BOTH, {"new": [0, 1]}), member("b", BOTH, {"new": [0]})) == {"a": {"new": [1]}}
 
 
-def test_partition_that_another_member_still_holds_is_given_to_nobody() -> None:
-    """A live claim without a generation may be true, whatever history says."""
+def test_partition_that_another_member_still_holds_is_not_given() -> None:
+    """A live claim without a generation may be current."""
     owner = member("a", BOTH, {"new": [0]}, generation=5)
     assert kept(owner, member("k", BOTH, {"new": [0]}, generation=-1, holds=True)) == {}
 
@@ -55,13 +55,13 @@ def test_partition_that_another_member_still_holds_is_given_to_nobody() -> None:
     ],
     ids=["number", "not subscribed", "name", "long name", "too many"],
 )
-def test_impossible_claims_are_not_believed(claim: dict[str, list[int]]) -> None:
+def test_impossible_claims_are_ignored(claim: dict[str, list[int]]) -> None:
     topics = ("t0", "new", "no such\nname", "x" * 250)
     assert kept(member("liar", topics, claim), member("b", BOTH, {"new": [1]})) == {"b": {"new": [1]}}
 
 
 def test_only_free_partitions_are_dealt_and_unlisted_ones_count() -> None:
-    """The member with the fewest of all gets what is free; no owner loses anything for balance."""
+    """The member with the fewest partitions gets the free one; no partition moves for balance."""
     members = (
         member("a", ["t0"], {"t0": [0, 1, 2]}),
         member("b", BOTH, {"new": [0, 1]}),

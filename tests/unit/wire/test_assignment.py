@@ -1,4 +1,4 @@
-"""Assignments as bytes; Java's golden ones are in tests/golden."""
+"""Assignments as bytes; tests/golden compares them with Java's."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PLANS: list[dict[str, list[int]]] = [
 
 @pytest.mark.parametrize("plan", PLANS, ids=len)
 @pytest.mark.parametrize("user_data", [b"", b"\x00\x01"])
-def test_the_bytes_are_kafka_pythons(plan: dict[str, list[int]], user_data: bytes) -> None:
-    numbers = np.array([p for mine in plan.values() for p in mine], np.int64)
-    bounds = np.append(0, np.cumsum([len(mine) for mine in plan.values()], dtype=np.int64))
+def test_bytes_equal_those_of_kafka_python(plan: dict[str, list[int]], user_data: bytes) -> None:
+    numbers = np.array([p for numbers_of in plan.values() for p in numbers_of], np.int64)
+    bounds = np.append(0, np.cumsum([*map(len, plan.values())], dtype=np.int64))
     ours = assignment.encode([assignment.topic_header(t) for t in plan], numbers, bounds, user_data)
     assert ours == ConsumerProtocolAssignment(0, list(plan.items()), user_data).encode()

@@ -17,8 +17,8 @@ LAGS = {TopicPartition("orders", 0): 7, TopicPartition("orders", 300): 70_000, T
 partitions = st.builds(TopicPartition, st.text(min_size=1, max_size=5), st.integers(0, 2**31 - 1))
 
 
-def test_the_bytes() -> None:
-    """Each topic takes the narrowest numbers that hold its largest."""
+def test_bytes_of_version_0() -> None:
+    """Each topic uses the narrowest numbers that hold its largest."""
     data = lag_user_data.encode({"t": [3]}, 5, LAGS, 1500)
     assert data.hex(" ", 1) == " ".join(
         (
@@ -32,25 +32,27 @@ def test_the_bytes() -> None:
 
 
 @given(st.dictionaries(partitions, st.integers(0, 2**63 - 1), max_size=20), st.integers(0, 2**31 - 1))
-def test_what_is_written_is_read(lags: dict[TopicPartition, int], age_ms: int) -> None:
+def test_decode_reverses_encode(lags: dict[TopicPartition, int], age_ms: int) -> None:
     data = lag_user_data.encode({}, NO_GENERATION, lags, age_ms)
     assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms)
 
 
-def test_of_many_partitions_the_heaviest_are_sent() -> None:
-    """A broker keeps all members' user data in one message."""
+def test_only_the_heaviest_partitions_are_sent() -> None:
+    """The broker keeps all members' user data in one message."""
     many = {TopicPartition("t", p): p for p in range(5_000)}
     data = lag_user_data.encode({}, 1, many, 0)
     assert len(data) < 4_100
     sent = lag_user_data.decode(data)[2]
-    assert sent == {at: lag for at, lag in many.items() if lag >= 5_000 - lag_section.MOST_PARTITIONS}
+    assert sent == {
+        partition: lag for partition, lag in many.items() if lag >= 5_000 - lag_section.MOST_PARTITIONS
+    }
 
 
-def test_an_age_beyond_all_measure_is_cut() -> None:
+def test_a_huge_age_is_clipped() -> None:
     assert lag_user_data.decode(lag_user_data.encode({}, 1, {}, 1e300))[3] == 2**31 - 1
 
 
-def test_a_lag_beyond_all_measure_is_cut() -> None:
+def test_a_huge_lag_is_clipped() -> None:
     data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 2**70}, 0)
     assert lag_user_data.decode(data)[2] == {TopicPartition("t", 0): 2**63 - 1}
 
@@ -68,12 +70,12 @@ START = len(lag_user_data.encode({"t": [3]}, 5, {}, 0)) - 10  # of the lag secti
         GOOD[:START] + b"\0\1" + GOOD[START + 2 :],  # another version
         GOOD[: START + 2] + b"\xff\xff\xff\xff" + GOOD[START + 6 :],  # a negative age
         GOOD[: START + 6] + b"\x7f\xff\xff\xff" + GOOD[START + 10 :],  # more topics than bytes
-        GOOD[: START + 22] + b"\3" + GOOD[START + 23 :],  # a width there is not
+        GOOD[: START + 22] + b"\3" + GOOD[START + 23 :],  # an unknown width
         GOOD[: START + 18] + b"\x7f\xff\xff\xff" + GOOD[START + 22 :],  # more partitions than bytes
         GOOD[: START + 18] + b"\xff\xff\xff\xff" + GOOD[START + 22 :],
     ],
 )
-def test_bytes_that_are_not_what_they_should_be(data: bytes) -> None:
+def test_invalid_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(CodecError, match="lag user data: "):
         lag_user_data.decode(data)
 
@@ -85,6 +87,6 @@ def test_a_negative_lag_is_refused() -> None:
 
 
 @given(st.binary(max_size=80))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_random_bytes_are_read_or_refused(data: bytes) -> None:
     with suppress(CodecError):
         lag_user_data.decode(data)

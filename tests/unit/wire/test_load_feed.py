@@ -1,4 +1,4 @@
-"""The record of the load feed: its bytes are a contract with whoever writes it."""
+"""The record of the load feed; its bytes are a contract with other writers."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def with_field(name: str, value: object) -> bytes:
     return json.dumps({**FIELDS, name: value}).encode()
 
 
-# --- what is written, and read ------------------------------------------------------------------------------
+# --- records that are written, and read ---------------------------------------------------------------------
 
 
-def test_the_bytes() -> None:
-    at = TopicPartition("orders", 7)
-    assert (load_feed.encode_key("billing", at), load_feed.encode(FORECAST)) == (KEY, VALUE)
-    assert load_feed.decode_key(KEY) == Key("billing", at)
+def test_bytes_of_version_1() -> None:
+    partition = TopicPartition("orders", 7)
+    assert (load_feed.encode_key("billing", partition), load_feed.encode(FORECAST)) == (KEY, VALUE)
+    assert load_feed.decode_key(KEY) == Key("billing", partition)
     assert load_feed.decode(VALUE) == FORECAST
 
 
 @given(names, names, st.integers(0, 2**31 - 1), forecasts)
-def test_what_is_written_is_read(group: str, topic: str, partition: int, forecast: Forecast) -> None:
+def test_decode_reverses_encode(group: str, topic: str, partition: int, forecast: Forecast) -> None:
     at = TopicPartition(topic, partition)
     assert load_feed.decode_key(load_feed.encode_key(group, at)) == (group, at)
     assert load_feed.decode(load_feed.encode(forecast)) == forecast
@@ -76,7 +76,7 @@ def test_what_is_written_is_read(group: str, topic: str, partition: int, forecas
     [b' [ "billing" ,\n\t"orders", 7 ] ', b'["\\u0062illing","orders",7]'],
     ids=["spaces", "escaped"],
 )
-def test_a_key_may_be_written_in_other_ways(key: bytes) -> None:
+def test_a_key_may_have_other_spaces_and_escapes(key: bytes) -> None:
     assert load_feed.decode_key(key) == ("billing", ("orders", 7))
 
 
@@ -93,13 +93,13 @@ def test_a_key_may_be_written_in_other_ways(key: bytes) -> None:
             replace(FORECAST, error=None, service_rate=None, lag=None),
         ),
     ],
-    ids=["whole", "nothing", "unknown field", "null", "spaces", "what may be null left out"],
+    ids=["whole", "nothing", "unknown field", "null", "spaces", "nullable fields left out"],
 )
-def test_a_value_may_be_written_in_other_ways(value: bytes, read: Forecast) -> None:
+def test_a_value_may_have_other_forms(value: bytes, read: Forecast) -> None:
     assert load_feed.decode(value) == read
 
 
-# --- what is refused ----------------------------------------------------------------------------------------
+# --- records that are refused -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_value_may_be_written_in_other_ways(value: bytes, read: Forecast) -> N
         ],
     ],
 )
-def test_what_is_no_key_is_refused(key: bytes) -> None:
+def test_an_invalid_key_is_refused(key: bytes) -> None:
     with pytest.raises(CodecError, match=r"^key: "):
         load_feed.decode_key(key)
 
@@ -124,13 +124,13 @@ def test_what_is_no_key_is_refused(key: bytes) -> None:
 @pytest.mark.parametrize(
     "wrong", ["5", True, -1, [], {}, 1e300, 10**40, float("nan"), float("inf"), -0.5], ids=repr
 )
-def test_a_field_that_cannot_be_is_refused_by_name(name: str, wrong: object) -> None:
+def test_an_invalid_field_is_refused_by_name(name: str, wrong: object) -> None:
     with pytest.raises(CodecError, match=rf"^value: ({name} is|no JSON)"):
         load_feed.decode(with_field(name, wrong))
 
 
 @pytest.mark.parametrize("name", ["time_ms", "horizon_ms", "arrivals", "arrival_rate"])
-def test_a_field_that_is_missing_is_refused_by_name(name: str) -> None:
+def test_a_missing_field_is_refused_by_name(name: str) -> None:
     with pytest.raises(CodecError, match=rf"^value: {name} is None"):
         load_feed.decode(with_field(name, None))
     with pytest.raises(CodecError, match=rf"^value: {name} is None"):
@@ -138,12 +138,12 @@ def test_a_field_that_is_missing_is_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["time_ms", "horizon_ms"])
-def test_times_are_whole(name: str) -> None:
+def test_fractional_times_are_refused(name: str) -> None:
     with pytest.raises(CodecError, match=name):
         load_feed.decode(with_field(name, 1.5))
 
 
-def test_a_horizon_of_nothing_is_none() -> None:
+def test_a_horizon_of_0_is_refused() -> None:
     with pytest.raises(CodecError, match="horizon_ms"):
         load_feed.decode(with_field("horizon_ms", 0))
 
@@ -155,20 +155,20 @@ def test_another_version_is_refused(version: object) -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"1", b"[]", b"null", b"{", b"\xff\xfe", VALUE[:-1], VALUE + b"}"])
-def test_what_is_no_object_is_refused(value: bytes) -> None:
+def test_a_value_that_is_no_object_is_refused(value: bytes) -> None:
     with pytest.raises(CodecError, match=r"^value: "):
         load_feed.decode(value)
 
 
-def test_more_bytes_than_a_record_can_have_are_not_even_looked_at() -> None:
+def test_more_than_max_bytes_are_refused_unread() -> None:
     with pytest.raises(CodecError, match="16385 bytes, more than 16384"):
         load_feed.decode(b" " * (load_feed.MAX_BYTES + 1))
     padded = VALUE + b" " * (load_feed.MAX_BYTES - len(VALUE))
     assert load_feed.decode(padded) == FORECAST
 
 
-def test_what_is_said_of_a_value_is_short() -> None:
-    """It goes into a log."""
+def test_an_error_message_is_short() -> None:
+    """It is logged."""
     with pytest.raises(CodecError) as refused:
         load_feed.decode(with_field("arrivals", "x" * 10_000))
     assert len(str(refused.value)) < 120
@@ -179,16 +179,16 @@ def test_what_is_said_of_a_value_is_short() -> None:
 @example(b'{"a":' * 3000)
 @example(b"1" * 10_000)
 @example(b"1e999")
-def test_whatever_comes_is_read_or_refused(data: bytes) -> None:
+def test_random_bytes_are_read_or_refused(data: bytes) -> None:
     for read in (load_feed.decode_key, load_feed.decode):
         with suppress(CodecError):
             read(data)
 
 
-# Many values are large, and a busy machine is slow.
+# Many values are large, so a busy machine is slow.
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(values, max_size=4), st.sampled_from(sorted(FIELDS)), values)
-def test_whatever_json_comes_is_read_or_refused(key: list[object], name: str, value: object) -> None:
+def test_random_json_is_read_or_refused(key: list[object], name: str, value: object) -> None:
     with suppress(CodecError):
         load_feed.decode_key(json.dumps(key).encode())
     with suppress(CodecError):
@@ -196,6 +196,6 @@ def test_whatever_json_comes_is_read_or_refused(key: list[object], name: str, va
 
 
 @given(st.integers(0, len(VALUE) - 1), st.integers(0, 255))
-def test_a_value_that_lost_a_byte_is_read_or_refused(place: int, byte: int) -> None:
+def test_a_value_with_a_changed_byte_is_read_or_refused(index: int, byte: int) -> None:
     with suppress(CodecError):
-        load_feed.decode(VALUE[:place] + bytes([byte]) + VALUE[place + 1 :])
+        load_feed.decode(VALUE[:index] + bytes([byte]) + VALUE[index + 1 :])

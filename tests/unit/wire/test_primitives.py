@@ -1,4 +1,4 @@
-"""Bytes nobody vouches for."""
+"""Untrusted bytes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.wire.primitives import MAX_BYTES, Reader, pack_ownership
 
 
-def test_an_ownership_comes_back() -> None:
+def test_reading_reverses_packing() -> None:
     owned = {"orders": [0, 7], "ü": [3], "none": []}
     reader = Reader(pack_ownership(owned))
     assert reader.ownership() == owned
     assert reader.left == 0
 
 
-def test_a_topic_that_is_there_twice_has_both_lists() -> None:
-    """Nothing says it may not be."""
+def test_entries_of_the_same_topic_are_joined() -> None:
+    """The protocol does not forbid them."""
     once = pack_ownership({"t": (1,)})[4:]
     assert Reader(b"\x00\x00\x00\x02" + once + once).ownership() == {"t": [1, 1]}
 
@@ -32,17 +32,17 @@ def test_a_topic_that_is_there_twice_has_both_lists() -> None:
         (b"\x7f\xff\xff\xff", "ownership", "does not fit"),
     ],
 )
-def test_what_is_refused(data: bytes, read: str, message: str) -> None:
-    """Short input, negative lengths, lengths that promise more than is there; nothing is allocated."""
+def test_invalid_bytes_are_refused(data: bytes, read: str, message: str) -> None:
+    """Short input, negative lengths, and lengths beyond the input, without an allocation."""
     with pytest.raises(CodecError, match=message):
         getattr(Reader(data), read)()
 
 
-def test_too_much_is_refused_before_it_is_read() -> None:
+def test_too_many_bytes_are_refused_unread() -> None:
     with pytest.raises(CodecError, match="more than"):
         Reader(bytes(MAX_BYTES + 1))
 
 
-def test_nothing_may_be_left_over() -> None:
+def test_bytes_left_over_are_refused() -> None:
     with pytest.raises(CodecError, match="1 bytes too many"):
         Reader(b"\x00").end()

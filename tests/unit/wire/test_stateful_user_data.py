@@ -1,4 +1,4 @@
-"""The user data of ``stateful``: members' state, and what the leader makes of it."""
+"""The user data of ``stateful``: subscriptions of members, and assignments of the leader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, common_
 from kafka_assignors.wire.task_section import Task
 
 PROCESS = UUID("00112233-4455-6677-8899-aabbccddeeff")
-TOLD = Subscription(
+SUBSCRIPTION = Subscription(
     PROCESS,
     actives=(("a", 0), ("a", 300)),
     standbys=(("b", 7),),
@@ -30,7 +30,7 @@ TOLD = Subscription(
     endpoint="h:1",
     rack="r",
 )
-ANSWER = Assignment(
+ASSIGNMENT = Assignment(
     actives=(("a", 2), ("b", 0)),
     standbys=(),
     warmups=(("b", 1),),
@@ -40,7 +40,7 @@ ANSWER = Assignment(
 
 numbers = st.integers(0, 2**31 - 1) | st.integers(0, 300)
 ids = st.text(min_size=1, max_size=5)
-tasks = st.lists(st.tuples(ids, numbers), max_size=20, unique=True).map(lambda found: tuple(sorted(found)))
+tasks = st.lists(st.tuples(ids, numbers), max_size=20, unique=True).map(lambda tasks: tuple(sorted(tasks)))
 places = st.text(max_size=20)
 subscriptions = st.builds(
     Subscription,
@@ -60,24 +60,24 @@ assignments = st.builds(
     standbys=tasks,
     warmups=tasks,
     next_probe_ms=st.integers(0, 2**63 - 1),
-    owners=owned.flatmap(lambda found: _dealt(sorted(found))),
+    owners=owned.flatmap(lambda tasks: _dealt(sorted(tasks))),
 )
 
 
-def _dealt(found: list[Task]) -> st.SearchStrategy[dict[str, tuple[Task, ...]]]:
-    """Each task has one owner."""
-    ends = st.lists(st.sampled_from(["h:1", "h:2", "h:3"]), min_size=len(found), max_size=len(found))
-    return ends.map(
+def _dealt(tasks: list[Task]) -> st.SearchStrategy[dict[str, tuple[Task, ...]]]:
+    """Give each task one owner."""
+    endpoints = st.sampled_from(["h:1", "h:2", "h:3"])
+    return st.lists(endpoints, min_size=len(tasks), max_size=len(tasks)).map(
         lambda chosen: {
-            end: tuple(task for task, its in zip(found, chosen, strict=True) if its == end)
-            for end in sorted(set(chosen))
+            endpoint: tuple(task for task, owner in zip(tasks, chosen, strict=True) if owner == endpoint)
+            for endpoint in sorted(set(chosen))
         }
     )
 
 
 def test_the_bytes_of_a_subscription() -> None:
-    told = (
-        "00 02 00 02 00 11 22 33 44 55 66 77 88 99 aa bb cc dd ee ff",  # of every version
+    expected = (
+        "00 02 00 02 00 11 22 33 44 55 66 77 88 99 aa bb cc dd ee ff",  # the same in every version
         "00 00 00 05 00 00 01 02",  # generation, probes
         "00 02 00 01 61 00 01 62",  # subtopologies
         "01 02 00 02 00 00 01 2c",  # actives: two of a, none of b; steps to 0, and to 300
@@ -85,29 +85,29 @@ def test_the_bytes_of_a_subscription() -> None:
         "01 02 01 02 00 00 01 2c 00 07 04 00 00 00 00 00 01 11 70 00 00 00 02",  # lags
         "00 03 68 3a 31 00 01 72",  # endpoint, rack
     )
-    assert stateful_subscription.encode(TOLD).hex(" ") == " ".join(told)
-    assert stateful_subscription.decode(bytes.fromhex("".join(told))) == TOLD
+    assert stateful_subscription.encode(SUBSCRIPTION).hex(" ") == " ".join(expected)
+    assert stateful_subscription.decode(bytes.fromhex("".join(expected))) == SUBSCRIPTION
 
 
 def test_the_bytes_of_an_assignment() -> None:
-    """What is compressed is looked at as what it was: other releases of zlib write other bytes."""
-    told = (
+    """Compressed bytes are compared after decompression, because releases of zlib differ."""
+    expected = (
         "00 02 00 02 00 00 00 00 00 00 03 e8 00 02 00 01 61 00 01 62",  # versions, next probe, subtopologies
         "01 01 01 01 02 00 00 01 00 01 01 01",  # actives, standbys, warm-ups
     )
     owners = bytes.fromhex(
         "00 02 00 03 68 3a 31 00 03 68 3a 32 00 02 00 01 61 00 00 00 03 00 01 62 00 00 00 01 02 00 01 01"
     )
-    data = stateful_assignment.encode(ANSWER)
-    start = len(bytes.fromhex("".join(told)))
-    assert data[:start].hex(" ") == " ".join(told)
+    data = stateful_assignment.encode(ASSIGNMENT)
+    start = len(bytes.fromhex("".join(expected)))
+    assert data[:start].hex(" ") == " ".join(expected)
     assert int.from_bytes(data[start : start + 4], "big") == len(data) - start - 4
     assert zlib.decompress(data[start + 4 :]) == owners
     by_hand = zlib.compress(owners, 0)
-    assert stateful_assignment.decode(data[:start] + len(by_hand).to_bytes(4, "big") + by_hand) == ANSWER
+    assert stateful_assignment.decode(data[:start] + len(by_hand).to_bytes(4, "big") + by_hand) == ASSIGNMENT
 
 
-def test_a_member_with_nothing_takes_few_bytes() -> None:
+def test_a_member_without_tasks_takes_few_bytes() -> None:
     assert len(stateful_subscription.encode(Subscription(PROCESS))) == 37
     assert stateful_subscription.decode(stateful_subscription.encode(Subscription(PROCESS))) == Subscription(
         PROCESS
@@ -118,33 +118,35 @@ def test_a_member_with_nothing_takes_few_bytes() -> None:
 
 
 @given(subscriptions)
-def test_a_subscription_comes_back(told: Subscription) -> None:
-    assert stateful_subscription.decode(stateful_subscription.encode(told)) == told
+def test_decode_reverses_encode_of_a_subscription(subscription: Subscription) -> None:
+    assert stateful_subscription.decode(stateful_subscription.encode(subscription)) == subscription
 
 
 @given(assignments)
-def test_an_assignment_comes_back(told: Assignment) -> None:
-    assert stateful_assignment.decode(stateful_assignment.encode(told)) == told
+def test_decode_reverses_encode_of_an_assignment(assignment: Assignment) -> None:
+    assert stateful_assignment.decode(stateful_assignment.encode(assignment)) == assignment
 
 
 @given(subscriptions, assignments)
-def test_version_1_has_neither_places_nor_owners(told: Subscription, answer: Assignment) -> None:
-    before = stateful_subscription.encode(told, version=1)
-    assert stateful_subscription.decode(before) == replace(told, endpoint="", rack="")
-    answered = stateful_assignment.encode(replace(answer, common_version=1))
-    assert stateful_assignment.decode(answered) == replace(answer, owners={}, common_version=1)
+def test_version_1_has_no_endpoint_rack_or_owners(subscription: Subscription, assignment: Assignment) -> None:
+    before = stateful_subscription.encode(subscription, version=1)
+    assert stateful_subscription.decode(before) == replace(subscription, endpoint="", rack="")
+    answered = stateful_assignment.encode(replace(assignment, common_version=1))
+    assert stateful_assignment.decode(answered) == replace(assignment, owners={}, common_version=1)
 
 
-def test_order_is_no_matter() -> None:
-    """The same bytes for the same join, or a broker begins another rebalance."""
-    turned = replace(TOLD, actives=TOLD.actives[::-1], lags=dict(reversed([*TOLD.lags.items()])))
-    assert stateful_subscription.encode(turned) == stateful_subscription.encode(TOLD)
+def test_bytes_do_not_depend_on_order() -> None:
+    """A join with other bytes would make the broker start another rebalance."""
+    turned = replace(
+        SUBSCRIPTION, actives=SUBSCRIPTION.actives[::-1], lags=dict(reversed([*SUBSCRIPTION.lags.items()]))
+    )
+    assert stateful_subscription.encode(turned) == stateful_subscription.encode(SUBSCRIPTION)
 
 
-def test_a_probe_can_be_seen() -> None:
-    again = replace(TOLD, probe=TOLD.probe + 1)
-    assert stateful_subscription.encode(again) != stateful_subscription.encode(TOLD)
-    over = stateful_subscription.decode(stateful_subscription.encode(replace(TOLD, probe=2**31 + 3)))
+def test_a_probe_changes_the_bytes() -> None:
+    again = replace(SUBSCRIPTION, probe=SUBSCRIPTION.probe + 1)
+    assert stateful_subscription.encode(again) != stateful_subscription.encode(SUBSCRIPTION)
+    over = stateful_subscription.decode(stateful_subscription.encode(replace(SUBSCRIPTION, probe=2**31 + 3)))
     assert isinstance(over, Subscription)
     assert over.probe == 3
 
@@ -152,64 +154,67 @@ def test_a_probe_can_be_seen() -> None:
 # --- members of several releases ----------------------------------------------------------------------------
 
 
-def test_an_older_leader_reads_how_far_a_newer_member_can_come_down() -> None:
-    assert stateful_subscription.decode(stateful_subscription.encode(TOLD), latest=1) == Newer(2, 2, PROCESS)
-    future = bytes.fromhex("0007 0009") + PROCESS.bytes + b"whatever they may think of"
+def test_an_older_leader_reads_the_header_of_a_newer_member() -> None:
+    assert stateful_subscription.decode(stateful_subscription.encode(SUBSCRIPTION), latest=1) == Newer(
+        2, 2, PROCESS
+    )
+    future = bytes.fromhex("0007 0009") + PROCESS.bytes + b"fields of the future"
     assert stateful_subscription.decode(future) == Newer(7, 9, PROCESS)
-    assert stateful_assignment.decode(bytes.fromhex("0007 0009") + b"whatever") == Newer(7, 9)
+    assert stateful_assignment.decode(bytes.fromhex("0007 0009") + b"future") == Newer(7, 9)
 
 
-def test_the_common_version_is_what_all_can_read() -> None:
-    old = replace(TOLD, latest_supported=1)
-    assert common_version([TOLD, Newer(7, 9, PROCESS)]) == LATEST_VERSION
-    assert common_version([TOLD, old]) == 1
+def test_common_version_is_the_newest_that_all_can_read() -> None:
+    old = replace(SUBSCRIPTION, latest_supported=1)
+    assert common_version([SUBSCRIPTION, Newer(7, 9, PROCESS)]) == LATEST_VERSION
+    assert common_version([SUBSCRIPTION, old]) == 1
     assert common_version([]) == LATEST_VERSION
-    assert common_version([TOLD], latest=1) == 1
+    assert common_version([SUBSCRIPTION], latest=1) == 1
 
 
-def test_a_group_of_two_releases_comes_to_speak_the_older_ones_language() -> None:
-    """The older leads: it meets a newer member, says so, and can read it the next time."""
-    old = stateful_subscription.encode(replace(TOLD, latest_supported=1), version=1)
+def test_a_group_of_two_releases_settles_on_the_older_version() -> None:
+    """The older leader meets a newer member, asks it for the older version, and can read its next join."""
+    old = stateful_subscription.encode(replace(SUBSCRIPTION, latest_supported=1), version=1)
     first = [
-        stateful_subscription.decode(data, latest=1) for data in (old, stateful_subscription.encode(TOLD))
+        stateful_subscription.decode(data, latest=1)
+        for data in (old, stateful_subscription.encode(SUBSCRIPTION))
     ]
     assert isinstance(first[1], Newer)
     asked = stateful_assignment.decode(
-        stateful_assignment.encode(replace(ANSWER, common_version=common_version(first, latest=1)))
+        stateful_assignment.encode(replace(ASSIGNMENT, common_version=common_version(first, latest=1)))
     )
     assert isinstance(asked, Assignment)
-    again = stateful_subscription.encode(TOLD, version=asked.common_version)
+    again = stateful_subscription.encode(SUBSCRIPTION, version=asked.common_version)
     second = stateful_subscription.decode(again, latest=1)
     assert isinstance(second, Subscription)
-    assert (second.lags, second.latest_supported) == (TOLD.lags, 2)
+    assert (second.lags, second.latest_supported) == (SUBSCRIPTION.lags, 2)
     alone = stateful_subscription.decode(again)
     assert isinstance(alone, Subscription)
     assert common_version([alone]) == 2
 
 
 @pytest.mark.parametrize("version", [0, 3, -1])
-def test_a_version_there_is_not_is_not_written(version: int) -> None:
+def test_an_unknown_version_is_not_written(version: int) -> None:
     with pytest.raises(CodecError, match="version"):
-        stateful_subscription.encode(TOLD, version=version)
+        stateful_subscription.encode(SUBSCRIPTION, version=version)
     with pytest.raises(CodecError, match="version"):
-        stateful_assignment.encode(replace(ANSWER, common_version=version))
+        stateful_assignment.encode(replace(ASSIGNMENT, common_version=version))
     with pytest.raises(CodecError, match="version 2, know 1 to 1"):
-        stateful_subscription.encode(replace(TOLD, latest_supported=1))
+        stateful_subscription.encode(replace(SUBSCRIPTION, latest_supported=1))
 
 
-# --- bytes that are not what they should be -----------------------------------------------------------------
+# --- invalid bytes ------------------------------------------------------------------------------------------
 
-GOOD = stateful_subscription.encode(TOLD)
-FINE = stateful_assignment.encode(ANSWER)
+GOOD = stateful_subscription.encode(SUBSCRIPTION)
+FINE = stateful_assignment.encode(ASSIGNMENT)
 
 
-def _with(data: bytes, at: int, hexed: str) -> bytes:
+def _with(data: bytes, offset: int, hexed: str) -> bytes:
     raw = bytes.fromhex(hexed)
-    return data[:at] + raw + data[at + len(raw) :]
+    return data[:offset] + raw + data[offset + len(raw) :]
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "message"),
     [
         (b"", "needs 2 bytes"),
         (GOOD[:-1], "needs"),
@@ -219,32 +224,32 @@ def _with(data: bytes, at: int, hexed: str) -> bytes:
         (_with(GOOD, 0, "0005"), "version 5 of a sender that supports up to 2"),
         (_with(GOOD, 24, "ffff"), "negative counter"),
         (_with(GOOD, 28, "ffff"), "needs"),  # more subtopologies than bytes
-        (_with(GOOD, 32, "62"), "subtopology that is there twice"),
-        (_with(GOOD, 36, "03"), "width there is not"),
+        (_with(GOOD, 32, "62"), "duplicate subtopology"),
+        (_with(GOOD, 36, "03"), "numbers of an unknown width"),
         (_with(GOOD, 37, "ff"), "needs"),  # more tasks than bytes
-        (_with(GOOD, 42, "0000"), "there twice"),
-        (_with(GOOD, 44 + 5, "03"), "width there is not"),
+        (_with(GOOD, 42, "0000"), "duplicate task"),
+        (_with(GOOD, 44 + 5, "03"), "numbers of an unknown width"),
     ],
 )
-def test_a_subscription_that_is_none(data: bytes, says: str) -> None:
-    with pytest.raises(CodecError, match=f"stateful user data: .*{says}"):
+def test_invalid_subscriptions_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(CodecError, match=f"stateful user data: .*{message}"):
         stateful_subscription.decode(data)
 
 
 @pytest.mark.parametrize(
-    ("hexed", "says"),
+    ("hexed", "message"),
     [
-        ("01 02 01 03 00", "twice"),
-        ("01 01 08 ff ff ff ff ff ff ff ff", "width there is not"),
+        ("01 02 01 03 00", "duplicate task"),
+        ("01 01 08 ff ff ff ff ff ff ff ff", "numbers of an unknown width"),
         ("01 01 04 80 00 00 00", "partition 2147483648"),
-        ("08 ff ff ff ff ff ff ff ff", "width there is not"),
+        ("08 ff ff ff ff ff ff ff ff", "numbers of an unknown width"),
         ("04 00 01 86 a1", "more than 100000 tasks"),
         ("04 00 01 86 a0 01", "needs 100000 bytes"),
-        ("01 01 05 00", "width there is not"),
+        ("01 01 05 00", "numbers of an unknown width"),
     ],
 )
-def test_a_section_that_is_none(hexed: str, says: str) -> None:
-    with pytest.raises(CodecError, match=says):
+def test_invalid_sections_are_refused(hexed: str, message: str) -> None:
+    with pytest.raises(CodecError, match=message):
         task_section.read_tasks(Reader(bytes.fromhex(hexed)), ["a"])
 
 
@@ -252,7 +257,7 @@ def test_negative_lags_are_refused() -> None:
     with pytest.raises(CodecError, match="negative lag"):
         task_section.read_lags(Reader(bytes.fromhex("01 01 01 00 08 ff ff ff ff ff ff ff ff")), ["a"])
     with pytest.raises(CodecError, match="negative lag"):
-        stateful_subscription.encode(replace(TOLD, lags={("a", 0): -1}))
+        stateful_subscription.encode(replace(SUBSCRIPTION, lags={("a", 0): -1}))
 
 
 def _owners(hexed: str) -> bytes:
@@ -261,81 +266,83 @@ def _owners(hexed: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "message"),
     [
         (b"\0\0\0\2ab", "owners: "),
         (b"\xff\xff\xff\xff", "needs -1 bytes"),
         (b"\0\0\0\x50", "needs 80 bytes"),
-        (_owners("00 00 00 00"), "or none"),
-        (_owners("00 02 00 01 61 00 01 61 00 00"), "there twice"),
+        (_owners("00 00 00 00"), "no endpoints"),
+        (_owners("00 02 00 01 61 00 01 61 00 00"), "duplicate one"),
         (_owners("00 01 00 00 00 00"), "empty"),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 02"), "endpoint 2 of 1"),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 02 01"), "needs 2 bytes"),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 01 00"), "too many"),
         (_owners("00 01 00 01 61 00 01 00 01 61 7f ff ff ff 01"), "expected 1 to 100000"),
         (_owners("00 01 00 01 61 00 01 00 01 61 ff ff ff ff 01"), "expected 1 to 100000"),
-        (_owners("00 01 00 01 61 00 02 00 01 61 00 00 00 01 00 01 61 00 00 00 01 01 01"), "twice"),
+        (_owners("00 01 00 01 61 00 02 00 01 61 00 00 00 01 00 01 61 00 00 00 01 01 01"), "duplicate subt"),
     ],
 )
-def test_owners_that_are_none(data: bytes, says: str) -> None:
-    with pytest.raises(CodecError, match=says):
+def test_invalid_owners_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(CodecError, match=message):
         owners_section.read_owners(Reader(data))
 
 
-def test_what_was_compressed_does_not_grow_without_bound() -> None:
-    """Half a gigabyte of nothing takes half a megabyte; a member reads no more than 4 MB of it."""
+def test_decompression_is_bounded() -> None:
+    """Half a gigabyte of zeros takes half a megabyte; a member reads at most 4 MB of it."""
     bomb = zlib.compress(bytes(8 * 1024 * 1024))
     with pytest.raises(CodecError, match="too large"):
         owners_section.read_owners(Reader(len(bomb).to_bytes(4, "big") + bomb))
 
 
 @pytest.mark.parametrize(
-    "told",
+    "subscription",
     [
-        replace(TOLD, actives=(("a", -1),)),
-        replace(TOLD, actives=(("a", 2**31),)),
-        replace(TOLD, actives=(("", 1),)),
-        replace(TOLD, standbys=(("x" * 250, 1),)),
-        replace(TOLD, endpoint="x" * 256),
-        replace(TOLD, rack="ä" * 128),
-        replace(TOLD, rack="\ud800"),
-        replace(TOLD, actives=tuple(("a", p) for p in range(task_section.MOST_TASKS + 1))),
+        replace(SUBSCRIPTION, actives=(("a", -1),)),
+        replace(SUBSCRIPTION, actives=(("a", 2**31),)),
+        replace(SUBSCRIPTION, actives=(("", 1),)),
+        replace(SUBSCRIPTION, standbys=(("x" * 250, 1),)),
+        replace(SUBSCRIPTION, endpoint="x" * 256),
+        replace(SUBSCRIPTION, rack="ä" * 128),
+        replace(SUBSCRIPTION, rack="\ud800"),
+        replace(SUBSCRIPTION, actives=tuple(("a", p) for p in range(task_section.MOST_TASKS + 1))),
     ],
-    ids=lambda told: str(told)[-20:],
+    ids=lambda subscription: str(subscription)[-20:],
 )
-def test_what_cannot_be_is_not_written(told: Subscription) -> None:
+def test_invalid_subscriptions_are_not_written(subscription: Subscription) -> None:
     with pytest.raises(CodecError):
-        stateful_subscription.encode(told)
+        stateful_subscription.encode(subscription)
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "assignment",
     [
-        replace(ANSWER, next_probe_ms=-1),
-        replace(ANSWER, warmups=(("a", -1),)),
-        replace(ANSWER, owners={"": (("a", 1),)}),
-        replace(ANSWER, owners={"h": (("a", -1),)}),
-        replace(ANSWER, owners={"h": (("a", task_section.MOST_TASKS),)}),
+        replace(ASSIGNMENT, next_probe_ms=-1),
+        replace(ASSIGNMENT, warmups=(("a", -1),)),
+        replace(ASSIGNMENT, owners={"": (("a", 1),)}),
+        replace(ASSIGNMENT, owners={"h": (("a", -1),)}),
+        replace(ASSIGNMENT, owners={"h": (("a", task_section.MOST_TASKS),)}),
     ],
 )
-def test_what_cannot_be_is_not_answered(answer: Assignment) -> None:
+def test_invalid_assignments_are_not_written(assignment: Assignment) -> None:
     with pytest.raises(CodecError):
-        stateful_assignment.encode(answer)
+        stateful_assignment.encode(assignment)
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_random_bytes_are_read_or_refused(data: bytes) -> None:
     for decode in (stateful_subscription.decode, stateful_assignment.decode):
         with suppress(CodecError):
             decode(data)
 
 
 @given(subscriptions, assignments, st.data())
-def test_any_change_is_read_or_refused(told: Subscription, answer: Assignment, data: st.DataObject) -> None:
-    """Bytes that are nearly right get further than random ones."""
+def test_changed_bytes_are_read_or_refused(
+    subscription: Subscription, assignment: Assignment, data: st.DataObject
+) -> None:
+    """Nearly valid bytes get further than random ones."""
     for raw, decode in (
-        (stateful_subscription.encode(told), stateful_subscription.decode),
-        (stateful_assignment.encode(answer), stateful_assignment.decode),
+        (stateful_subscription.encode(subscription), stateful_subscription.decode),
+        (stateful_assignment.encode(assignment), stateful_assignment.decode),
     ):
         at = data.draw(st.integers(0, len(raw) - 1))
         changed = raw[:at] + data.draw(st.binary(min_size=1, max_size=4)) + raw[at + 1 :]
@@ -344,8 +351,8 @@ def test_any_change_is_read_or_refused(told: Subscription, answer: Assignment, d
 
 
 @given(subscriptions, assignments, st.integers(0, 10_000))
-def test_what_is_cut_off_is_refused(told: Subscription, answer: Assignment, at: int) -> None:
-    raw, answered = stateful_subscription.encode(told), stateful_assignment.encode(answer)
+def test_truncated_bytes_are_refused(subscription: Subscription, assignment: Assignment, at: int) -> None:
+    raw, answered = stateful_subscription.encode(subscription), stateful_assignment.encode(assignment)
     with pytest.raises(CodecError):
         stateful_subscription.decode(raw[: at % len(raw)])
     with pytest.raises(CodecError):
@@ -355,7 +362,7 @@ def test_what_is_cut_off_is_refused(told: Subscription, answer: Assignment, at: 
 # --- large groups -------------------------------------------------------------------------------------------
 
 
-def test_a_large_groups_members_fit_into_one_message() -> None:
+def test_members_of_a_large_group_fit_into_one_message() -> None:
     """10,000 tasks on 100 members, one standby each: less than 2 KB a member."""
     mine, kept = (tuple((f"sub-{p % 10}", p // 10) for p in range(start, 10_000, 100)) for start in (3, 4))
     lags = dict.fromkeys(mine, 0) | {task: 17 * task[1] for task in kept}
@@ -363,7 +370,7 @@ def test_a_large_groups_members_fit_into_one_message() -> None:
     assert len(data) < 2_000
 
 
-def test_of_state_left_behind_the_most_recent_is_told() -> None:
+def test_only_the_least_lag_of_unowned_state_is_sent() -> None:
     held = {("a", p): 2**40 for p in range(10)}
     left = {("b", p): p for p in range(5_000)}
     sent = stateful_subscription.decode(
@@ -380,9 +387,9 @@ def test_many_endpoints_take_two_bytes_each() -> None:
     assert read.owners == owners
 
 
-def test_owners_are_left_out_where_the_groups_message_would_grow_too_large() -> None:
-    section = owners_section.pack_owners(ANSWER.owners)
+def test_owners_are_left_out_if_the_message_would_be_too_large() -> None:
+    section = owners_section.pack_owners(ASSIGNMENT.owners)
     assert owners_section.affordable(section, 100) == section
     assert owners_section.affordable(section, owners_section.MOST_BYTES) == owners_section.NO_OWNERS
-    left_out = stateful_assignment.decode(stateful_assignment.encode(ANSWER, owners_section.NO_OWNERS))
-    assert left_out == replace(ANSWER, owners={})
+    left_out = stateful_assignment.decode(stateful_assignment.encode(ASSIGNMENT, owners_section.NO_OWNERS))
+    assert left_out == replace(ASSIGNMENT, owners={})

@@ -1,4 +1,4 @@
-"""The formats of user data: there and back, and whatever else may come."""
+"""The formats of user data: round trips, and invalid bytes."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ every_format = pytest.mark.parametrize("codec", [sticky_user_data, cooperative_u
 
 
 @given(owned=ownerships, generation=int32s)
-def test_sticky_comes_back(owned: dict[str, list[int]], generation: int) -> None:
+def test_decode_reverses_encode_of_sticky(owned: dict[str, list[int]], generation: int) -> None:
     assert sticky_user_data.decode(sticky_user_data.encode(owned, generation)) == (owned, generation)
 
 
 @given(owned=ownerships, generation=int32s)
-def test_history_comes_back(owned: dict[str, list[int]], generation: int) -> None:
+def test_decode_reverses_encode_of_history(owned: dict[str, list[int]], generation: int) -> None:
     assert history.decode(history.encode(owned, generation)) == (owned, generation)
 
 
 @given(owned=ownerships, generation=int32s)
-def test_cooperative_comes_back(owned: dict[str, list[int]], generation: int) -> None:
-    """With what an eager member revoked; Java reads the first four bytes and stops."""
+def test_decode_reverses_encode_of_cooperative(owned: dict[str, list[int]], generation: int) -> None:
+    """With the partitions an eager member revoked; Java reads only the first four bytes."""
     data = cooperative_user_data.encode(generation, owned)
     assert cooperative_user_data.decode(data) == (owned, generation)
     assert cooperative_user_data.decode(data[:4]) == ({}, generation)
 
 
-def test_cooperative_without_bytes_is_a_member_without_history() -> None:
-    """kafka-python's own members send none."""
+def test_empty_cooperative_user_data_has_no_history() -> None:
+    """kafka-python's own members send empty user data."""
     assert cooperative_user_data.decode(b"") == ({}, NO_GENERATION)
 
 
 @every_format
 @given(junk=st.binary(max_size=200))
-def test_junk_is_refused_or_read_but_nothing_else(codec: object, junk: bytes) -> None:
-    """No other exception than ``CodecError``, whatever the bytes."""
+def test_junk_is_read_or_refused(codec: object, junk: bytes) -> None:
+    """Junk raises no exception other than ``CodecError``."""
     decode: Decode = codec.decode  # type: ignore[attr-defined]  # three modules of one shape
     with suppress(CodecError):
         decode(junk)
@@ -53,8 +53,8 @@ def test_junk_is_refused_or_read_but_nothing_else(codec: object, junk: bytes) ->
 
 @every_format
 @given(owned=ownerships.filter(bool), cut=st.integers(1, 30))
-def test_every_truncation_is_refused_or_shorter(codec: object, owned: dict[str, list[int]], cut: int) -> None:
-    """What is cut off never comes back as what was sent."""
+def test_truncated_bytes_are_refused_or_differ(codec: object, owned: dict[str, list[int]], cut: int) -> None:
+    """Truncated bytes are never read as the original."""
     encoded = {
         sticky_user_data: lambda: sticky_user_data.encode(owned, 5),
         cooperative_user_data: lambda: cooperative_user_data.encode(5, owned),
@@ -83,28 +83,30 @@ def test_another_version_is_refused() -> None:
         sticky_user_data.decode(b"\x00\x09" + sticky_user_data.encode({"t": [1]}, 1))
 
 
-# --- failover: a priority that counts whatever is behind it -------------------------------------------------
+# --- failover: the priority counts with any bytes after it --------------------------------------------------
 
 
 @given(priority=int32s, owned=ownerships, generation=int32s)
-def test_failover_comes_back(priority: int, owned: dict[str, list[int]], generation: int) -> None:
-    """Who owned nothing has no history to tell, and sends what Java does."""
+def test_decode_reverses_encode_of_failover(
+    priority: int, owned: dict[str, list[int]], generation: int
+) -> None:
+    """A member that owned nothing sends no history, so its bytes are Java's."""
     data = failover_user_data.encode(priority, owned, generation)
     assert failover_user_data.decode_priority(data) == priority
-    told = failover_user_data.decode_history(data)
-    assert told == ((owned, generation) if owned else ({}, NO_GENERATION))
+    read = failover_user_data.decode_history(data)
+    assert read == ((owned, generation) if owned else ({}, NO_GENERATION))
     assert data[:4] == failover_user_data.encode(priority) == priority.to_bytes(4, "big", signed=True)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"\x00\x00\x01"])
-def test_less_than_a_priority_is_refused(data: bytes) -> None:
+def test_an_incomplete_priority_is_refused(data: bytes) -> None:
     with pytest.raises(CodecError, match="failover user data: needs 4 bytes"):
         failover_user_data.decode_priority(data)
 
 
 @given(priority=int32s, junk=st.binary(min_size=1, max_size=200))
-def test_junk_behind_a_priority_is_refused_alone(priority: int, junk: bytes) -> None:
-    """Or it happens to be a history."""
+def test_junk_after_a_priority_does_not_harm_the_priority(priority: int, junk: bytes) -> None:
+    """The junk itself is refused, or happens to be a history."""
     data = failover_user_data.encode(priority) + junk
     assert failover_user_data.decode_priority(data) == priority
     with suppress(CodecError):
@@ -120,7 +122,7 @@ def test_a_truncated_failover_history_is_never_read(owned: dict[str, list[int]],
         failover_user_data.decode_history(shorter)
 
 
-def test_user_data_larger_than_any_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_user_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_assignors.wire.primitives.MAX_BYTES", 100)
     for decode in (failover_user_data.decode_priority, failover_user_data.decode_history):
         with pytest.raises(CodecError, match="more than 100"):

@@ -1,4 +1,4 @@
-"""Groups by seed, plans of them at random, and every plan of the small ones."""
+"""Seeded random groups, random plans of a group, and all plans of a small group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafka_assignors.plan.model import NOBODY
 def group_of(
     rng: Random, *, members: int = 4, topics: int = 3, partitions: int = 4, density: float = 1, lag: int = 30
 ) -> Group:
-    """At most so many of each, and lag up to that much; the members own nothing."""
+    """A random group up to these sizes, with lag up to ``lag``.  The members own nothing."""
     counts = {f"t{i}": rng.randint(1, partitions) for i in range(rng.randint(1, topics))}
     return Group(
         tuple(
@@ -31,20 +31,20 @@ def group_of(
 
 
 def any_owners(rng: Random, group: Group) -> Owners:
-    """Each partition with some subscriber."""
+    """Give each partition to a random subscriber."""
     choices = [np.flatnonzero(group.subscribed[t]).tolist() for t in group.topic_of.tolist()]
-    return np.array([rng.choice(some) if some else NOBODY for some in choices], np.int32)
+    return np.array([rng.choice(members) if members else NOBODY for members in choices], np.int32)
 
 
 def every_owners(group: Group) -> Iterator[Owners]:
-    """Exponential in the partitions."""
+    """All plans of a group.  Exponential in the partitions."""
     choices = [np.flatnonzero(group.subscribed[t]).tolist() or [NOBODY] for t in group.topic_of.tolist()]
     for owners in product(*choices):
         yield np.array(owners, np.int32)
 
 
 def history(rng: Random, group: Group, owners: Owners, *, kept: float) -> Owners:
-    """Whose each partition was: mostly who has it now, else nobody or any subscriber."""
+    """Previous owners: mostly the current ones, else none or a random subscriber."""
     others = any_owners(rng, group).tolist()
     return np.array(
         [
@@ -71,7 +71,7 @@ def moves_of(field: Field, owners: Owners, home: Owners) -> int:
 
 
 def is_valid(group: Group, owners: Owners) -> bool:
-    """Whether everything that somebody subscribes to is with a subscriber, and the rest with nobody."""
+    """Whether every subscribed partition has a subscriber as owner, and no other partition has an owner."""
     read: list[bool] = np.any(group.subscribed, axis=1).tolist()
     return all(
         group.subscribed[topic, owner] if read[topic] else owner == NOBODY

@@ -1,4 +1,4 @@
-"""The plan that moves nothing but what the counts ask for."""
+"""The plan with only the moves that the rule of counts needs."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def calm(group: Group, skew: int | None) -> Owners:
 
 
 def owned(rng: Random, group: Group) -> Group:
-    """By somebody, but for a few partitions; one member may be new."""
+    """Give most partitions a random owner; one member may be new."""
     owners = any_owners(rng, group)
     new = rng.choice((-1, 0))
-    some = {m.member_id: dict[str, list[int]]() for m in group.members}
-    for at, m in enumerate(owners.tolist()):
+    owned_by = {m.member_id: dict[str, list[int]]() for m in group.members}
+    for partition, m in enumerate(owners.tolist()):
         if m not in (-1, new) and rng.random() < 0.8:
-            topic, partition = group.at(at)
-            some[group.members[m].member_id].setdefault(topic, []).append(partition)
-    return next_generation(group, some, 1)
+            topic, number = group.at(partition)
+            owned_by[group.members[m].member_id].setdefault(topic, []).append(number)
+    return next_generation(group, owned_by, 1)
 
 
 def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
@@ -47,8 +47,8 @@ def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
 
 
 @pytest.mark.parametrize("skew", [1, 2, 3, None])
-def test_of_small_groups_it_moves_least_and_is_then_as_even_as_can_be(skew: int | None) -> None:
-    """Where it claims so: with a skew of 1, with equal subscriptions, or without a rule."""
+def test_small_groups_get_the_fewest_moves_then_the_smallest_load(skew: int | None) -> None:
+    """Where the planner guarantees it: a skew of 1, equal subscriptions, or no rule."""
     for seed in range(25 if skew in (1, None) else 10):
         rng = Random(seed)
         density = rng.choice((1, 0.7)) if skew in (1, None) else 1
@@ -65,8 +65,8 @@ def test_of_small_groups_it_moves_least_and_is_then_as_even_as_can_be(skew: int 
 
 
 @pytest.mark.parametrize("skew", [2, 3])
-def test_what_keeps_the_rule_stays_and_what_does_not_is_made_to(skew: int) -> None:
-    """With unequal subscriptions, where what moves must perhaps pass through others."""
+def test_plans_keep_the_rule_and_do_not_change_where_it_is_kept_already(skew: int) -> None:
+    """With unequal subscriptions, where moves may need a chain of members."""
     for seed in range(40):
         rng = Random(seed)
         group = group_of(rng, members=6, topics=4, partitions=8, density=0.5)
@@ -78,8 +78,8 @@ def test_what_keeps_the_rule_stays_and_what_does_not_is_made_to(skew: int) -> No
             assert plan.tolist() == home.tolist()
 
 
-def test_no_more_is_handed_on_than_the_rule_asks_for() -> None:
-    """From who has too many the heaviest goes: of six more a member keeps what it may."""
+def test_no_more_partitions_move_than_the_rule_needs() -> None:
+    """The member with six partitions more gives its heaviest ones, and only as many as it must."""
     group = Group(
         (member("a", owned={"t0": range(30)}), member("b", owned={"t0": range(30, 54)})),
         {"t0": 54},
@@ -91,8 +91,8 @@ def test_no_more_is_handed_on_than_the_rule_asks_for() -> None:
 
 
 @pytest.mark.parametrize("skew", [1, None])
-def test_of_larger_groups_what_is_free_is_placed_near_the_bound(skew: int | None) -> None:
-    """Dealt by lag, then exchanged: nobody had any, so nothing moves."""
+def test_free_partitions_of_larger_groups_are_placed_near_the_bound(skew: int | None) -> None:
+    """Partitions without an owner are dealt by lag, then exchanged, without moves."""
     for seed in range(10):
         rng = Random(seed)
         members = tuple(member(f"m{i}") for i in range(4))

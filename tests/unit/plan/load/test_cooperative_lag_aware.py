@@ -1,4 +1,4 @@
-"""Even loads, few moves, and no move that does not pay: by hand."""
+"""Even loads, few moves, and no move that does not pay: examples by hand."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ def planned(group: Group, skew: int | None = 1, gain: float = 0.1) -> Assignment
 
 
 def pair(lags: list[int], a: list[int], b: list[int]) -> Group:
-    """Two members that own what is said of one topic."""
+    """Two members that own partitions ``a`` and ``b`` of one topic."""
     return Group(
         (member("a", owned={"t0": a}), member("b", owned={"t0": b})), {"t0": len(lags)}, lags={"t0": lags}
     )
 
 
-def test_a_hot_pair_is_parted() -> None:
-    """The heaviest stays where it is; what goes the other way is the lightest."""
+def test_two_heavy_partitions_are_separated() -> None:
+    """The heaviest partition stays; the lightest comes back in exchange."""
     assert planned(pair([100, 90, 5, 1], [0, 1], [2, 3])) == {"a": {"t0": [0, 3]}, "b": {"t0": [1, 2]}}
 
 
-def test_loads_are_those_of_all_topics() -> None:
-    """KIP-169 gives the first member the heavy partition of each topic."""
+def test_load_counts_all_topics() -> None:
+    """KIP-169 would give the first member the heavy partition of each topic."""
     members = member("a", BOTH), member("b", BOTH)
     group = Group(members, {"t0": 2, "t1": 2}, lags={"t0": [10, 1], "t1": [10, 1]})
     assert measure(group, resolve(group), planned(group)).max_load == 11
 
 
 @pytest.mark.parametrize(("gain", "moved"), [(0.1, 2), (0.2, 2), (0.21, 0), (0.5, 0)])
-def test_nothing_moves_below_the_wanted_improvement(gain: float, moved: int) -> None:
-    """From 100 the largest load could fall to 80, and no lower."""
+def test_nothing_moves_below_min_improvement(gain: float, moved: int) -> None:
+    """The largest load could fall from 100 to 80, but not lower."""
     group = pair([60, 40, 40, 20], [0, 1], [2, 3])
     assert measure(group, resolve(group), planned(group, gain=gain)).moved == moved
 
 
-def test_an_improvement_of_just_as_much_is_enough() -> None:
-    """Of 10 % of 100 nothing may be lost to the rounding of 0.1."""
+def test_an_improvement_of_exactly_min_improvement_is_enough() -> None:
+    """10 % of 100 must not suffer from the rounding of 0.1."""
     group = pair([50, 50, 40, 40], [0, 1], [2, 3])
     assert measure(group, resolve(group), planned(group, gain=0.1)).max_load == 90
 
 
-def test_what_is_free_is_placed_by_lag_without_a_move() -> None:
+def test_free_partitions_are_placed_by_lag_without_a_move() -> None:
     group = pair([100, 1, 50, 60], [0], [1])
     plan = planned(group, gain=0.9)
     assert plan == {"a": {"t0": [0, 2]}, "b": {"t0": [1, 3]}}
 
 
-def test_who_must_give_something_up_gives_what_makes_loads_even() -> None:
-    """Each of two owners gives one of its three to the newcomer: the heaviest of all, and the lightest."""
+def test_necessary_moves_are_chosen_to_make_loads_even() -> None:
+    """Each of two owners gives the newcomer a partition: the heaviest of all, and the lightest."""
     group = Group(
         (member("a", owned={"t0": [0, 1, 2]}), member("b", owned={"t0": [3, 4, 5]}), member("c")),
         {"t0": 6},
@@ -77,21 +77,21 @@ def test_who_must_give_something_up_gives_what_makes_loads_even() -> None:
 
 
 def test_a_skew_lets_counts_differ() -> None:
-    """With one heavy partition the rest goes to the other one, as far as the counts may differ."""
+    """The owner of the one heavy partition gets fewer others, as far as the skew allows."""
     lags = [100, 20, 20, 20, 20, 20]
     fresh = Group((member("a"), member("b")), {"t0": 6}, lags={"t0": lags})
     loads = {skew: measure(fresh, resolve(fresh), planned(fresh, skew)).max_load for skew in (1, 2, 4, None)}
     assert loads == {1: 140, 2: 120, 4: 100, None: 100}
 
 
-def test_without_a_rule_of_counts_nothing_moves_for_them() -> None:
+def test_without_a_rule_of_counts_nothing_moves_for_counts() -> None:
     group = pair([1, 1, 1, 1, 1, 100], [0, 1, 2, 3, 4], [5])
     assert measure(group, resolve(group), planned(group, None)).moved == 0
     assert measure(group, resolve(group), planned(group, 1)).moved == 2
 
 
-def test_what_must_pass_through_a_third_member_does() -> None:
-    """A has two heavy ones; who has none subscribes to neither of them, but somebody between them does."""
+def test_load_passes_through_a_third_member() -> None:
+    """Member c subscribes to neither heavy partition of a, but b can take one and pass on another."""
     group = Group(
         (
             Member("a", frozenset({"t0"}), {"t0": (0, 1)}, 1),
@@ -104,8 +104,8 @@ def test_what_must_pass_through_a_third_member_does() -> None:
     assert measure(group, resolve(group), planned(group)).max_load == 103
 
 
-def test_hopeless_groups() -> None:
-    """Nobody; one member; nothing to read; more members than partitions."""
+def test_degenerate_groups() -> None:
+    """No members; one member; nothing to read; more members than partitions."""
     lags = {"t0": [5, 6]}
     assert planned(Group((), {"t0": 2}, lags=lags)) == {}
     assert planned(Group((member("a"),), {"t0": 2}, lags=lags)) == {"a": {"t0": [0, 1]}}
@@ -117,12 +117,12 @@ def test_hopeless_groups() -> None:
 
 @pytest.mark.parametrize("skew", [1, 2, None])
 def test_sums_of_huge_lags_fit(skew: int | None) -> None:
-    """As huge as they come: what does not fit is cut, and the plan is still even."""
+    """Lags of the largest size are clipped, and the plan is still even."""
     group = Group((member("a"), member("b")), {"t0": 8}, lags={"t0": [2**63 - 1] * 8})
     assert planned(group, skew).loads.tolist() == [4, 4]
 
 
-def test_with_lag_racks_have_no_say_and_without_they_have() -> None:
+def test_racks_count_only_without_lag() -> None:
     members = tuple(member(name, rack=name, owned={"t0": [i]}) for i, name in enumerate("ab"))
     racks = {"t0": [frozenset("b"), frozenset("a")]}
     idle = Group(members, {"t0": 2}, racks)
@@ -132,8 +132,8 @@ def test_with_lag_racks_have_no_say_and_without_they_have() -> None:
 
 
 @pytest.mark.parametrize("kind", ["equal", "half"])
-def test_adversaries_end(kind: str) -> None:
-    """Powers of two, and all alike but one: searches that could go on for long are cut off."""
+def test_adversarial_lags_end_in_even_counts(kind: str) -> None:
+    """Powers of two, and nearly equal lags: the budget cuts long searches off."""
     topics = [f"t{i}" for i in range(6)]
     members = tuple(
         member(f"m{i:02}", topics if kind == "equal" else [t for j, t in enumerate(topics) if (i + j) % 2])
@@ -149,7 +149,7 @@ def test_adversaries_end(kind: str) -> None:
 
 
 def test_less_than_a_record_a_partition_is_noise() -> None:
-    """Each has two partitions; one record less is half of it, but comes and goes unseen."""
+    """With two partitions each, one record less is half of the load, but within the noise."""
     little = pair([1, 1, 0, 0], [0, 1], [2, 3])
     assert measure(little, resolve(little), planned(little, gain=0.1)).moved == 0
     assert measure(little, resolve(little), planned(little, gain=0)).moved == 2
@@ -158,8 +158,8 @@ def test_less_than_a_record_a_partition_is_noise() -> None:
 
 
 @pytest.mark.parametrize("percent", range(2, 50))
-def test_an_improvement_pays_from_just_as_much_on(percent: int) -> None:
-    """Of 100 records so many less are so many percent, however that is rounded; a little more is too much."""
+def test_an_improvement_pays_from_exactly_min_improvement_on(percent: int) -> None:
+    """Each of 100 records is one percent, in spite of rounding; a slightly larger option is not met."""
     group = pair([50, 50, 50 - percent, 50 - percent], [0, 1], [2, 3])
     figures = measure(group, resolve(group), planned(group, gain=percent / 100))
     assert (figures.moved, figures.max_load) == (2, 100 - percent)
@@ -168,8 +168,8 @@ def test_an_improvement_pays_from_just_as_much_on(percent: int) -> None:
 
 
 @pytest.mark.parametrize("gain", [0.3301, 0.3302, 0.33025, 0.3305])
-def test_what_is_within_the_tolerance_must_still_pay(gain: float) -> None:
-    """To 1876 of 2801 it is fewer moves; but what is asked for is less, which can be had."""
+def test_a_load_within_the_tolerance_must_still_pay(gain: float) -> None:
+    """A load of 1876 instead of 2801 needs fewer moves, but the option asks for a lower one, which exists."""
     lags = [385, 656, 137, 83, 472, 7, 534, 954, 248, 26, 74, 163]
     group = pair(lags, [2, 4, 5, 8, 10], [0, 1, 3, 6, 7, 9, 11])
     assert measure(group, resolve(group), planned(group, None, 0)).max_load == 1876
@@ -178,8 +178,8 @@ def test_what_is_within_the_tolerance_must_still_pay(gain: float) -> None:
     assert load <= 2801 * (1 - gain)
 
 
-def test_after_a_change_it_looks_again_until_nothing_pays() -> None:
-    """The first look does not find what a second one, from the plan that came of it, does."""
+def test_planning_repeats_until_nothing_pays() -> None:
+    """A second search, from the result of the first, finds an improvement that the first did not."""
     lags = {
         "t0": [58, 0, 2, 502, 8, 52, 50, 90, 900],
         "t1": [740, 128, 0, 178, 644],
@@ -195,15 +195,15 @@ def test_after_a_change_it_looks_again_until_nothing_pays() -> None:
             member("m5", ["t1", "t2"], {"t1": [0], "t2": [2, 4, 8]}),
             member("m6", ["t0", "t2"], {"t0": [2, 3, 6, 8]}),
         ),
-        {topic: len(some) for topic, some in lags.items()},
+        {topic: len(of_topic) for topic, of_topic in lags.items()},
         lags=lags,
     )
     plan = planned(group, 2, 0)
     assert planned(next_generation(group, plan, 9), 2, 0) == plan
 
 
-def test_counts_are_looked_at_beyond_the_two_that_exchange() -> None:
-    """What two members hand each other can put a third one out of the skew: further hands count."""
+def test_an_exchange_keeps_the_rule_for_other_members_too() -> None:
+    """An exchange of two members can break the rule for a third one that reaches them."""
     group = Group(
         (
             member("m0", ["t2"]),
@@ -228,9 +228,9 @@ def test_counts_are_looked_at_beyond_the_two_that_exchange() -> None:
         (None, {"t0": [12, 51, 53, 9, *[0] * 52], "t1": [1, 12, 43, 59, *[0] * 52]}),
     ],
 )
-def test_it_is_no_worse_than_the_greedy(skew: int | None, lags: dict[str, list[int]]) -> None:
-    """Not even within the tolerance, from any plan it begins with."""
-    topics = {topic: len(some) for topic, some in lags.items()}
+def test_load_is_no_worse_than_that_of_the_greedy_plan(skew: int | None, lags: dict[str, list[int]]) -> None:
+    """Not even by the tolerance, from any plan to start with."""
+    topics = {topic: len(of_topic) for topic, of_topic in lags.items()}
     names = "a", "b"
     fresh = Group(tuple(member(name, topics) for name in names), topics, lags=lags)
     least = measure(fresh, resolve(fresh), plan_lag_aware(fresh)).max_load
@@ -251,7 +251,7 @@ def test_it_is_no_worse_than_the_greedy(skew: int | None, lags: dict[str, list[i
 @pytest.mark.parametrize("lag", [0, -1])
 @pytest.mark.parametrize("skew", [1, 2, 3, None])
 def test_without_lag_planning_again_changes_nothing(skew: int | None, lag: int) -> None:
-    """Whether there is none or none is known, with racks or without, for a skew with any subscriptions."""
+    """With no lag or unknown lag, with and without racks, for any subscriptions."""
     for seed in range(10):
         rng = Random(seed)
         topics = {f"t{i}": rng.randint(0, 8) for i in range(rng.randint(1, 4))}
@@ -271,8 +271,8 @@ def test_without_lag_planning_again_changes_nothing(skew: int | None, lag: int) 
         assert planned(next_generation(group, plan, 9), skew) == plan
 
 
-def test_what_nobody_reads_is_no_lag() -> None:
-    """Then racks have their say."""
+def test_lag_of_a_topic_without_subscribers_does_not_count() -> None:
+    """So racks count."""
     members = tuple(member(name, rack=name, owned={"t0": [i]}) for i, name in enumerate("ab"))
     group = Group(
         members, {"t0": 2, "t1": 1}, {"t0": [frozenset("b"), frozenset("a")]}, {"t0": [0, 0], "t1": [9]}
@@ -280,8 +280,8 @@ def test_what_nobody_reads_is_no_lag() -> None:
     assert planned(group) == {"a": {"t0": [1]}, "b": {"t0": [0]}}
 
 
-def test_what_nobody_had_moves_for_any_gain() -> None:
-    """Nothing is taken from anybody, so every record less is a gain, whatever is asked for."""
+def test_unowned_partitions_are_placed_for_any_gain() -> None:
+    """No partition moves, so every record less is a gain, for any option."""
     lags = [13, 60, 262, 16, 15, 65, 12, 22, 13, 17, 10, 47, 13, 20, 110, 10, 18, 20, 120, 14, 154, 50, 291]
     lags += [17, 10, 23]
     group = Group(tuple(member(name) for name in "abcd"), {"t0": 26}, lags={"t0": lags})
@@ -290,8 +290,8 @@ def test_what_nobody_had_moves_for_any_gain() -> None:
 
 
 @pytest.mark.parametrize("lag", [0, -1])
-def test_without_lag_nothing_moves_but_what_counts_ask_for(lag: int) -> None:
-    """Five and one: with a skew of four or more all stay, fair or not."""
+def test_without_lag_only_counts_move_partitions(lag: int) -> None:
+    """Counts of five and one: with a skew of four or more nothing moves."""
     group = pair([lag] * 6, [0, 1, 2, 3, 4], [5])
     moved = {s: measure(group, resolve(group), planned(group, s)).moved for s in (1, 2, 3, 4, 5, None)}
     assert moved == {1: 2, 2: 1, 3: 1, 4: 0, 5: 0, None: 0}

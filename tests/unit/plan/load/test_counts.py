@@ -1,4 +1,4 @@
-"""The rule of counts, beside every plan of small groups."""
+"""The rule of counts, compared with all plans of small groups."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def small(seed: int) -> tuple[Group, Field, list[Owners]]:
     return group, Field(group), list(every_owners(group))
 
 
-def test_who_could_get_something_hand_by_hand_counts() -> None:
-    """A's could go to b, and one of b's to c, who has nothing."""
+def test_a_member_is_within_reach_through_a_chain() -> None:
+    """A partition of a could go to b, and one of b to c, which has none."""
     group = Group((member("a"), member("b", ["t0", "t1"]), member("c", ["t1"])), {"t0": 3, "t1": 1})
     field, owners = Field(group), np.array([0, 0, 1, 1], np.int32)
     assert not rule_of(field, 1).holds(field.subscribed, field.shares(owners))
@@ -39,8 +39,8 @@ def test_who_could_get_something_hand_by_hand_counts() -> None:
 
 
 @pytest.mark.parametrize("skew", SKEWS)
-def test_what_is_allowed(skew: int | None) -> None:
-    """Judged apart, from any plan that keeps the rule; with a skew of 1 by the squares alone."""
+def test_allows_and_holds_agree_with_the_oracle(skew: int | None) -> None:
+    """Given any plan that keeps the rule.  With a skew of 1 ``allows`` compares squares alone."""
     for seed in range(25):
         group, field, plans = small(seed)
         rule = rule_of(field, skew)
@@ -52,8 +52,8 @@ def test_what_is_allowed(skew: int | None) -> None:
 
 
 @pytest.mark.parametrize("skew", SKEWS)
-def test_the_most_and_the_fewest_that_a_member_can_have(skew: int | None) -> None:
-    """No plan that keeps the rule has more or fewer; with equal subscriptions some has just the fewest."""
+def test_largest_and_fewest_bound_all_plans_that_keep_the_rule(skew: int | None) -> None:
+    """With equal subscriptions some plan has exactly the fewest."""
     for seed in range(25):
         group, field, plans = small(seed)
         rule = rule_of(field, skew)
@@ -69,8 +69,8 @@ def test_the_most_and_the_fewest_that_a_member_can_have(skew: int | None) -> Non
             assert counts.min(axis=0).tolist() == fewest.tolist()
 
 
-def test_with_equal_subscriptions_steps_keep_the_rule_and_all_that_do_are_found() -> None:
-    """The most and the fewest of the others count too, and of nobody who does not take part."""
+def test_with_equal_subscriptions_steps_are_exactly_those_that_keep_the_rule() -> None:
+    """The counts of other players count too; members without subscription do not."""
     field = Field(Group((*(member(name) for name in "abcd"), member("e", [])), {"t0": 20}))
     for seed in range(300):
         rng = Random(seed)
@@ -85,17 +85,17 @@ def test_with_equal_subscriptions_steps_keep_the_rule_and_all_that_do_are_found(
             after[low] += step
             if step == 0 or (np.ptp(after) <= skew and (skew > 1 or np.ptp(after) <= np.ptp(counts[:4]))):
                 wanted.append(step)
-        found = rule_of(field, skew).steps(counts, high, low, 2)
+        steps = rule_of(field, skew).steps(counts, high, low, 2)
         if skew == 1:
             gap = counts[high] - counts[low]
             wanted = [step for step in range(-2, 3) if step in (0, gap)]
-        assert found == wanted
+        assert steps == wanted
 
 
 @pytest.mark.parametrize("skew", [1, 2, 3])
 def test_exchanges_within_the_steps_keep_the_rule(skew: int) -> None:
-    """With unequal subscriptions a look at the others is taken."""
-    looked = 0
+    """With unequal subscriptions ``keeps`` also checks the other members."""
+    compared = 0
     for seed in range(150):
         rng = Random(seed)
         group = group_of(rng, members=5, topics=4, partitions=3, density=0.6)
@@ -107,19 +107,19 @@ def test_exchanges_within_the_steps_keep_the_rule(skew: int) -> None:
         standing = Standing(field, owners)
         for high in field.players.tolist():
             for low in field.players.tolist():
-                mine = [p for p in standing.parts[high].tolist() if group.subscribed[group.topic_of[p], low]]
+                gives = [p for p in standing.parts[high].tolist() if group.subscribed[group.topic_of[p], low]]
                 others = [
                     p for p in standing.parts[low].tolist() if group.subscribed[group.topic_of[p], high]
                 ]
-                if high == low or not mine:
+                if high == low or not gives:
                     continue
                 for takes in ((), *((p,) for p in others)):
-                    exchange = Exchange(high, low, (mine[0],), takes)
+                    exchange = Exchange(high, low, (gives[0],), takes)
                     after = owners.copy()
-                    after[mine[0]] = low
+                    after[gives[0]] = low
                     after[list(takes)] = high
                     steps = rule.steps(standing.counts, high, low, 1)
                     keeps = 1 - len(takes) in steps and rule.keeps(standing, exchange)
                     assert keeps == within_skew(group, after, skew)
-                    looked += 1
-    assert looked > 50
+                    compared += 1
+    assert compared > 50

@@ -1,4 +1,4 @@
-"""Exchange after exchange, until nothing makes the largest load smaller."""
+"""Exchanges that lower the largest load until none does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLENTY = 10**9
 
 
 def undone(standing: Standing, exchanges: list[Exchange]) -> list[int]:
-    """Whose each partition was before these."""
+    """The owners before these exchanges."""
     owner = standing.owner.copy()
     for exchange in reversed(exchanges):
         owner[list(exchange.gives)] = exchange.high
@@ -29,8 +29,8 @@ def undone(standing: Standing, exchanges: list[Exchange]) -> list[int]:
 
 @pytest.mark.parametrize("skew", [1, 2, None])
 @pytest.mark.parametrize("calm", [False, True])
-def test_loads_fall_and_the_rules_are_kept(skew: int | None, calm: bool) -> None:
-    """Valid, within the counts, no larger; with a history no more moves; what was done is told."""
+def test_load_falls_within_the_rules(skew: int | None, calm: bool) -> None:
+    """The plan is valid and keeps the counts, with no more moves, and all exchanges are returned."""
     fell = 0
     for seed in range(120):
         rng = Random(seed)
@@ -53,8 +53,8 @@ def test_loads_fall_and_the_rules_are_kept(skew: int | None, calm: bool) -> None
     assert fell > 5
 
 
-def test_it_goes_on_until_no_two_members_can_do_better() -> None:
-    """Whoever of those with the largest load asks whomever."""
+def test_descent_ends_only_when_no_pair_can_improve() -> None:
+    """For the member with the largest load and any other."""
     for seed in range(80):
         rng = Random(seed)
         group = group_of(rng, members=5, topics=3, partitions=5, density=rng.choice((1, 0.7)), lag=1000)
@@ -64,15 +64,15 @@ def test_it_goes_on_until_no_two_members_can_do_better() -> None:
         descend(standing, rule, 0, Budget(PLENTY))
         high = standing.highest
         for low in field.players.tolist():
-            # Towards who is as low as that but for one record nothing is to be gained.
+            # A difference of one record cannot be improved.
             if low != high and standing.loads[high] - standing.loads[low] > 1:
                 for most, search in ((1, best_single), (2, best_bundles)):
                     pair = Pair(standing, high, low, rule.steps(standing.counts, high, low, most))
                     assert search(pair) is None
 
 
-def test_it_ends_where_it_is_told_to() -> None:
-    """At the goal, and where the work that may be done is used up."""
+def test_descent_ends_at_the_goal_or_without_budget() -> None:
+    """At the goal, or when the budget is spent."""
     group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [60, 40, 40, 20]})
     field = Field(group)
     owners = np.array([0, 0, 1, 1], np.int32)
@@ -82,7 +82,7 @@ def test_it_ends_where_it_is_told_to() -> None:
         assert standing.load == load
 
 
-def test_the_last_two_records_of_a_difference_are_worth_an_exchange() -> None:
+def test_a_difference_of_two_records_is_worth_an_exchange() -> None:
     group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [5, 4, 4, 3]})
     field = Field(group)
     standing = Standing(field, np.array([0, 0, 1, 1], np.int32))
@@ -95,18 +95,18 @@ RELAYED = Group(
     {"t0": 3, "t1": 3},
     lags={"t0": [100, 100, 1], "t1": [100, 2, 3]},
 )
-"""A has two heavy ones, and c who has little subscribes to neither; b could pass on one that is as heavy."""
+"""Member a has two heavy partitions that c cannot read; b could take one and pass on one as heavy."""
 
 
-def test_what_cannot_go_straight_is_relayed() -> None:
+def test_load_is_relayed_where_no_direct_exchange_helps() -> None:
     field = Field(RELAYED)
     standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
     done = descend(standing, rule_of(field, 1), 0, Budget(PLENTY))
     assert (len(done), standing.load) == (2, 103)
 
 
-def test_a_relay_takes_nothing_from_its_home() -> None:
-    """Where no more may leave home than comes home, the plan stays as it is; and a try leaves no trace."""
+def test_a_relay_takes_no_partition_from_home() -> None:
+    """With ``home`` the plan stays as it is, and a failed try is undone."""
     field = Field(RELAYED)
     owners = np.array([0, 0, 1, 1, 2, 2], np.int32)
     standing = Standing(field, owners)
@@ -114,8 +114,8 @@ def test_a_relay_takes_nothing_from_its_home() -> None:
     assert standing.owner.tolist() == owners.tolist()
 
 
-def test_a_relay_that_leads_nowhere_leaves_no_trace() -> None:
-    """B could take a heavy one, but has nothing that c reads."""
+def test_a_relay_that_does_not_help_is_undone() -> None:
+    """Member b could take a heavy partition, but has none that c reads."""
     group = Group(
         (member("a", ["t0"]), member("b", ["t0"]), member("c", ["t1"])),
         {"t0": 4, "t1": 2},
@@ -128,8 +128,8 @@ def test_a_relay_that_leads_nowhere_leaves_no_trace() -> None:
     assert standing.owner.tolist() == owners.tolist()
 
 
-def test_a_relay_makes_nobody_as_large_as_the_largest_was() -> None:
-    """B could take a heavy one and be relieved a little by c, but would then have just what a had."""
+def test_a_relay_gives_no_member_the_old_largest_load() -> None:
+    """Member b could take a heavy partition and be relieved by c, but would then carry the load of a."""
     group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 50, 0]})
     field = Field(group)
     standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
@@ -137,8 +137,8 @@ def test_a_relay_makes_nobody_as_large_as_the_largest_was() -> None:
     assert standing.load == 100
 
 
-def test_of_several_partners_the_best_is_taken() -> None:
-    """With b, who has least, only 95 can be reached; with c it is 90."""
+def test_the_best_of_several_partners_is_taken() -> None:
+    """With b, the least loaded, the load falls to 95; with c to 90."""
     group = Group(tuple(member(name) for name in "abc"), {"t0": 6}, lags={"t0": [50, 50, 45, 0, 40, 20]})
     field = Field(group)
     standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))

@@ -1,4 +1,4 @@
-"""Branch and bound, beside every plan."""
+"""Branch and bound, compared with all plans."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tests.unit.plan.load.seeded import (
 @pytest.mark.parametrize("by_moves", [False, True])
 @pytest.mark.parametrize("skew", [1, 2, None])
 def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) -> None:
-    """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule of counts."""
-    found = 0
+    """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule."""
+    solved = 0
     for seed in range(25):
         rng = Random(seed)
         group = group_of(
@@ -62,17 +62,17 @@ def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) 
         assert (plan is None) == (not some)
         if plan is None:
             continue
-        found += 1
+        solved += 1
         assert any(np.array_equal(plan, other) for other in some)
         if by_moves:
             assert moves_of(field, plan, home) == min(moves_of(field, other, home) for other in some)
         else:
             assert load_of(field, plan) == min(load_of(field, other) for other in some)
-    assert found > 5
+    assert solved > 5
 
 
 def fair(field: Field, plan: Owners, plans: list[Owners], skew: int) -> bool:
-    """Whether a plan keeps the rule, found without it where the skew is 1."""
+    """Whether a plan keeps the rule; computed independently for a skew of 1."""
     if skew != 1:
         return rule_of(field, skew).holds(field.subscribed, field.shares(plan))
     squares = [int((field.counts(p) ** 2).sum()) for p in plans]
@@ -80,7 +80,7 @@ def fair(field: Field, plan: Owners, plans: list[Owners], skew: int) -> bool:
 
 
 def some_plan(lags: list[int], home: list[int], limits: tuple[int, int], **how: int) -> list[int] | None:
-    """Of two members, by load unless told otherwise; nothing is asked of counts unless told otherwise."""
+    """The best plan of two members, by default by load and without a limit of counts."""
     group = Group((member("a"), member("b")), {"t0": len(lags)}, lags={"t0": lags})
     plan = least(
         Field(group),
@@ -94,19 +94,19 @@ def some_plan(lags: list[int], home: list[int], limits: tuple[int, int], **how: 
     return None if plan is None else [int(m) for m in plan]
 
 
-def test_nobody_gets_more_partitions_than_allowed() -> None:
+def test_no_member_exceeds_largest_count() -> None:
     assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0)) == [0, 1, 1, 1]
     assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0), largest_count=2) == [0, 1, 1, 0]
     assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0), largest_count=1) is None
 
 
-def test_limits_are_within_what_is_allowed() -> None:
+def test_a_plan_may_be_exactly_at_the_limits() -> None:
     assert some_plan([5, 5], [0, 0], (5, 1)) is not None
     assert some_plan([5, 5], [0, 0], (4, 1)) is None
     assert some_plan([5, 5], [0, 0], (5, 0)) is None
 
 
-def test_more_than_so_many_partitions_are_not_looked_through() -> None:
+def test_more_than_most_partitions_are_not_searched() -> None:
     assert some_plan([1] * MOST_PARTITIONS, [0] * MOST_PARTITIONS, (99, 0)) is not None
     assert some_plan([1] * (MOST_PARTITIONS + 1), [0] * (MOST_PARTITIONS + 1), (99, 0)) is None
 
@@ -114,10 +114,10 @@ def test_more_than_so_many_partitions_are_not_looked_through() -> None:
 @pytest.mark.parametrize(
     ("members", "density", "skew"), [(2, 1, 1), (2, 1, None), (4, 0.5, None), (4, 0.5, 1)]
 )
-def test_who_had_nothing_is_as_good_as_who_is_alike_and_nobody_else(
+def test_skipping_interchangeable_members_loses_no_plan(
     members: int, density: float, skew: int | None
 ) -> None:
-    """Alike is who has as much, as many, and reads the same: with no history what is skipped is no loss."""
+    """Members without history and with equal load, count and subscription are interchangeable."""
     for seed in range(80):
         rng = Random(seed)
         most = 7 if members == 2 else 3

@@ -1,4 +1,4 @@
-"""What two members can hand each other, beside everything they could."""
+"""The best exchange of two members, compared with all exchanges."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from random import Random
 import pytest
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.exchange import Found, Pair, best_bundles, best_single
+from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.standing import Field, Standing
 from tests.unit.plan.load.seeded import any_owners, group_of, history
 
 
 def up_to(parts: list[int], most: int) -> list[tuple[int, ...]]:
-    return [some for size in range(most + 1) for some in combinations(parts, size)]
+    return [chosen for size in range(most + 1) for chosen in combinations(parts, size)]
 
 
 def cost(home: Owners | None, partitions: tuple[int, ...], giver: int, taker: int) -> int:
-    """What leaves its home, less what comes home."""
+    """Partitions that leave home, minus partitions that come home."""
     if home is None:
         return 0
     return sum((home[p] == giver) - int(home[p] == taker) for p in partitions)
 
 
 def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) -> int | None:
-    """The smallest larger load of the two that any exchange leads to, None if none makes it smaller."""
+    """The smallest larger load that an exchange reaches; None if none lowers it."""
     field, high, low = standing.field, pair.high, pair.low
     gives = [p for p in standing.parts[high].tolist() if field.subscribed[field.topic_of[p], low]]
     takes = [p for p in standing.parts[low].tolist() if field.subscribed[field.topic_of[p], high]]
@@ -43,26 +43,26 @@ def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) 
     return best
 
 
-def check(standing: Standing, pair: Pair, found: Found | None, most: int, home: Owners | None) -> None:
-    """The best there is, and the load is what it says, by an exchange that is allowed."""
-    assert (found.load if found else None) == least_after(standing, pair, most, home)
-    if found is None:
+def check(standing: Standing, pair: Pair, best: RatedExchange | None, most: int, home: Owners | None) -> None:
+    """Assert that the exchange is allowed and the best, and that its load is right."""
+    assert (best.load if best else None) == least_after(standing, pair, most, home)
+    if best is None:
         return
-    high, low, gives, takes = found.exchange
+    high, low, gives, takes = best.exchange
     assert len(gives) - len(takes) in pair.steps
     field = standing.field
     assert all(field.subscribed[field.topic_of[p], low] for p in gives)
     assert all(field.subscribed[field.topic_of[p], high] for p in takes)
     assert cost(home, gives, high, low) + cost(home, takes, low, high) <= 0
     after = Standing(field, standing.owner)
-    after.do(found.exchange)
-    assert max(after.loads[high], after.loads[low]) == found.load
+    after.do(best.exchange)
+    assert max(after.loads[high], after.loads[low]) == best.load
 
 
 @pytest.mark.parametrize("calm", [False, True])
 def test_the_best_exchange_is_found(calm: bool) -> None:
-    """Of one for one or for nothing, and of two for two; with a history no more leaves home than comes."""
-    found = 0
+    """Single partitions and bundles; with a history no more partitions leave home than come home."""
+    improved = 0
     for seed in range(250):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=2, partitions=6, density=rng.choice((1, 0.8)), lag=25)
@@ -80,5 +80,5 @@ def test_the_best_exchange_is_found(calm: bool) -> None:
             pair = Pair(standing, high, low, steps, home)
             best = search(pair)
             check(standing, pair, best, most, home)
-            found += best is not None
-    assert found > 100
+            improved += best is not None
+    assert improved > 100

@@ -1,4 +1,4 @@
-"""Loads that have forecasts in them."""
+"""Loads with forecasts."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ def loads(
     return dict(with_expected(of, arrivals, lags or {}).lags)
 
 
-def test_a_load_is_lag_and_what_is_expected_in_whole_records() -> None:
+def test_load_is_lag_plus_forecast_in_whole_records() -> None:
     arrivals = {T[0]: 0.4, T[1]: 10.6, T[2]: 0.0, T[3]: 1.0}
     assert loads(group([1, 2, 3, 4]), arrivals) == {"t": [1, 13, 3, 5]}
 
 
-def test_an_estimate_that_is_missing_is_the_mean_of_its_topic() -> None:
-    """A forecast makes nothing look heavier than what has none."""
+def test_a_missing_forecast_is_the_mean_of_its_topic() -> None:
+    """A forecast must not make a partition look heavier than one without."""
     assert loads(group([0, 0, 0, 7]), {T[0]: 10, T[1]: 20}) == {"t": [10, 20, 15, 22]}
 
 
-def test_of_a_topic_without_any_it_is_the_mean_of_all() -> None:
+def test_a_topic_without_forecasts_gets_the_mean_of_all() -> None:
     arrivals = {T[0]: 10.0, T[1]: 20.0, T[2]: 30.0, T[3]: 40.0}
     assert loads(group([0] * 4, [0, 0, 0, 5]), arrivals) == {"t": [10, 20, 30, 40], "u": [25, 25, 25, 30]}
 
 
-def test_a_lag_that_is_not_known_is_that_of_then_else_the_mean_of_its_topic() -> None:
+def test_unknown_lag_is_that_of_the_feed_else_the_mean_of_its_topic() -> None:
     unknown = UNKNOWN_LAG
     of = group([unknown, 10, 20, unknown])
     assert loads(of, dict.fromkeys(T, 1.0), {T[0]: 300, T[1]: 400}) == {"t": [301, 11, 21, 111]}
     assert loads(group([unknown] * 4), dict.fromkeys(T, 5.0)) == {"t": [5] * 4}
 
 
-def test_topics_whose_lag_decides_nothing_have_no_load_either() -> None:
+def test_topics_without_lags_get_no_load() -> None:
     loaded = with_expected(group([1, 1, 1, 1]), {T[0]: 1, U[0]: 1000}, {})
     assert loaded.lags == {"t": [2, 2, 2, 2]}
 

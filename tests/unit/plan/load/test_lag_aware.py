@@ -1,4 +1,4 @@
-"""KIP-169's greedy."""
+"""KIP-169's greedy plan."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def test_the_example_of_the_kip() -> None:
 
 
 def test_ties_go_by_seniority_and_number() -> None:
-    """Equal lags are dealt in order; a static member comes first, whatever its id."""
+    """Equal lags are dealt in order; a static member comes first."""
     static = member("z", instance_id="s")
     group = Group((member("a"), member("b"), static), {"t0": 4}, lags={"t0": [5, 5, 5, 5]})
     assert plan_lag_aware(group) == {"z": {"t0": [0, 3]}, "a": {"t0": [1]}, "b": {"t0": [2]}}
 
 
 def test_counts_come_before_lag() -> None:
-    """Who has one partition gets no second one before the others have theirs, however light it is."""
+    """No member gets a second partition before every other has its first."""
     group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [1000, 1, 1, 1]})
     assert plan_lag_aware(group) == {"a": {"t0": [0, 3]}, "b": {"t0": [1, 2]}}
 
 
-def test_each_topic_by_itself() -> None:
-    """The first member gets the only partition of every topic: the others' lag does not count."""
+def test_each_topic_is_planned_by_itself() -> None:
+    """The first member gets the only partition of every topic, because other topics do not count."""
     topics = ("t0", "t1", "t2")
     group = Group(
         (member("a", topics), member("b", topics)),
@@ -39,7 +39,7 @@ def test_each_topic_by_itself() -> None:
 
 
 def one_by_one(lags: list[int], members: int) -> list[int]:
-    """The greedy as the KIP says it: each partition to fewest partitions, then least lag, then seniority."""
+    """The KIP's definition: each partition to fewest partitions, then least lag, then seniority."""
     state = [(0, 0, m) for m in range(members)]
     owners = [0] * len(lags)
     for p in sorted(range(len(lags)), key=lambda p: -lags[p]):
@@ -49,7 +49,7 @@ def one_by_one(lags: list[int], members: int) -> list[int]:
     return owners
 
 
-def test_it_is_what_dealing_one_by_one_gives() -> None:
+def test_plan_equals_dealing_one_by_one() -> None:
     for seed in range(200):
         rng = Random(seed)
         lags = [rng.choice((0, rng.randint(0, 5), rng.randint(0, 10**6))) for _ in range(rng.randint(0, 40))]
@@ -62,8 +62,8 @@ def test_it_is_what_dealing_one_by_one_gives() -> None:
         assert plan_lag_aware(group).owners.tolist() == one_by_one(lags, members)
 
 
-def test_who_does_not_subscribe_gets_nothing_of_a_topic() -> None:
-    """The first member reads the other topic; what nobody reads is nobody's."""
+def test_only_subscribers_get_partitions_of_a_topic() -> None:
+    """The first member reads the other topic; a topic without subscribers has no owners."""
     group = Group(
         (member("a", ["t1"]), member("b", ["t0"])), {"t0": 2, "t1": 1, "t2": 1}, lags={"t0": [1, 2]}
     )

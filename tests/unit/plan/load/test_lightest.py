@@ -1,4 +1,4 @@
-"""How low the largest load can be made."""
+"""The lowest largest load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, is_valid, load_of, rule_of
 
 
-def looked_for(group: Group, rule: CountRule, owners: Owners, bound: int = 0) -> Lightest:
+def search(group: Group, rule: CountRule, owners: Owners, bound: int = 0) -> Lightest:
     field = Field(group)
     greedy = plan_lag_aware(group).owners
     return lightest(field, rule, owners, greedy=greedy, bound=bound, budget=Budget(10**9))
@@ -30,8 +30,8 @@ def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
 
 
 @pytest.mark.parametrize("skew", [1, 2, None])
-def test_of_small_groups_it_is_the_least_there_is(skew: int | None) -> None:
-    """A valid plan with that load, within the rule; the tolerance is not for looking."""
+def test_small_groups_get_the_lowest_load_of_all_plans(skew: int | None) -> None:
+    """The plan is valid and keeps the rule; the tolerance does not weaken the search."""
     for seed in range(25):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=3, partitions=3, density=rng.choice((1, 0.7)), lag=1000)
@@ -39,20 +39,20 @@ def test_of_small_groups_it_is_the_least_there_is(skew: int | None) -> None:
         rule = rule_of(field, skew)
         plans = [plan for plan in every_owners(group) if within_skew(group, plan, skew)]
         start = rng.choice(plans)
-        found = looked_for(group, rule, start)
-        assert is_valid(group, found.owners)
-        assert rule.allows(field, found.owners, start)
-        assert found.load == load_of(field, found.owners) == min(load_of(field, plan) for plan in plans)
-        assert found.load <= found.enough <= found.load + found.load // TOLERANCE
+        best = search(group, rule, start)
+        assert is_valid(group, best.owners)
+        assert rule.allows(field, best.owners, start)
+        assert best.load == load_of(field, best.owners) == min(load_of(field, plan) for plan in plans)
+        assert best.load <= best.enough <= best.load + best.load // TOLERANCE
         standing = Standing(field, start)
-        for exchange in found.exchanges:
+        for exchange in best.exchanges:
             standing.do(exchange)
             assert within_skew(group, standing.owner, skew)
 
 
 @pytest.mark.parametrize("skew", [3, None])
-def test_of_larger_groups_it_is_no_worse_than_the_greedy_and_than_dealing_anew(skew: int | None) -> None:
-    """Nor does it take more than the greedy's for good enough."""
+def test_larger_groups_get_no_worse_load_than_by_greedy_or_redeal(skew: int | None) -> None:
+    """Nor is a load above that of the greedy plan good enough."""
     compared = 0
     for seed in range(40):
         rng = Random(seed)
@@ -64,21 +64,21 @@ def test_of_larger_groups_it_is_no_worse_than_the_greedy_and_than_dealing_anew(s
             continue
         start = fresh if skew else any_owners(rng, group)
         anew = redeal(field, start, np.ones(group.size, np.bool_), by_room=skew is not None)
-        found = looked_for(group, rule, start, bound=-(-int(group.lag.sum()) // len(group.members)))
-        assert within_skew(group, found.owners, skew)
-        assert found.load == load_of(field, found.owners) <= found.enough
+        best = search(group, rule, start, bound=-(-int(group.lag.sum()) // len(group.members)))
+        assert within_skew(group, best.owners, skew)
+        assert best.load == load_of(field, best.owners) <= best.enough
         greedy = plan_lag_aware(group).owners
         if within_skew(group, greedy, skew):
             compared += 1
-            assert found.enough <= load_of(field, greedy)
+            assert best.enough <= load_of(field, greedy)
         if group.size > 24:
             goal = -(-int(group.lag.sum()) // len(group.members)) * (1 + 1 / TOLERANCE)
-            assert found.load <= max(load_of(field, anew), goal)
+            assert best.load <= max(load_of(field, anew), goal)
     assert compared > 10
 
 
-def test_the_goal_is_no_higher_than_the_greedy() -> None:
-    """Though it is within the tolerance: else the search could end above what it then must reach."""
+def test_the_goal_is_at_most_the_greedy_load() -> None:
+    """Even within the tolerance, or the search could end above the load it must reach."""
     lags = [505, 679, 112, 47, 19, 361, 683, 293, 594, 256, 641, 142, 910, 609, 811, 1, 526, 157, 673, 298]
     lags += [43, 547, 73, 345, 949, 897, 393]
     group = Group((member("a"), member("b")), {"t0": 27}, lags={"t0": lags})
@@ -86,35 +86,35 @@ def test_the_goal_is_no_higher_than_the_greedy() -> None:
     greedy = plan_lag_aware(group).owners
     start = redeal(field, greedy, np.ones(27, np.bool_), by_room=True)
     for owners in (start, np.array([0, 1] * 13 + [0], np.int32)):
-        found = looked_for(group, rule_of(field, 1), owners, bound=-(-sum(lags) // 2))
-        assert found.load <= found.enough <= load_of(field, greedy)
+        best = search(group, rule_of(field, 1), owners, bound=-(-sum(lags) // 2))
+        assert best.load <= best.enough <= load_of(field, greedy)
 
 
 @pytest.mark.parametrize(
     ("skew", "lags"),
     [(3, ([4, 9, 2], [12, 6, 9])), (None, ([12, 51, 53, 9], [1, 12, 43, 59]))],
 )
-def test_the_greedy_is_a_start_too(skew: int | None, lags: tuple[list[int], ...]) -> None:
-    """From elsewhere exchanges do not get as low: of many partitions they are tried one by one only."""
+def test_the_greedy_plan_is_a_start_too(skew: int | None, lags: tuple[list[int], ...]) -> None:
+    """From other starts exchanges do not get as low: with many partitions only single ones are tried."""
     idle = [0] * 52
     group = Group(
         (member("a", ["t0", "t1"]), member("b", ["t0", "t1"])),
-        {f"t{i}": len(some) + 52 for i, some in enumerate(lags)},
-        lags={f"t{i}": some + idle for i, some in enumerate(lags)},
+        {f"t{i}": len(busy) + 52 for i, busy in enumerate(lags)},
+        lags={f"t{i}": busy + idle for i, busy in enumerate(lags)},
     )
     field = Field(group)
     greedy = plan_lag_aware(group).owners
     owners = np.arange(group.size, dtype=np.int32) % 2
     anew = redeal(field, owners, np.ones(group.size, np.bool_), by_room=skew is not None)
     for start in (owners, anew):
-        assert looked_for(group, rule_of(field, skew), start).load <= load_of(field, greedy)
+        assert search(group, rule_of(field, skew), start).load <= load_of(field, greedy)
 
 
-def test_a_greedy_that_breaks_the_rule_is_no_start() -> None:
-    """It gives the first member one of each topic: lighter, but three more than the other one has."""
+def test_a_greedy_plan_that_breaks_the_rule_is_no_start() -> None:
+    """It gives the first member every partition, which breaks the skew."""
     topics = tuple(f"t{i}" for i in range(27))
     group = Group((member("a", topics), member("b", topics)), dict.fromkeys(topics, 1), lags={"t0": [1]})
     field = Field(group)
     owners = np.arange(27, dtype=np.int32) % 2
-    found = looked_for(group, rule_of(field, 1), owners)
-    assert sorted(field.counts(found.owners).tolist()) == [13, 14]
+    best = search(group, rule_of(field, 1), owners)
+    assert sorted(field.counts(best.owners).tolist()) == [13, 14]

@@ -1,4 +1,4 @@
-"""Dealing by lag, beside dealing one by one."""
+"""Dealing by lag, compared with dealing one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.plan.load.seeded import any_owners, group_of
 
 
 def one_by_one(field: Field, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
-    """The heaviest first, each to the subscriber with the least lag that may have more of those lots."""
+    """The heaviest first, each to the least loaded subscriber with room in the lot."""
     dealt = [NOBODY if away else m for away, m in zip(free.tolist(), owners.tolist(), strict=True)]
     loads = [0] * field.subscribed.shape[1]
     room: dict[tuple[bytes, int], int] = {}
@@ -45,8 +45,8 @@ def one_by_one(field: Field, owners: Owners, free: Mask, *, by_room: bool) -> li
 
 
 @pytest.mark.parametrize("by_room", [True, False])
-def test_it_is_what_dealing_one_by_one_gives(by_room: bool) -> None:
-    """Of all partitions, or of some beside what others keep."""
+def test_result_equals_dealing_one_by_one(by_room: bool) -> None:
+    """With all partitions free, or some of them."""
     for seed in range(120):
         rng = Random(seed)
         group = group_of(rng, density=rng.choice((1, 0.6)), lag=rng.choice((3, 100)))
@@ -60,7 +60,7 @@ def test_it_is_what_dealing_one_by_one_gives(by_room: bool) -> None:
             assert field.counts(dealt).tolist() == field.counts(owners).tolist()
 
 
-def test_too_much_work_leaves_all_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_work_leaves_the_plan_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_assignors.plan.load.redeal._MOST_WORK", 1)
     group = Group((member("a", ["t0", "t1"]), member("b")), {"t0": 2, "t1": 1}, lags={"t0": [9, 8]})
     owners = np.array([0, 0, 0], np.int32)

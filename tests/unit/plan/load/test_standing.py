@@ -1,4 +1,4 @@
-"""Who has what, while that changes."""
+"""A plan that changes by exchanges."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
 
 
-def test_who_takes_part_in_what() -> None:
-    """What nobody reads is not dealt, and who reads only what is empty does not take part."""
+def test_only_subscribed_partitions_are_dealt_among_players() -> None:
+    """A topic without subscribers is not dealt; a member that reads only empty topics is no player."""
     group = Group(
         (member("a", ["t0", "t1"]), member("b", ["t0"]), member("c", ["t1"])), {"t0": 2, "t1": 0, "t2": 3}
     )
@@ -24,7 +24,7 @@ def test_who_takes_part_in_what() -> None:
     assert (field.dealt.tolist(), field.players.tolist(), field.equal) == ([0, 1, 2], [0, 1, 2], False)
 
 
-def test_after_exchanges_it_is_as_if_made_anew() -> None:
+def test_after_exchanges_the_state_equals_a_new_one() -> None:
     """Loads, counts, and each member's partitions in the order of their lag."""
     for seed in range(50):
         rng = Random(seed)
@@ -45,7 +45,7 @@ def test_after_exchanges_it_is_as_if_made_anew() -> None:
             assert field.lag[parts].tolist() == lags.tolist() == sorted(lags.tolist())
 
 
-def test_of_equal_loads_the_senior_member_has_the_largest() -> None:
+def test_highest_is_the_senior_member_of_equal_loads() -> None:
     group = Group((member("a"), member("b"), member("c")), {"t0": 3}, lags={"t0": [1, 7, 7]})
     standing = Standing(Field(group), np.array([0, 1, 2], np.int32))
     assert (standing.highest, standing.load) == (1, 7)

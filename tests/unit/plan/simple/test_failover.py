@@ -1,4 +1,4 @@
-"""Who is active: by priority, by seniority, by subscription, and with preemption off by who was."""
+"""The active member: by priority, seniority and subscription; without preemption by history."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ BOTH = ("t0", "t1")
 def actives(group: Group, *, preempt: bool = True) -> dict[str, str | None]:
     """The active member of each topic; every topic must be whole."""
     plan = plan_failover(group, resolve(group), preempt=preempt)
-    found: dict[str, str | None] = dict.fromkeys(group.topics)
+    active_of: dict[str, str | None] = dict.fromkeys(group.topics)
     for member_id, topics in plan.items():
         for topic, numbers in topics.items():
-            assert found[topic] is None
+            assert active_of[topic] is None
             assert numbers == list(range(group.topics[topic]))
-            found[topic] = member_id
-    return found
+            active_of[topic] = member_id
+    return active_of
 
 
 def active(*members: Member, preempt: bool = True, topics: Mapping[str, int] = TOPICS) -> str | None:
-    """The one that is active for every topic."""
-    (one,) = set(actives(Group(members, topics), preempt=preempt).values())
-    return one
+    """The member that is active for every topic."""
+    (member_id,) = set(actives(Group(members, topics), preempt=preempt).values())
+    return member_id
 
 
-def test_the_highest_priority_has_everything() -> None:
-    """Whoever had it."""
+def test_the_highest_priority_gets_everything() -> None:
+    """Also from another owner."""
     owned = {"t0": [0, 1], "t1": [0, 1, 2]}
     assert active(member("a", BOTH, owned, priority=1), member("b", BOTH, priority=2)) == "b"
 
@@ -51,8 +51,8 @@ def test_priorities_are_signed() -> None:
     assert active(member("a", BOTH, priority=-1), member("b", BOTH, priority=0)) == "b"
 
 
-def test_without_a_priority_comes_last() -> None:
-    """Also behind the lowest there is."""
+def test_members_without_a_priority_come_last() -> None:
+    """Also behind the lowest priority."""
     assert active(member("a", BOTH), member("b", BOTH, priority=-(2**31))) == "b"
 
 
@@ -78,7 +78,7 @@ def test_each_topic_goes_to_its_own_first_in_line(preempt: bool) -> None:
     assert actives(group, preempt=preempt) == {"t0": "a", "t1": "c", "t2": "c", "t3": None, "t4": None}
 
 
-def test_nobody_at_all() -> None:
+def test_groups_without_members_or_topics() -> None:
     for preempt in (True, False):
         group = Group((), TOPICS)
         assert plan_failover(group, resolve(group), preempt=preempt) == {}
@@ -89,25 +89,25 @@ def test_nobody_at_all() -> None:
 # --- preemption off ----------------------------------------------------------------------------------------
 
 
-def test_the_active_stays_while_it_lives() -> None:
-    """Whatever joins."""
+def test_the_active_member_stays_when_others_join() -> None:
+    """Of any priority."""
     owned = {"t0": [0, 1], "t1": [0, 1, 2]}
     others = [member(name, BOTH, priority=9, instance_id=name) for name in "bc"]
     assert active(member("a", BOTH, owned, priority=1), *others, preempt=False) == "a"
 
 
-def test_when_it_is_gone_the_next_in_line_takes_over() -> None:
+def test_without_an_active_member_the_first_in_line_takes_over() -> None:
     others = [member(name, BOTH, priority=priority) for name, priority in (("b", 1), ("c", 2))]
     assert active(*others, preempt=False) == "c"
 
 
-def test_new_partitions_and_new_topics_follow_it() -> None:
-    """It owned one partition of one topic, and that is enough."""
+def test_new_partitions_and_topics_follow_the_active_member() -> None:
+    """Owning one partition of one topic is enough."""
     a = member("a", BOTH, {"t1": [1]}, priority=1)
     assert active(a, member("b", BOTH, priority=9), preempt=False) == "a"
 
 
-def test_who_no_longer_subscribes_is_not_active_any_more() -> None:
+def test_an_unsubscribed_member_is_no_longer_active() -> None:
     group = Group(
         (
             member("a", ["t1"], {"t0": [0, 1], "t1": [0, 1, 2]}, priority=1),
@@ -119,21 +119,21 @@ def test_who_no_longer_subscribes_is_not_active_any_more() -> None:
     assert actives(group, preempt=False) == {"t0": "b", "t1": "a"}
 
 
-def test_a_stale_claim_takes_nothing_from_the_active() -> None:
-    """Also where the active one's claim leaves something out that the zombie once had."""
+def test_a_stale_claim_takes_nothing_from_the_active_member() -> None:
+    """Also partitions that the zombie claims and the active member does not."""
     zombie = member("z", BOTH, {"t0": [0, 1], "t1": [0, 1, 2]}, generation=3, priority=9)
     assert active(zombie, member("a", BOTH, {"t0": [0]}, generation=4, priority=1), preempt=False) == "a"
 
 
-def test_of_several_owners_the_one_with_the_most_stays() -> None:
+def test_the_owner_of_most_partitions_becomes_active() -> None:
     """So the fewest partitions move."""
     a = member("a", BOTH, {"t0": [0, 1]}, priority=9)
     b = member("b", BOTH, {"t1": [0, 1, 2]}, priority=1)
     assert active(a, b, preempt=False) == "b"
 
 
-def test_of_several_that_owned_as_much_the_first_in_line_stays() -> None:
-    """As after a rebalance by ``range``; who owned nothing is no candidate."""
+def test_the_first_in_line_of_equal_owners_becomes_active() -> None:
+    """As after a rebalance by ``range``; a member that owned nothing is no candidate."""
     owners = [
         member(name, BOTH, {"t0": [i], "t1": [i]}, priority=p)
         for i, (name, p) in enumerate([("a", 1), ("b", 5)])
@@ -141,15 +141,15 @@ def test_of_several_that_owned_as_much_the_first_in_line_stays() -> None:
     assert active(*owners, member("c", BOTH, priority=9), preempt=False) == "b"
 
 
-def test_contested_claims_count_for_nothing() -> None:
-    """Two that say they are active, in one generation: the line decides."""
+def test_contested_claims_do_not_count() -> None:
+    """Two members claim to be active in one generation, so the line decides."""
     owned = {"t0": [0, 1], "t1": [0, 1, 2]}
     liars = [member(name, BOTH, owned, generation=4, priority=1) for name in "ab"]
     assert active(*liars, member("c", BOTH, priority=5), preempt=False) == "c"
 
 
-def test_topics_nobody_was_active_for_follow_one_that_is_active() -> None:
-    """Subscriptions differ, so there may be two actives; but there is no need."""
+def test_topics_without_an_active_member_follow_another_active_member() -> None:
+    """With unequal subscriptions two active members are possible, but not necessary."""
     group = Group(
         (
             member("a", ["t0", "t1"], {"t0": [0, 1]}, priority=1),
@@ -161,7 +161,7 @@ def test_topics_nobody_was_active_for_follow_one_that_is_active() -> None:
     assert actives(group, preempt=False) == {"t0": "a", "t1": "a"}
 
 
-def test_of_two_actives_they_follow_the_first_in_line() -> None:
+def test_they_follow_the_first_in_line_of_two_active_members() -> None:
     group = Group(
         (
             member("a", ["t0", "t2"], {"t0": [0]}, priority=1),
@@ -173,8 +173,8 @@ def test_of_two_actives_they_follow_the_first_in_line() -> None:
     assert actives(group, preempt=False) == {"t0": "a", "t1": "b", "t2": "b"}
 
 
-def test_to_the_most_senior_of_the_subscribers() -> None:
-    """Whatever the priorities."""
+def test_plan_seniors_picks_the_most_senior_subscriber() -> None:
+    """Priorities do not count."""
     group = Group((member("a", ["t0"]), member("b", BOTH, priority=9)), TOPICS | {"t2": 1})
     assert plan_seniors(group) == {"a": {"t0": [0, 1]}, "b": {"t1": [0, 1, 2]}}
     assert plan_seniors(Group((), TOPICS)) == {}
@@ -183,7 +183,7 @@ def test_to_the_most_senior_of_the_subscribers() -> None:
 # --- reasons -----------------------------------------------------------------------------------------------
 
 
-def test_reasons_in_its_own_words() -> None:
+def test_reasons_use_the_strategys_words() -> None:
     owned = {"t0": [0, 1]}
     group = Group((member("a", owned=owned, priority=1), member("b", priority=2)), {"t0": 3})
     claims = resolve(group)
@@ -207,7 +207,7 @@ def owners_of(group: Group, *, preempt: bool) -> set[int]:
     return set(plan_failover(group, resolve(group), preempt=preempt).owners.tolist())
 
 
-def test_a_large_group_is_one_owner() -> None:
+def test_a_large_group_has_one_owner() -> None:
     """Wide arrays: 20,000 partitions of 2,000 topics, 300 members."""
     topics = {f"t{i:04}": 10 for i in range(2000)}
     everything = frozenset(topics)

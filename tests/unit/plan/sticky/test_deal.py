@@ -1,4 +1,4 @@
-"""From partitions to counts and back."""
+"""Convert partitions to counts and back."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from kafka_assignors.plan.sticky.deal import Lots, deal
 from tests.support.builders import member
 
 
-def test_a_fresh_plan_for_equal_subscriptions_is_the_round_robin_one() -> None:
-    """Turns go on from topic to topic, so that no member is always the first."""
+def test_first_plan_for_equal_subscriptions_is_round_robin() -> None:
+    """Turns go on from topic to topic, so that no member is always first."""
     topics = {"t0": 4, "t1": 3, "t2": 5}
     group = Group(tuple(member(m, topics) for m in "abcde"), topics)
     assert plan_fair(group) == plan_roundrobin(group)
 
 
-def test_a_member_keeps_the_lowest_of_what_it_owned() -> None:
+def test_a_member_keeps_the_lowest_of_its_partitions() -> None:
     group = Group((member("a", owned={"t0": [5, 1, 3]}), member("b")), {"t0": 6})
     lots = Lots(group, resolve(group).owner)
     owners = deal(lots, np.array([[2, 4]]))
     assert owners.tolist() == [1, 0, 1, 0, 1, 1]
 
 
-def test_turns_skip_those_that_have_enough() -> None:
-    """Three rounds: everybody, then those that still miss something."""
+def test_turns_skip_members_with_full_shares() -> None:
+    """Three rounds: all members, then those whose share is not full."""
     group = Group(tuple(member(m) for m in "abc"), {"t0": 6})
     owners = deal(Lots(group), np.array([[1, 3, 2]]))
     assert owners.tolist() == [0, 1, 2, 1, 2, 1]
 
 
-def test_who_subscribes_to_nothing_that_exists_is_no_column() -> None:
+def test_a_member_without_existing_topics_is_no_column() -> None:
     group = Group((member("a", ["gone"]), member("b"), member("c", [])), {"t0": 2, "unwanted": 3, "empty": 0})
     lots = Lots(group)
     assert lots.players.tolist() == [1]
@@ -39,8 +39,8 @@ def test_who_subscribes_to_nothing_that_exists_is_no_column() -> None:
     assert [group.at(p) for p in lots.partitions.tolist()] == [("t0", 0), ("t0", 1)]
 
 
-def test_too_many_lots_leave_racks_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader must not run out of memory for the sake of locality: the plan is the one without racks."""
+def test_too_many_lots_make_the_plan_ignore_racks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader must not run out of memory for locality, so it plans as without racks."""
     racks = {"t0": [frozenset("x"), frozenset("y")] * 3}
     members = tuple(member(m, owned={"t0": [i]}, rack="xy"[i]) for i, m in enumerate("ab"))
     with_racks, without = Group(members, {"t0": 6}, racks), Group(members, {"t0": 6})

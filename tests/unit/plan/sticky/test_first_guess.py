@@ -1,4 +1,4 @@
-"""The first matrix: only its speed and closeness are its own; that the end is the best are laws."""
+"""The first matrix is close and fast; tests/property checks that the final one is optimal."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def problem(supply: list[int], subscribed: Mask, owned: Matrix | None = None) ->
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_dealing_one_by_one_and_all_at_once_are_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One is for few, the other for many; a group must not change when it grows past the border."""
+def test_dealing_one_by_one_equals_dealing_at_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is for few units, the other for many; a plan must not depend on the choice."""
     rng = np.random.default_rng(seed)
     subscribed = rng.random((6, 7)) < 0.6
     subscribed[:, 0] = True
@@ -28,8 +28,8 @@ def test_dealing_one_by_one_and_all_at_once_are_the_same(seed: int, monkeypatch:
     assert first_shares(problem(supply, subscribed)).tolist() == few.tolist()
 
 
-def test_one_that_has_everything_gives_up_its_part_at_once() -> None:
-    """Not unit by unit, and of each topic about as much."""
+def test_an_owner_of_everything_gives_up_its_excess_at_once() -> None:
+    """Not unit by unit, and about as much of each topic."""
     subscribed = np.ones((4, 10), np.bool_)
     subscribed[0, 9] = False
     owned = np.zeros((4, 10), np.int64)
@@ -41,7 +41,7 @@ def test_one_that_has_everything_gives_up_its_part_at_once() -> None:
     assert shares[:, 0].max() < 12_000
 
 
-def test_who_joins_takes_from_everybody_a_little() -> None:
+def test_a_new_member_takes_a_little_from_every_member() -> None:
     subscribed = np.ones((10, 11), np.bool_)
     subscribed[9, 10] = False
     owned = np.pad(np.ones((10, 10), np.int64), ((0, 0), (0, 1)))
@@ -52,7 +52,7 @@ def test_who_joins_takes_from_everybody_a_little() -> None:
 
 
 def test_racks_come_first_up_to_what_is_fair() -> None:
-    """Two members are near each topic; one of them has a topic it is far from, and lets it go."""
+    """Two members are near each topic; the owner far from its topic gives it up."""
     away = np.array([[0, 0, 1, 1], [1, 1, 0, 0]])
     owned = np.array([[0, 0, 4, 0], [0, 0, 0, 0]])
     subscribed = np.ones((2, 4), np.bool_)

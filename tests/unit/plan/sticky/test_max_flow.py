@@ -1,4 +1,4 @@
-"""Fair loads where they have far to go; that they are fair on any group is a law in tests/property."""
+"""Fair loads from far off; tests/property checks that they are fair in any group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka_assignors.plan.sticky.zero_cost_flow import Phase
 
 
 def balanced(supply: Vector, subscribed: Mask, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], int]:
-    """Loads after ``balance``, from everything on the first subscriber; and the phases it took."""
+    """Balance from a start with all units on the first subscribers; return loads and number of phases."""
     first = subscribed.argmax(axis=1)
     shares = np.zeros(subscribed.shape, np.int64)
     shares[np.arange(len(supply)), first] = supply
@@ -34,7 +34,7 @@ def balanced(supply: Vector, subscribed: Mask, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_million_units_take_as_few_phases_as_a_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a path carries is not one unit."""
+    """A path carries many units at once."""
     subscribed = np.ones((2, 10), np.bool_)
     loads, few = balanced(np.array([100, 7]), subscribed, monkeypatch)
     assert sorted(loads) == [10] * 3 + [11] * 7
@@ -43,7 +43,7 @@ def test_a_million_units_take_as_few_phases_as_a_hundred(monkeypatch: pytest.Mon
     assert many <= few + 2
 
 
-def test_parts_with_means_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_have_their_own_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain of topics, each shared by two neighbours, the first far larger than all others."""
     members = 30
     subscribed = np.eye(members, dtype=np.bool_) | np.eye(members, k=1, dtype=np.bool_)
@@ -54,8 +54,8 @@ def test_parts_with_means_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert phases < 20
 
 
-def test_a_staircase_takes_a_generation_of_parts_for_each_halving(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixty-four members with sixty-four different loads, and no way from one to another."""
+def test_members_without_shared_topics_need_no_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 members with 64 different loads, and no arc between them."""
     members = 64
     supply = np.arange(members) * 100
     loads, phases = balanced(supply, np.eye(members, dtype=np.bool_), monkeypatch)

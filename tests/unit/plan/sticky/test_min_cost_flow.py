@@ -1,4 +1,4 @@
-"""Whatever is settled is proved: the prices every goal ends with, checked arc by arc."""
+"""Every settled goal ends with prices that prove it, checked here arc by arc."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Cost = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
 class Proven(Residual):
-    """Keeps the proofs."""
+    """Records the proofs."""
 
     def __init__(self, problem: Problem, shares: Matrix) -> None:
         super().__init__(problem, shares)
@@ -39,12 +39,12 @@ class Proven(Residual):
 
 
 def free(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """It costs nothing."""
+    """A goal without cost here."""
     return numbers * 0
 
 
 def reduced(shares: Matrix, of_cells: Cost, of_loads: Cost, prices: Potentials) -> Vector:
-    """What one more and one less adds to a goal, with prices: all arcs there can be, in one row."""
+    """The reduced costs of all possible arcs, in one row."""
     loads = shares.sum(axis=0)
     across = prices.topic[:, None] - prices.member
     up = prices.member - prices.hub
@@ -58,14 +58,14 @@ def reduced(shares: Matrix, of_cells: Cost, of_loads: Cost, prices: Potentials) 
 
 
 def random_problem(seed: int) -> Problem:
-    """Some topics, some members, some history; sometimes floors, sometimes racks."""
+    """Random topics, members and history; sometimes with floors or racks."""
     rng = np.random.default_rng(seed)
     rows, members = rng.integers(1, 9), rng.integers(1, 12)
     supply = rng.integers(1, 12, rows)
     subscribed = rng.random((rows, members)) < rng.choice([0.3, 0.6, 1.0])
     subscribed[np.arange(rows), rng.integers(0, members, rows)] = True
     claims = np.array(
-        [rng.multinomial(n, who / who.sum()) for n, who in zip(supply, subscribed, strict=True)]
+        [rng.multinomial(n, row / row.sum()) for n, row in zip(supply, subscribed, strict=True)]
     )
     owned = np.minimum(claims, rng.integers(0, 9, claims.shape))
     return Problem(
@@ -79,7 +79,7 @@ def random_problem(seed: int) -> Problem:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_prices_prove_every_goal(seed: int) -> None:
-    """No arc is negative in a goal, of those on which nothing changes in the goals before."""
+    """In each goal no arc is negative, among the arcs that cost nothing in the goals before."""
     problem = random_problem(seed)
     away = problem.away
     goals: list[tuple[Goal, Cost, Cost]] = [
@@ -100,8 +100,8 @@ def test_prices_prove_every_goal(seed: int) -> None:
     assert (shares >= problem.floor).all()
     assert not shares[~problem.subscribed].any()
     assert residual.loads.tolist() == loads.tolist()
-    there = (problem.subscribed, shares > problem.floor, np.ones(len(loads), np.bool_), loads > 0)
-    is_open = np.concatenate([part.ravel() for part in there])
+    exists = (problem.subscribed, shares > problem.floor, np.ones(len(loads), np.bool_), loads > 0)
+    is_open = np.concatenate([part.ravel() for part in exists])
     for (goal, of_cells, of_loads), prices in zip(goals, residual.proofs, strict=True):
         costs = reduced(shares, of_cells, of_loads, prices)
         assert (costs[is_open] >= 0).all(), type(goal).__name__

@@ -1,4 +1,4 @@
-"""The optimum where numbers are large."""
+"""The optimum with large numbers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kafka_assignors.plan.sticky.shares import best_shares as best
 
 
 def best_shares(supply: Vector, subscribed: Mask, owned: Matrix) -> Matrix:
-    """Of a problem without racks, in which everything may be taken away."""
+    """Solve a problem without racks and without floors."""
     return best(Problem(supply, subscribed, owned, np.zeros_like(owned)))
 
 
 @pytest.mark.parametrize("members", [10, 1500])
-def test_a_huge_topic_does_not_drown_the_rest(members: int) -> None:
-    """One member has a million partitions only it subscribes to; of the other topic it gets nothing."""
+def test_a_huge_topic_does_not_distort_the_others(members: int) -> None:
+    """The only subscriber of a million partitions gets nothing of the other topic."""
     supply = np.array([1_000_000, 20])
     subscribed = np.ones((2, members + 1), np.bool_)
     subscribed[0, 1:] = False
@@ -28,8 +28,8 @@ def test_a_huge_topic_does_not_drown_the_rest(members: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_topic_beyond_32_bits_changes_nothing_for_those_beside_it(seed: int) -> None:
-    """Its only subscriber wants another topic, too, and gets none of that."""
+def test_a_topic_beyond_32_bits_does_not_change_the_others(seed: int) -> None:
+    """Its only subscriber also subscribes to another topic, and gets none of that."""
     rng = np.random.default_rng(seed)
     supply = rng.integers(1, 9, 4)
     subscribed = rng.random((4, 5)) < 0.6
