@@ -1,8 +1,8 @@
-"""Touches kafka-python's private parts.  Only this module and the folder ``continuous`` do.
+"""Reads and calls kafka-python's private parts.  Only this module and ``consumer/continuous`` do.
 
-kafka-python tells an assignor neither whether its consumer runs eager or cooperative, nor that its
-membership was lost, and has no public way to ask for a rebalance.  The consumer's coordinator knows all
-three.  It calls the assignor, so it is found in the call stack, once.  What is relied on here is pinned by
+kafka-python does not pass an assignor its consumer's protocol (eager or cooperative) or the loss of its
+membership, and has no public call that requests a rebalance.  The consumer's coordinator knows all three.
+The coordinator calls the assignor, so the call stack leads to it, once.  The private parts are pinned by
 ``tests/unit/assignor/test_coordinator_access.py``.
 """
 
@@ -28,7 +28,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 __all__ = [
-    "ConsumerSide",
+    "CoordinatorAccess",
     "Timeouts",
     "commit",
     "confirmed_s_ago",
@@ -55,7 +55,7 @@ _PRIVATE = (
 _RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "earliest"}
 _LEADER = "_kafka_assignors_leader"
 """Our attribute of a coordinator: the leader's member id."""
-_NEAR = 8  # frames; the coordinator calls its assignors directly, or through somebody's wrapper
+_MAX_FRAMES = 8  # the coordinator calls its assignors directly, or through a user's wrapper
 
 
 def runs_cooperative(consumer: KafkaConsumer) -> bool:
@@ -64,25 +64,25 @@ def runs_cooperative(consumer: KafkaConsumer) -> bool:
 
 
 def is_closing(consumer: KafkaConsumer) -> bool:
-    """Whether ``close()`` was called; it revokes everything, and nothing will be assigned again."""
+    """Whether ``close()`` was called.  It revokes all partitions; no assignment follows."""
     return bool(consumer._closed)
 
 
 def generation_of(consumer: KafkaConsumer) -> int:
-    """The generation a consumer is in, or is joining; -1 when it is in none."""
+    """Return the generation a consumer is in or joins; -1 without one."""
     return int(consumer._coordinator._generation.generation_id)
 
 
 def member_id_of(consumer: KafkaConsumer) -> str:
-    """The broker's id of a consumer, a new one with each membership; empty while it is in no group."""
+    """Return a consumer's member id, a new one with each membership; empty outside a group."""
     return str(consumer._coordinator._generation.member_id)
 
 
 def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int, ...]]:
-    """The brokers that have a replica of each of a topic's partitions.
+    """Return the brokers with a replica of each partition of a topic.
 
-    In public kafka-python says so of one partition and one broker at a time: with 100,000 partitions and 60
-    brokers a rebalance would wait 10 s for it.  So it is only asked where its parts are not those we know.
+    kafka-python's public call takes one partition and one broker at a time: 10 s for 100,000 partitions and
+    60 brokers.  So it is only the way for a version of kafka-python with other private parts.
     """
     topics = getattr(cluster, "_partitions", None)
     if topics is None:
@@ -98,21 +98,20 @@ def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int
 
 
 async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-    """Commit on the I/O thread, where the public ``commit`` refuses to block, and retry what can be retried.
+    """Commit on the I/O thread, where the public ``commit`` refuses to block.  Retries retriable errors.
 
     Raises:
-        KafkaError: it cannot be committed, or not within 5 s.
+        KafkaError: the commit failed, or took more than 5 s.
     """
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
 
 
 def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
-    """Seconds since a heartbeat was sent that the broker answered; None: it is fenced, or in no group.
+    """Return the age of the last heartbeat that the broker answered, in seconds since it was sent.
 
-    Also None while a ``KafkaConsumer`` joins; a `ContinuousConsumer` sends heartbeats during joins, too.
-
-    A process that was stopped for a while finds out here that it was: what the coordinator believes is from
-    before, and so may be an answer that it reads now.  While an answer is waited for: infinitely long.
+    None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
+    `ContinuousConsumer` sends heartbeats during joins.  Infinite while an answer is outstanding: after a
+    process was suspended, the coordinator's state dates from before, and an answer it reads now may, too.
     """
     coordinator = consumer._coordinator
     if coordinator.generation_if_stable() is None or is_fenced(consumer):
@@ -123,31 +122,31 @@ def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
 
 
 def polled_s_ago(consumer: KafkaConsumer) -> float:
-    """Seconds after which kafka-python leaves the group if they are ``max_poll_interval_ms``.
+    """Return the seconds that kafka-python compares with ``max_poll_interval_ms`` before it leaves the group.
 
-    Since the last poll, or since it looked for its coordinator, if that was later.
+    They count from the last poll, or from the last lookup of the coordinator if that was later.
     """
     return float(time.monotonic() - consumer._coordinator.heartbeat.last_poll)
 
 
 def kept_up_until(consumer: KafkaConsumer) -> float | None:
-    """Up to when (``time.monotonic()``) no rebalance had begun that the consumer has not joined.
+    """Return the time (``time.monotonic()``) up to which the consumer has joined every rebalance.
 
-    That is when the last heartbeat was sent whose answer has come, and did not tell of any.  None: one is
-    under way, or an answer is waited for.
+    It is the send time of the last heartbeat, if its answer arrived and reported no rebalance.  None while a
+    rebalance is under way or an answer is outstanding.
     """
     coordinator = consumer._coordinator
     beat = coordinator.heartbeat
-    sent, received = beat.last_send, beat.last_receive  # which is set after what the answer asks for
+    sent, received = beat.last_send, beat.last_receive  # set after the answer was acted on
     if received < sent or coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
         return None
     return float(sent)
 
 
 def is_fenced(consumer: KafkaConsumer) -> bool:
-    """Whether another consumer joined with this one's ``group_instance_id``, and a heartbeat was told so.
+    """Whether another consumer joined with this one's ``group_instance_id`` (a heartbeat reports it).
 
-    kafka-python sends no more heartbeats then, and goes on as if nothing had happened.
+    kafka-python then sends no more heartbeats, and goes on as if nothing had happened.
     """
     coordinator = consumer._coordinator
     with coordinator._lock:
@@ -160,163 +159,163 @@ def is_fenced(consumer: KafkaConsumer) -> bool:
 
 
 def is_settled(consumer: KafkaConsumer) -> bool:
-    """Whether the consumer is in a group, no join is under way, and none waits to be applied."""
+    """Whether the consumer is in a group, with no join under way and no assignment to apply."""
     return bool(consumer._coordinator.state is MemberState.STABLE)
 
 
 def static_member_id(consumer: KafkaConsumer) -> str | None:
-    """The broker's id of a static member: another one after each join from outside.  None: it is none."""
+    """Return a static member's member id, a new one after each restart; None for a dynamic member."""
     coordinator = consumer._coordinator
     return None if coordinator.is_dynamic_member() else str(coordinator._generation.member_id)
 
 
 class Timeouts(NamedTuple):
-    """Seconds after which a broker gives a member's partitions to others: without a heartbeat, or a poll."""
+    """Seconds without a heartbeat, or a poll, after which a broker gives a member's partitions to others."""
 
     session_s: float
     poll_s: float
-    heartbeat_s: float  # how often one is sent
+    heartbeat_s: float  # between two heartbeats
 
 
 def timeouts(consumer: KafkaConsumer) -> Timeouts:
-    """Those that a consumer joins with."""
+    """Return the timeouts a consumer joins with."""
     config = consumer._coordinator.config
     names = ("session_timeout_ms", "max_poll_interval_ms", "heartbeat_interval_ms")
     return Timeouts(*(float(config[name] / 1000) for name in names))
 
 
 def drop_unsent(producer: KafkaProducer, timeout_s: float) -> None:
-    """Have a producer send nothing more; its ``close`` gives up where there is something to send."""
+    """Stop a producer and drop its unsent records; ``close`` alone would wait for them."""
     producer._sender.force_close()
     producer._sender.join(timeout_s)
 
 
 async def ended(consumer: KafkaConsumer, thread: threading.Thread) -> None:
-    """Wait on the I/O thread for the end of another one, without holding up heartbeats."""
+    """Wait on the I/O thread for another thread to end, without holding up heartbeats."""
     while thread.is_alive():
         await consumer._coordinator._net.sleep(0.01)
 
 
 def request_rejoin(consumer: KafkaConsumer) -> None:
-    """Ask for a rebalance at the consumer's next poll."""
+    """Request a rebalance at the consumer's next poll."""
     consumer._coordinator.request_rejoin()
 
 
-class ConsumerSide:
-    """What an assignor can see of the consumer it belongs to.
+class CoordinatorAccess:
+    """An assignor's access to the coordinator of its consumer.
 
-    Outside a consumer (an assignor used by hand) nothing is seen, and every answer is None.
+    Without a consumer (an assignor used by hand) every answer is None.
     """
 
     def __init__(self) -> None:
         self._coordinator: weakref.ref[ConsumerCoordinator] | None = None
 
-    def look(self) -> bool:
-        """Find the coordinator that is calling; False if it is not the one that called before."""
-        caller = _caller()
-        before = self._seen()
-        if caller is not None and before is None:
+    def attach(self) -> bool:
+        """Find the calling coordinator; return False if it is not the one of the earlier calls."""
+        caller = _calling_coordinator()
+        known = self._live()
+        if caller is not None and known is None:
             self._coordinator = weakref.ref(caller)
             _remember_leaders(caller)
-        return caller is None or before is None or caller is before
+        return caller is None or known is None or caller is known
 
-    def is_strange(self) -> bool:
-        """Whether the consumer is there but its parts are not the ones we know."""
-        coordinator = self._seen()
+    def is_unknown_version(self) -> bool:
+        """Whether the consumer's private parts differ from the known ones."""
+        coordinator = self._live()
         return coordinator is not None and not all(hasattr(coordinator, name) for name in _PRIVATE)
 
     def cooperative(self) -> bool | None:
-        """Whether the consumer runs the cooperative protocol (KIP-429); it is settled at its construction."""
-        protocol = getattr(self._seen(), "_rebalance_protocol", None)
+        """Whether the consumer runs the cooperative protocol (KIP-429), which its constructor decides."""
+        protocol = getattr(self._live(), "_rebalance_protocol", None)
         return None if protocol is None else bool(protocol == RebalanceProtocol.COOPERATIVE)
 
     def owned(self) -> list[tuple[str, int]] | None:
-        """The (topic, partition)s of the consumer's last assignment: none after it lost its membership.
+        """Return the (topic, partition)s of the consumer's assignment; none after it lost its membership.
 
-        A cooperative consumer has them in its hands; an eager one has revoked them when it joins.
+        A cooperative consumer still owns them when it joins.  An eager one has revoked them.
         """
-        subscription = getattr(self._seen(), "_subscription", None)
+        subscription = getattr(self._live(), "_subscription", None)
         if subscription is None:
             return None
         return [(tp.topic, tp.partition) for tp in subscription.assigned_partitions()]
 
     def assignors(self) -> list[object]:
-        """All strategies of the consumer's list."""
-        return list(getattr(self._seen(), "_assignors", {}).values())
+        """Return all strategies of the consumer's list."""
+        return list(getattr(self._live(), "_assignors", {}).values())
 
     def session_timeout_s(self) -> float | None:
-        """How long the broker waits for a heartbeat; none is sent while an assignor plans."""
+        """Return the session timeout.  A consumer sends no heartbeat while an assignor plans."""
         return self._configured_s("session_timeout_ms")
 
     def max_poll_interval_s(self) -> float | None:
-        """How long the application may be busy between two polls."""
+        """Return the longest time the application may take between two polls."""
         return self._configured_s("max_poll_interval_ms")
 
     def _configured_s(self, name: str) -> float | None:
-        value = getattr(self._seen(), "config", {}).get(name)
+        value = getattr(self._live(), "config", {}).get(name)
         return value / 1000 if isinstance(value, (int, float)) else None
 
     def member_id(self) -> str | None:
-        """The broker's id of the consumer, since it joined."""
-        now = getattr(getattr(self._seen(), "_generation", None), "member_id", None)
-        return now if isinstance(now, str) and now else None
+        """Return the consumer's member id since it joined."""
+        member_id = getattr(getattr(self._live(), "_generation", None), "member_id", None)
+        return member_id if isinstance(member_id, str) and member_id else None
 
     def leader_id(self) -> str | None:
-        """The leader's member id, as the last JoinGroup response named it; None: not known.
+        """Return the leader's member id from the last JoinGroup response; None if unknown.
 
-        Empty in a group that was converted to the new protocol (KIP-848): there the broker plans.
+        Empty in a group that the broker converted to the new protocol (KIP-848): there the broker plans.
         """
-        return getattr(self._seen(), _LEADER, None)
+        return getattr(self._live(), _LEADER, None)
 
     def generation(self) -> int | None:
-        """The generation the consumer joined last, whether or not its assignment ever took effect."""
-        now = getattr(getattr(self._seen(), "_generation", None), "generation_id", None)
-        return now if isinstance(now, int) and now >= 0 else None
+        """Return the generation the consumer joined last, even if its assignment never took effect."""
+        generation = getattr(getattr(self._live(), "_generation", None), "generation_id", None)
+        return generation if isinstance(generation, int) and generation >= 0 else None
 
     def instance_id(self) -> str | None:
-        """The ``group_instance_id`` of a static member; None of a dynamic one."""
-        coordinator = self._seen()
-        if coordinator is None or self.is_strange() or coordinator.is_dynamic_member():
+        """Return the ``group_instance_id`` of a static member; None for a dynamic one."""
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version() or coordinator.is_dynamic_member():
             return None
         return str(coordinator.group_instance_id)
 
     def settled_generation(self) -> int | None:
-        """The generation the consumer is in; None while it joins, or will at its next poll."""
-        coordinator = self._seen()
+        """Return the generation the consumer is in; None while it joins, or if its next poll will join."""
+        coordinator = self._live()
         if coordinator is None or coordinator.state is not MemberState.STABLE or coordinator.need_rejoin():
             return None
         return self.generation()
 
-    def listed(self) -> dict[str, int]:
-        """Partitions of each topic that the consumer subscribes to, as far as its metadata lists them."""
-        if (coordinator := self._seen()) is None:
+    def partition_counts(self) -> dict[str, int]:
+        """Count the partitions of each subscribed topic that the metadata lists."""
+        if (coordinator := self._live()) is None:
             return {}
         topics = coordinator._subscription.subscription or ()
         partitions = {topic: coordinator._cluster.partitions_for_topic(topic) for topic in topics}
         return {topic: max(numbers) + 1 for topic, numbers in partitions.items() if numbers}
 
-    def at_metadata(self, do: Callable[[], None]) -> None:
-        """Have something done after each update of the metadata, on the I/O thread."""
-        if (coordinator := self._seen()) is not None:
+    def on_metadata_update(self, do: Callable[[], None]) -> None:
+        """Call ``do`` on the I/O thread after each metadata update."""
+        if (coordinator := self._live()) is not None:
             coordinator._cluster.add_listener(lambda _cluster: do())
 
     def run(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine on the I/O thread; it ends with the consumer at the latest."""
-        if (coordinator := self._seen()) is not None:
+        if (coordinator := self._live()) is not None:
             coordinator._manager.call_soon(job)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait on the I/O thread, without holding it up."""
-        if (coordinator := self._seen()) is not None:
+        """Wait on the I/O thread without blocking it."""
+        if (coordinator := self._live()) is not None:
             await coordinator._net.sleep(seconds)
 
     async def describe_group(self) -> Any:
-        """The group as its coordinator describes it now (one group of a DescribeGroups response).
+        """Describe the group (one group of a DescribeGroups response).
 
         Raises:
-            KafkaError: it cannot be had.
+            KafkaError: the coordinator is unknown, or answered with an error.
         """
-        coordinator = self._seen()
+        coordinator = self._live()
         if coordinator is None or coordinator.coordinator_unknown():
             raise CoordinatorNotAvailableError
         request = DescribeGroupsRequest(groups=[coordinator.group_id])
@@ -327,32 +326,32 @@ class ConsumerSide:
         return described
 
     def metadata_updated_at(self) -> float | None:
-        """When the metadata was last updated (``time.monotonic``); None without a known consumer."""
-        coordinator = self._seen()
-        if coordinator is None or self.is_strange():
+        """Return the time of the last metadata update (``time.monotonic``); None without a known consumer."""
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version():
             return None
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
-    def metadata_asked_at(self) -> float:
-        """Earliest time of an update that answers a request made now (``time.monotonic``).
+    def metadata_answer_at(self) -> float:
+        """Return the earliest time (``time.monotonic``) at which a metadata request made now can be answered.
 
-        ``inf`` while an update is under way: it was requested earlier, maybe for other topics.
+        ``inf`` while an update is under way: it may be for other topics.
         """
-        coordinator = self._seen()
+        coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress
         return float("inf") if is_under_way else time.monotonic()
 
     def lost_while_joining(self) -> bool:
-        """Whether the broker forgot the consumer during a join, so that the join has to begin anew.
+        """Whether the consumer lost its membership during a join and must join again from the start.
 
-        kafka-python looks whether the membership is lost when a join begins, and not when it tries again: it
-        would claim, and go on with, what others may have had since.  Whoever gets True fails this attempt
-        with `UnknownMemberIdError`; the consumer then begins anew, which tells its listener what is lost.
-        An eager consumer has given everything back when the join began: it only goes on from what is
-        committed, and not from where it was.
+        kafka-python checks this only when a join begins, not when it retries.  A retry would claim partitions
+        that others may have owned since.  A caller that gets True raises `UnknownMemberIdError`; the consumer
+        then starts the join again and reports the loss to its listener.  An eager consumer has revoked its
+        partitions already.  This method clears its assignment, so that it resumes from the committed offsets
+        and not from its old positions.
         """
-        coordinator = self._seen()
-        if coordinator is None or self.is_strange() or not getattr(coordinator, "rejoining", False):
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version() or not getattr(coordinator, "rejoining", False):
             return False
         if not coordinator._generation.is_lost() or not self.owned():
             return False
@@ -363,20 +362,20 @@ class ConsumerSide:
         return False
 
     def request_rejoin(self) -> None:
-        """Ask for a rebalance at the consumer's next poll.  Only a leader's request starts one for sure."""
-        if (coordinator := self._seen()) is not None:
+        """Request a rebalance at the consumer's next poll.  Only a leader's request always starts one."""
+        if (coordinator := self._live()) is not None:
             coordinator.request_rejoin()
 
-    def request_rejoin_from_elsewhere(self) -> None:
-        """The same, from any thread; of a consumer whose event loop has ended nothing is asked any more."""
-        if (coordinator := self._seen()) is not None:
-            with suppress(Exception):  # a loop that crashed raises what it crashed of
+    def request_rejoin_threadsafe(self) -> None:
+        """As ``request_rejoin``, from any thread; does nothing after the consumer's event loop has ended."""
+        if (coordinator := self._live()) is not None:
+            with suppress(Exception):  # a crashed loop raises the cause of its crash
                 coordinator._net.call_soon_threadsafe(coordinator.request_rejoin)
 
     def config(self) -> dict[str, Any] | None:
-        """How the consumer reaches its cluster, its group, and where it starts without a commit."""
-        coordinator = self._seen()
-        if coordinator is None or self.is_strange():
+        """Return the settings of the consumer's connection, its group and its offset reset."""
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version():
             return None
         reset = getattr(coordinator._subscription, "_default_offset_reset_strategy", None)
         return {
@@ -385,80 +384,80 @@ class ConsumerSide:
             "auto_offset_reset": _RESETS.get(reset, "none"),
         }
 
-    def at_close(self, do: Callable[[], None]) -> bool:
-        """Have something done when the consumer is closed, before its ``close()`` returns.
+    def on_close(self, do: Callable[[], None]) -> bool:
+        """Call ``do`` when the consumer closes, before its ``close()`` returns.
 
-        An assignor is not told of that.  But the consumer's event loop ends then, and what still waits on
-        it is cancelled.
+        kafka-python does not notify assignors.  But the consumer's event loop ends, and cancels coroutines
+        that still wait.
 
         Returns:
-            Whether it will be done: not where the loop has ended, or its parts are not those we know.
-            Without a consumer there is nothing to wait for.
+            Whether ``do`` will be called.  False if the loop has ended, or the private parts are unknown.
+            True without a consumer, which never closes.
         """
-        coordinator = self._seen()
+        coordinator = self._live()
         if coordinator is None:
             return True
-        if self.is_strange():
+        if self.is_unknown_version():
             return False
 
-        async def wait_for_the_end() -> None:
+        async def wait_for_end() -> None:
             try:
                 await Future()
             finally:
                 do()
 
         try:
-            coordinator._net.call_soon_threadsafe(wait_for_the_end)
-        except Exception:  # a loop that crashed raises what it crashed of
+            coordinator._net.call_soon_threadsafe(wait_for_end)
+        except Exception:  # a crashed loop raises the cause of its crash
             return False
         return True
 
     def request_rejoin_after(self, seconds: float) -> None:
-        """Ask for a rebalance unless one begins by itself before that.  On the I/O thread only."""
-        if (coordinator := self._seen()) is not None:
+        """Request a rebalance after ``seconds`` unless another one begins first.  On the I/O thread only."""
+        if (coordinator := self._live()) is not None:
             coordinator._net.call_later(seconds, self._rejoin_unless_begun())
 
     def request_rejoin_with_metadata(self) -> None:
-        """The same, as soon as the metadata is updated, or that has failed."""
-        if (coordinator := self._seen()) is not None:
+        """Request a rebalance after the next metadata update, or its failure, unless one begins first."""
+        if (coordinator := self._live()) is not None:
             ask = self._rejoin_unless_begun()
             coordinator._cluster.request_update().add_both(lambda _outcome: ask())
 
     def _rejoin_unless_begun(self) -> Callable[[], None]:
-        then, later = self.generation(), weakref.ref(self._seen())
+        generation, reference = self.generation(), weakref.ref(self._live())
 
         def ask() -> None:
-            now = later()
-            if now is not None and now._generation.generation_id == then:
-                now.request_rejoin()
+            coordinator = reference()
+            if coordinator is not None and coordinator._generation.generation_id == generation:
+                coordinator.request_rejoin()
 
         return ask
 
-    def _seen(self) -> ConsumerCoordinator | None:
+    def _live(self) -> ConsumerCoordinator | None:
         return self._coordinator() if self._coordinator is not None else None
 
 
 def _remember_leaders(coordinator: ConsumerCoordinator) -> None:
-    """Have a coordinator remember the leader that a JoinGroup response names, which it forgets."""
+    """Make a coordinator keep the leader's id of each JoinGroup response; kafka-python drops it."""
     if not hasattr(coordinator, "_process_join_group_response") or hasattr(coordinator, _LEADER):
         return
-    itself = weakref.ref(coordinator)
+    reference = weakref.ref(coordinator)
 
     def remembering(response: Any, *more: Any) -> Any:
-        now: Any = itself()
-        # Looked up at each call: ContinuousConsumer replaces the coordinator's class later.
-        joined = type(now)._process_join_group_response(now, response, *more)
-        setattr(now, _LEADER, response.leader)
+        current: Any = reference()
+        # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
+        joined = type(current)._process_join_group_response(current, response, *more)
+        setattr(current, _LEADER, response.leader)
         return joined
 
     setattr(coordinator, _LEADER, None)
     coordinator._process_join_group_response = remembering
 
 
-def _caller() -> ConsumerCoordinator | None:
-    """The nearest coordinator up the stack."""
+def _calling_coordinator() -> ConsumerCoordinator | None:
+    """Find the nearest coordinator up the stack."""
     frame: FrameType | None = sys._getframe(2)
-    for _ in range(_NEAR):
+    for _ in range(_MAX_FRAMES):
         if frame is None:
             return None
         if isinstance(caller := frame.f_locals.get("self"), ConsumerCoordinator):

@@ -14,7 +14,7 @@ from concurrent.futures import TimeoutError as NotInTime  # its own until Python
 from functools import partial
 
 from kafka_assignors.background import Background
-from kafka_assignors.lag.sources import Answer, Lags, Source, one_line
+from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, one_line
 from kafka_assignors.plan import TopicPartition
 
 __all__ = ["LagKeeper"]
@@ -41,7 +41,7 @@ class LagKeeper:
 
     def __init__(
         self,
-        source: Source,
+        source: LagSource,
         refresh_s: float,
         timeout_s: float,
         now: Callable[[], float] = time.monotonic,
@@ -56,7 +56,7 @@ class LagKeeper:
         # Two, so that the leader does not wait for what hangs in the background.
         self._mine = Background(f"kafka-assignors-{what}", now)
         self._leading = Background(f"kafka-assignors-{what}-leader", now)
-        self._busy: Future[Answer] | None = None
+        self._busy: Future[LagAnswer] | None = None
         self._turn = 0
         self._measured: tuple[Lags, float] = {}, now()
         self._asked: dict[TopicPartition, tuple[int, float]] = {}
@@ -72,26 +72,26 @@ class LagKeeper:
         """The last look at what is owned, and when it was, on the clock of ``now``."""
         return self._measured
 
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         """Ask for the lag of these, owned or not, and wait for ``timeout_s`` seconds at most.
 
         An answer that comes too late is remembered.  Nobody waits behind one that is still to come.
         """
         if self._busy is not None and not self._busy.done():
-            return Answer({}, "still busy with what was asked for before")
+            return LagAnswer({}, "still busy with what was asked for before")
         deadline = self._now() + timeout_s * (1 - _MARGIN)
         future = self._leading.submit(lambda: self._look(partitions, max(deadline - self._now(), 0.0)))
         try:
             return future.result(timeout_s)
         except NotInTime:
             self._busy = future
-            return Answer({}, f"no answer within {timeout_s:.2f} s")
+            return LagAnswer({}, f"no answer within {timeout_s:.2f} s")
         except CancelledError:
-            return Answer({}, "closed")
+            return LagAnswer({}, "closed")
         except Exception as error:
-            return Answer({}, one_line(error))
+            return LagAnswer({}, one_line(error))
 
-    def look(self, partitions: Collection[TopicPartition]) -> Answer:
+    def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
         """In a job of ``later``: the lag of these, now; it may raise anything."""
         return self._look(partitions, self._timeout_s)
 
@@ -116,7 +116,7 @@ class LagKeeper:
         if not all(ended):
             log.warning("a %s source is still busy %g s after it should have ended", self._what, _END_S)
 
-    def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         answer = self._source.lags(partitions, timeout_s)
         then = self._now()
         with self._asking:
@@ -134,7 +134,7 @@ class LagKeeper:
         try:
             answer = self._source.lags(owned, self._timeout_s)
         except Exception as error:
-            answer = Answer({}, one_line(error))
+            answer = LagAnswer({}, one_line(error))
         if answer.problem:
             log.debug(
                 "no lag of %d of %d partitions: %s", len(owned) - len(answer.lags), len(owned), answer.problem

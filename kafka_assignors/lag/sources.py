@@ -11,14 +11,14 @@ from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["Answer", "Lags", "Source", "from_cluster", "from_function", "one_line"]
+__all__ = ["LagAnswer", "LagSource", "Lags", "from_cluster", "from_function", "one_line"]
 
 Lags = Mapping[TopicPartition, int]
 
 _MOST_LAG = 2**63 - 1
 
 
-class Answer(NamedTuple):
+class LagAnswer(NamedTuple):
     """What could be found out.
 
     Attributes:
@@ -30,17 +30,17 @@ class Answer(NamedTuple):
     problem: str = ""
 
 
-class Source(Protocol):
+class LagSource(Protocol):
     """Where lag comes from; asked by two threads, at once at times."""
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         """Records left to read.  May raise anything."""
 
     def close(self) -> None:
         """Nothing more is asked for; what is under way in another thread shall end soon."""
 
 
-def from_cluster(config: Mapping[str, Any]) -> Source:
+def from_cluster(config: Mapping[str, Any]) -> LagSource:
     """Ask the cluster a consumer of this configuration reads from; it connects when it is asked.
 
     Raises:
@@ -54,7 +54,7 @@ def from_function(
     option: str = "lag_source",
     *,
     whole: bool = True,
-) -> Source:
+) -> LagSource:
     """Ask a function of the user's, and check what it says.
 
     Args:
@@ -70,12 +70,12 @@ class _Cluster:
         self._fetcher = fetcher
         self.close = fetcher.close
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         reading = self._fetcher.fetch(partitions, 1000 * timeout_s)
         if not reading.missing:
-            return Answer(reading.lags)
+            return LagAnswer(reading.lags)
         at, why = min(reading.missing.items())
-        return Answer(reading.lags, f"{at.topic}-{at.partition}: {why}")
+        return LagAnswer(reading.lags, f"{at.topic}-{at.partition}: {why}")
 
 
 class _Function:
@@ -90,7 +90,7 @@ class _Function:
         self._whole = whole
         self._numbers = (int, np.integer) if whole else (int, np.integer, float, np.floating)
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         told: Mapping[Any, Any] = self._tell(partitions)
         found: dict[TopicPartition, int] = {}
         problem = ""
@@ -101,7 +101,7 @@ class _Function:
             elif not problem:
                 what = "nothing" if lag is None else f"{lag!r}"
                 problem = f"{self._option} says {what} of {at.topic}-{at.partition}"
-        return Answer(found, problem)
+        return LagAnswer(found, problem)
 
     def close(self) -> None:
         """It is not ours to close."""

@@ -30,7 +30,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
-from kafka_assignors.consumer.continuous.heartbeat import SoonHeartbeat
+from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.offsets import Offsets, OffsetsDuringJoins
 
@@ -51,10 +51,10 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     def begin(self) -> None:
         """Start from a coordinator that has not joined yet."""
         self._join = JoinState()
-        self.heartbeat.__class__ = SoonHeartbeat
-        self._heard_at = float("-inf")  # the broker heard from this member then, or later
+        self.heartbeat.__class__ = EarlyHeartbeat
+        self._confirmed_at = float("-inf")  # the broker heard from this member then, or later
         self._joined_at = float("-inf")
-        self._commits_next = False  # the next commit is the one before a join
+        self._commit_precedes_join = False  # the next commit is the one before a join
         self._update: Any = None  # of the metadata; the next join waits for it
 
     # --- poll never waits for a join
@@ -66,7 +66,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
         and, where an assignment takes partitions away, the time of their commit.
         """
         self._hold_back_unsubscribed()
-        if not self._goes_on():
+        if not self._keeps_delivering():
             return bool(super().poll(timeout_ms))
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         self._invoke_completed_offset_commit_callbacks()
@@ -88,7 +88,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
 
     def time_to_next_poll(self) -> float:
         """Seconds that the consumer may wait for records."""
-        return _SLICE_MS / 1000 if self._goes_on() else float(super().time_to_next_poll())
+        return _SLICE_MS / 1000 if self._keeps_delivering() else float(super().time_to_next_poll())
 
     def need_rejoin(self) -> bool:
         """Also while an assignment waits to be applied."""
@@ -99,11 +99,11 @@ class ContinuousCoordinator(OffsetsDuringJoins):
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
         """As inherited; without a coordinator new partitions do not hold up the others."""
-        if self._goes_on() and self.coordinator_unknown():
+        if self._keeps_delivering() and self.coordinator_unknown():
             timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
 
-    def _goes_on(self) -> bool:
+    def _keeps_delivering(self) -> bool:
         """Whether there are partitions to deliver and something the inherited ``poll`` would wait for."""
         subscription = self._subscription
         return bool(
@@ -115,7 +115,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     def _may_still_own(self) -> bool:
         """No other member has our partitions within a session of when the broker heard from us."""
         session_s = self.config["session_timeout_ms"] / 1000
-        return not self._generation.is_lost() and time.monotonic() - self._heard_at < session_s
+        return not self._generation.is_lost() and time.monotonic() - self._confirmed_at < session_s
 
     def _hold_back_unsubscribed(self) -> None:
         """Deliver unsubscribed topics no more, and those that were subscribed again."""
@@ -153,7 +153,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
                 return await before
 
             self._join_task = self._manager.call_soon(again)
-        self._join.polled = True
+        self._join.is_in_poll = True
         try:
             return bool(await super().join_group_async(timeout_ms))
         except Exception:
@@ -161,7 +161,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
                 self._join_task = None
             raise
         finally:
-            self._join.polled = False
+            self._join.is_in_poll = False
             if self._join_task is not None and self._join_task is not before:
                 self._undo_if_it_fails(self._join_task)
 
@@ -173,13 +173,13 @@ class ContinuousCoordinator(OffsetsDuringJoins):
         The request goes out before JoinGroup, on the same connection.  It is waited for where topics were
         unsubscribed, whose positions are dropped here.
         """
-        self._commits_next = self.config["enable_auto_commit"] and not self._generation.is_lost()
+        self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
         await super()._on_join_prepare_async(generation, member_id, timeout_ms)
 
     async def _commit_offsets_sync_async(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
         """As inherited; the first commit of the inherited ``_on_join_prepare_async`` is our own instead."""
-        if self._commits_next:  # nothing is awaited between there and here
-            self._commits_next = False
+        if self._commit_precedes_join:  # nothing is awaited between there and here
+            self._commit_precedes_join = False
             await self._commit_before_join()
         else:
             await super()._commit_offsets_sync_async(offsets, timeout_ms)
@@ -201,12 +201,12 @@ class ContinuousCoordinator(OffsetsDuringJoins):
         """
         self._update = None
         self._join.send()
-        self._manager.call_soon(self._beat_during_join)
+        self._manager.call_soon(self._heartbeat_during_join)
         try:
             assignment = await self._joined_and_synced()
             with self._lock:
                 self._check_joining()
-                self._heard_at = self._joined_at
+                self._confirmed_at = self._joined_at
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
@@ -215,7 +215,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             ):  # compared with the generation after a reset
                 self._check_joining()
             raise
-        self._beat_again()
+        self._resume_heartbeats()
         return assignment
 
     async def _joined_and_synced(self) -> bytes:
@@ -227,12 +227,12 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             try:
                 assignment: bytes = await super()._do_join_and_sync_async()
             except RebalanceInProgressError:  # others have begun the next round already
-                if not self._may_join_unpolled():
+                if not self._may_join_outside_poll():
                     raise
             else:
                 return assignment
 
-    async def _beat_during_join(self) -> None:
+    async def _heartbeat_during_join(self) -> None:
         """Confirm the membership until SyncGroup is answered, through all rounds of the join.
 
         The broker keeps a member that waits, with or without heartbeats; but a member with state commits only
@@ -256,10 +256,10 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             with suppress(KafkaError):
                 response = await self._manager.send(request, node_id=self._second_connection())
                 if response.error_code in (NoError.errno, RebalanceInProgressError.errno):
-                    self._heard_at = self.heartbeat.last_send = sent_at
+                    self._confirmed_at = self.heartbeat.last_send = sent_at
                     self.heartbeat.received_heartbeat()
 
-    def _beat_again(self) -> None:
+    def _resume_heartbeats(self) -> None:
         polled = self.heartbeat.last_poll
         self._enable_heartbeat()
         self.heartbeat.last_poll = polled  # this is no poll: max_poll_interval_ms goes on
@@ -311,12 +311,12 @@ class ContinuousCoordinator(OffsetsDuringJoins):
 
     def stable(self) -> bool:
         """Also while an assignment waits: the heartbeat loop asks."""
-        return bool(super().stable() or (self._join.waits and self.state is MemberState.REBALANCING))
+        return bool(super().stable() or (self._join.is_answered and self.state is MemberState.REBALANCING))
 
     def request_rejoin(self) -> None:
         """As inherited; kept when an assignment that waits is applied."""
         super().request_rejoin()
-        self._join.request_again()
+        self._join.request_rejoin()
 
     # --- joins while the application is busy
 
@@ -328,11 +328,11 @@ class ContinuousCoordinator(OffsetsDuringJoins):
         sent_at = time.monotonic()
         await super()._do_heartbeat()
         if self.heartbeat.last_receive >= sent_at:
-            self._heard_at = sent_at
+            self._confirmed_at = sent_at
         if self.rejoin_needed and self._join.may_begin:
-            self._join_unpolled()
+            self._join_outside_poll()
 
-    def _may_join_unpolled(self) -> bool:
+    def _may_join_outside_poll(self) -> bool:
         """Whether a join has nothing to do that needs ``poll()``: listeners, or fresh metadata."""
         subscription = self._subscription
         topics = subscription.subscription
@@ -346,10 +346,10 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             and not self.heartbeat.poll_timeout_expired()
         )
 
-    def _join_unpolled(self) -> None:
+    def _join_outside_poll(self) -> None:
         """Join on the I/O thread.  Without auto-commit: the application still processes its records."""
         settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
-        if not self._may_join_unpolled() or not (settled or self._join.waits):
+        if not self._may_join_outside_poll() or not (settled or self._join.is_answered):
             return
         self._join.settle()  # an assignment that waits is out of date
         self._is_leader = False
@@ -365,7 +365,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     def _undo_join(self, task: Any, error: Exception) -> None:
         """After a fault that passes heartbeats go on, and the next one leads to another join."""
         with self._lock:
-            if self._join_task is not task or self._join.polled or self._generation.is_lost():
+            if self._join_task is not task or self._join.is_in_poll or self._generation.is_lost():
                 return  # poll() takes care
             if not isinstance(error, (RetriableError, RebalanceInProgressError)):
                 return  # poll() raises it
@@ -373,8 +373,8 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             self.rejoining = False
             self.rejoin_needed = True  # also where the subscription had changed: the join took note of it
             self.state = MemberState.STABLE
-            self._beat_again()
+            self._resume_heartbeats()
 
     async def _on_close_prepare_async(self) -> None:
-        self._join.closing = True
+        self._join.is_closing = True
         await super()._on_close_prepare_async()

@@ -6,13 +6,13 @@ import time
 
 from kafka.coordinator.heartbeat import Heartbeat
 
-__all__ = ["SoonHeartbeat"]
+__all__ = ["EarlyHeartbeat"]
 
 _SOON_S = (0.05, 0.15, 0.35, 0.75, 1.55)  # after a join, before the regular ones
 _ROUNDING_S = 0.001
 
 
-class SoonHeartbeat(Heartbeat):
+class EarlyHeartbeat(Heartbeat):
     """More heartbeats right after a join: the second round of a rebalance mostly follows at once.
 
     All are due at fixed times after the answer of SyncGroup, which comes to all members together.  So members

@@ -99,7 +99,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             await join
         is_same_member = self._generation.member_id == member_id
         is_owner = offsets.keys() <= self._subscription.assignment.keys()
-        if self._join_task is join and self._join.waits and is_same_member and is_owner:
+        if self._join_task is join and self._join.is_answered and is_same_member and is_owner:
             with suppress(_StaleError):
                 await super()._send_offset_commit_request(_SentInJoin(offsets))
                 return

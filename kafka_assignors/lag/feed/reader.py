@@ -136,8 +136,8 @@ class FeedReader:
         arrivals, lags = expected_of(fresh, now_ms)
         if len(fresh) == len(found):
             return Expected(arrivals, lags)
-        why, was_said = self._why_not_all(len(found) - len(fresh), len(found), now_ms)
-        return Expected(arrivals, lags, f"load feed {self._topic}: {why}", was_said)
+        why, is_logged = self._why_not_all(len(found) - len(fresh), len(found), now_ms)
+        return Expected(arrivals, lags, f"load feed {self._topic}: {why}", is_logged)
 
     def close(self) -> None:
         """End the threads; a forked process leaves those of the other alone."""

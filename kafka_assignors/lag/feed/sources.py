@@ -14,7 +14,7 @@ from kafka_assignors.background import Background
 from kafka_assignors.lag.sources import Lags, from_function, one_line
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["Expected", "LoadSource", "ToldLoad"]
+__all__ = ["Expected", "LoadSource", "PolledLoad"]
 
 log = logging.getLogger("kafka_assignors")
 
@@ -31,13 +31,13 @@ class Expected:
         arrivals: records expected to come, of all partitions over one and the same time.
         lags: records that were left to read when that was foreseen.
         problem: why that is not all, a line a person can act on; empty when it is.
-        was_said: the problem is in the log already, or only that there was no time yet.
+        is_logged: the problem is in the log already, or only that there was no time yet.
     """
 
     arrivals: Mapping[TopicPartition, float] = field(default_factory=dict)
     lags: Lags = field(default_factory=dict)
     problem: str = ""
-    was_said: bool = False
+    is_logged: bool = False
 
 
 class LoadSource(Protocol):
@@ -56,7 +56,7 @@ class LoadSource(Protocol):
         """End all threads."""
 
 
-class ToldLoad:
+class PolledLoad:
     """Asks a function of the user's again and again, on a daemon thread of ours, and keeps what it said last.
 
     It begins with the first partitions that somebody wants to know of, and goes on until it is closed; nobody
@@ -113,7 +113,7 @@ class ToldLoad:
         if asked_at is not None and now - asked_at > self._refresh_s:
             problem = f"load_source has not answered for {now - asked_at:,.0f} s"
         if said is None:
-            return Expected(problem=problem or "load_source has not answered yet", was_said=not problem)
+            return Expected(problem=problem or "load_source has not answered yet", is_logged=not problem)
         lags, then = said
         if now - then > self._max_age_s:
             return Expected(problem=problem or f"what load_source said is {now - then:,.0f} s old")

@@ -26,7 +26,7 @@ from kafka.errors import (
 from kafka_assignors.errors import LagDeniedError, LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.plan import shown
 
-__all__ = ["again", "hopeless", "lag_error", "reason", "says_more"]
+__all__ = ["is_more_specific", "is_permanent", "lag_error", "reason"]
 
 _NOT_LET_IN = (
     AuthorizationError,
@@ -43,13 +43,13 @@ _WORDS: dict[type[KafkaError], str] = {
 }
 
 
-def hopeless(error: BaseException) -> bool:
+def is_permanent(error: BaseException) -> bool:
     """Whether the cluster's door stays shut, however often one knocks."""
     # A connection that ends in the middle of a TLS handshake may be that of a broker that is about to stop.
     return _not_let_in(error) and "EOF" not in str(error)
 
 
-def says_more(error: BaseException, known: BaseException | None) -> bool:
+def is_more_specific(error: BaseException, known: BaseException | None) -> bool:
     """Whether a failure to connect is to be told instead of an earlier one."""
     # The last attempt before a deadline gets what time is left, and runs out of it whatever the broker does.
     return known is None or not isinstance(error, _TIMEOUTS) or isinstance(known, _TIMEOUTS)
@@ -85,6 +85,6 @@ def reason(error_code: int) -> str:
     return _WORDS.get(error) or error.__name__.removesuffix("Error")
 
 
-def again(error_code: int) -> bool:
+def is_retriable(error_code: int) -> bool:
     """Whether a partition's error may pass by itself, as that of one without a leader."""
     return bool(for_code(error_code).retriable)

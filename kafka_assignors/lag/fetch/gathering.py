@@ -24,7 +24,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.lag.arithmetic import begin_matters, lag
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import again, lag_error, reason
+from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, reason
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.reading import Offsets, Reading
 from kafka_assignors.lag.settings import FetchSettings
@@ -252,7 +252,7 @@ class Gathering:
     def _note(self, tp: TopicPartition, code: int) -> None:
         """Note what a broker says of one partition: it is in trouble if that may pass, else lost."""
         self._unanswered.pop(tp, None)
-        (self._trouble if again(code) else self._lost)[tp] = reason(code)
+        (self._trouble if is_retriable(code) else self._lost)[tp] = reason(code)
 
     def _did_not_answer(self, partitions: Iterable[TopicPartition], error: KafkaError) -> None:
         """Note what kept a broker from answering, and that the leaders have to be looked for anew."""

@@ -29,7 +29,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from kafka_assignors.lag.fetch.errors import hopeless, says_more
+from kafka_assignors.lag.fetch.errors import is_more_specific, is_permanent
 
 __all__ = ["Link"]
 
@@ -192,14 +192,14 @@ class _Manager(KafkaConnectionManager):
         return connection
 
     def _failed(self, connection: Any, error: Exception) -> None:
-        sure = hopeless(error)
+        sure = is_permanent(error)
         if not sure and connection.sasl_enabled and connection.parser and type(error) is KafkaConnectionError:
             # That a password is wrong comes together with the end of the connection, and often kafka-python
             # sees the latter only.  A broker that stops does the same, so it is asked again.
             self._hang_ups += 1
             error = SaslAuthenticationFailedError("the broker hung up during authentication")
             sure = self._hang_ups >= _HANG_UPS
-        if says_more(error, self.last_failure):
+        if is_more_specific(error, self.last_failure):
             self.last_failure = error.with_traceback(None)  # whose frames hold the socket
         if sure and not self.refused.is_done:
             self.refused.success(error)

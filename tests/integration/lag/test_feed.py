@@ -107,7 +107,7 @@ def test_no_thread_survives_a_consumer_that_read_a_feed(fresh: FreshNames) -> No
         assignor = consumer._coordinator._assignors["cooperative-lag-aware"]
         deadline = time.monotonic() + WAIT_S
         while not (
-            assignor._expectations and assignor._expectations.source.look([TopicPartition(topic, 3)]).arrivals
+            assignor._forecasts and assignor._forecasts.source.look([TopicPartition(topic, 3)]).arrivals
         ):
             assert time.monotonic() < deadline
             consumer.poll(100)
@@ -238,7 +238,7 @@ def test_a_feed_that_nobody_writes_any_more(feed: Feed, lead: Lead) -> None:
     assert "its newest forecast is 3,60" in leader.said()[0]
     feed.tell(t(100, 10, 10, 90))
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
-    assert any("forecasts count beside lag" in line for line in leader.said(logging.INFO))
+    assert any("planning by lag and" in line for line in leader.said(logging.INFO))
     assert len(leader.said()) == 1
 
 
@@ -262,7 +262,7 @@ def test_two_rounds_of_a_rebalance_plan_the_same_though_a_record_arrives(feed: F
     first = leader.plan({"a": [0, 3], "b": [1, 2]})
     assert sum(map(len, first.values())) < 4
     feed.tell(t(10, 100, 90, 10))
-    source = leader.assignor._expectations.source  # type: ignore[union-attr]
+    source = leader.assignor._forecasts.source  # type: ignore[union-attr]
     leader.until(
         lambda: source.look(list(t(0, 0, 0, 0))).arrivals == pytest.approx(t(10, 100, 90, 10), rel=1e-4)
     )

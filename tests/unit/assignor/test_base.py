@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, StickyAssignor, strategy
-from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import sticky_user_data
@@ -228,7 +228,7 @@ def test_a_topic_repeated_a_hundred_thousand_times_takes_no_time() -> None:
 class _Worse(_Broken):
     """Stands for what nobody thought of: reading a member fails."""
 
-    def told(self, user_data: bytes) -> Told:
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
         raise MemoryError
 
 
@@ -327,7 +327,7 @@ def test_nobody_can_come_from_a_generation_that_is_not_over(
 ) -> None:
     """The group joins generation 7: a claim of it, or of a later one, would win over everybody's."""
     leader = CooperativeStickyAssignor()
-    monkeypatch.setattr(leader._side, "generation", lambda: 7)
+    monkeypatch.setattr(leader._access, "generation", lambda: 7)
     honest = joined("a", raw(["t"], owned={"t": [0]}, generation=6))
     liar = joined("b", raw(["t"], owned={"t": [1]}, generation=dated))
     plan = plan_of(leader.assign(cluster({"t": 2}), [liar, honest]))

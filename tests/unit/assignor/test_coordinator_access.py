@@ -85,7 +85,7 @@ def test_beside_an_eager_strategy_it_names_nothing_but_remembers(
     assert not runs_cooperative(made)
     subscription = sent(made, kind.name)
     assert convert.owned_in(subscription) == {}
-    owned, generation, *_ = kind().told(bytes(subscription.user_data))
+    owned, generation, *_ = kind().decode_user_data(bytes(subscription.user_data))
     assert (dict(owned), generation) == ({"t": [1, 2]}, 5)
 
 
@@ -116,7 +116,7 @@ def test_the_rejoin_it_asks_for_is_the_consumers(consumer: MakeConsumer) -> None
     coordinator = made._coordinator
     coordinator.rejoin_needed = False
     (assignor,) = coordinator._assignors.values()
-    assignor._side.request_rejoin()
+    assignor._access.request_rejoin()
     assert coordinator.rejoin_needed
 
 
@@ -132,7 +132,7 @@ def test_it_asks_later_if_nothing_happens(generation: int, asks: bool, consumer:
     coordinator.rejoin_needed = False
 
     async def schedule() -> None:
-        assignor._side.request_rejoin_after(0.01)
+        assignor._access.request_rejoin_after(0.01)
         coordinator._generation = Generation(generation, "m", "cooperative-sticky")
 
     made._net.run(schedule)
@@ -159,7 +159,7 @@ def test_closing(consumer: MakeConsumer) -> None:
 def test_an_assignor_does_not_keep_its_consumer_alive(consumer: MakeConsumer) -> None:
     """It refers to the coordinator weakly, as the coordinator refers to it."""
     (assignor,) = consumer(CooperativeStickyAssignor)._coordinator._assignors.values()
-    assert isinstance(assignor._side._coordinator, weakref.ref)
+    assert isinstance(assignor._access._coordinator, weakref.ref)
 
 
 def test_by_hand_there_is_no_consumer_to_see() -> None:
@@ -209,7 +209,7 @@ def test_what_another_strategy_of_the_list_assigned_is_history_too(
     made._subscription.assign_from_subscribed([TopicPartition("t", 4)])
     made._coordinator._generation = Generation(7, "m", "range")
     subscription = sent(made)
-    owned, generation, *_ = CooperativeStickyAssignor().told(bytes(subscription.user_data))
+    owned, generation, *_ = CooperativeStickyAssignor().decode_user_data(bytes(subscription.user_data))
     assert (dict(owned), generation) == ({"t": [4]}, 7)
 
 
@@ -232,7 +232,7 @@ def test_what_is_to_be_done_at_close_is_done_before_it_returns(consumer: MakeCon
     made.subscribe(["t"])
     sent(made)
     done: list[str] = []
-    made._coordinator._assignors["cooperative-sticky"]._side.at_close(lambda: done.append("closed"))
+    made._coordinator._assignors["cooperative-sticky"]._access.on_close(lambda: done.append("closed"))
     assert not done
     made.close()
     assert done == ["closed"]
@@ -242,35 +242,35 @@ def test_the_configuration_of_the_connection_is_there(consumer: MakeConsumer) ->
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     sent(made)
-    config = made._coordinator._assignors["cooperative-sticky"]._side.config()
+    config = made._coordinator._assignors["cooperative-sticky"]._access.config()
     for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
         assert config[name] == made.config[name]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
-    side = made._coordinator._assignors["cooperative-sticky"]._side
-    assert side.session_timeout_s() == made.config["session_timeout_ms"] / 1000
-    assert side.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
+    access = made._coordinator._assignors["cooperative-sticky"]._access
+    assert access.session_timeout_s() == made.config["session_timeout_ms"] / 1000
+    assert access.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
 
 
 def test_a_rejoin_is_asked_for_from_another_thread(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     sent(made)
-    side = made._coordinator._assignors["cooperative-sticky"]._side
+    access = made._coordinator._assignors["cooperative-sticky"]._access
     made._coordinator.rejoin_needed = False
-    side.request_rejoin_from_elsewhere()
+    access.request_rejoin_threadsafe()
     deadline = time.monotonic() + 20
     while not made._coordinator.rejoin_needed:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     made.close()
-    side.request_rejoin_from_elsewhere()  # nobody to ask any more, and no error
+    access.request_rejoin_threadsafe()  # nobody to ask any more, and no error
 
 
 def test_outside_a_consumer_nothing_is_seen() -> None:
-    side = CooperativeStickyAssignor()._side
-    assert (side.config(), side.member_id(), side.session_timeout_s()) == (None, None, None)
-    side.at_close(lambda: None)
-    side.request_rejoin_from_elsewhere()
+    access = CooperativeStickyAssignor()._access
+    assert (access.config(), access.member_id(), access.session_timeout_s()) == (None, None, None)
+    access.on_close(lambda: None)
+    access.request_rejoin_threadsafe()
 
 
 def test_a_membership_is_as_fresh_as_the_last_heartbeat_that_was_answered(consumer: MakeConsumer) -> None:
@@ -416,14 +416,14 @@ def test_leader_is_remembered_from_the_join(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     (assignor,) = coordinator._assignors.values()
-    assert assignor._side.leader_id() is None
+    assert assignor._access.leader_id() is None
     for leader in ("m0", ""):
         coordinator.state = MemberState.REBALANCING
         response = JoinGroupResponse(
             version=5, error_code=0, generation_id=3, protocol_name="x", leader=leader, member_id="m1"
         )
         assert coordinator._process_join_group_response(response, time.monotonic()) is response
-        assert assignor._side.leader_id() == leader
+        assert assignor._access.leader_id() == leader
     assert coordinator._generation.member_id == "m1"
     coordinator.state = MemberState.UNJOINED
 
@@ -432,13 +432,13 @@ def test_metadata_that_was_asked_for_before_is_no_answer(consumer: MakeConsumer)
     """An update that is under way may have been requested for other topics."""
     made = consumer(CooperativeStickyAssignor)
     (assignor,) = made._coordinator._assignors.values()
-    side, metadata = assignor._side, made._coordinator._cluster
+    access, metadata = assignor._access, made._coordinator._cluster
     before = time.monotonic()
     metadata.update_metadata(answer({"t": 3}))
-    assert side.metadata_updated_at() >= before
-    assert before <= side.metadata_asked_at() <= time.monotonic()
+    assert access.metadata_updated_at() >= before
+    assert before <= access.metadata_answer_at() <= time.monotonic()
     metadata._refresh_future = Future()
-    assert side.metadata_asked_at() == float("inf")
+    assert access.metadata_answer_at() == float("inf")
     metadata._refresh_future = None
 
 
@@ -447,7 +447,7 @@ def test_metadata_updates_are_heard_of_with_the_partitions_they_list(consumer: M
     made.subscribe(["t", "gone"])
     (assignor,) = made._coordinator._assignors.values()
     listed: list[dict[str, int]] = []
-    assignor._side.at_metadata(lambda: listed.append(assignor._side.listed()))
+    assignor._access.on_metadata_update(lambda: listed.append(assignor._access.partition_counts()))
     for count in (3, 5):
         made._coordinator._cluster.update_metadata(answer({"t": count, "u": 1}))
     assert listed == [{"t": 3}, {"t": 5}]
@@ -462,7 +462,7 @@ def test_it_asks_when_the_metadata_has_come(generation: int, asks: bool, consume
     (assignor,) = coordinator._assignors.values()
     coordinator._generation = Generation(5, "m", "cooperative-sticky")
     coordinator.rejoin_needed = False
-    assignor._side.request_rejoin_with_metadata()
+    assignor._access.request_rejoin_with_metadata()
     assert not coordinator.rejoin_needed
     coordinator._generation = Generation(generation, "m", "cooperative-sticky")
     coordinator._cluster.update_metadata(answer({"t": 3}))
@@ -477,12 +477,12 @@ def test_settled_is_who_neither_joins_nor_will(consumer: MakeConsumer) -> None:
     coordinator._generation = Generation(5, "m", "cooperative-sticky")
     sent(made)
     coordinator.state = MemberState.STABLE
-    assert assignor._side.settled_generation() is None
+    assert assignor._access.settled_generation() is None
     coordinator.rejoin_needed = False
-    assert assignor._side.settled_generation() == 5
+    assert assignor._access.settled_generation() == 5
     coordinator.state = MemberState.UNJOINED
-    assert assignor._side.settled_generation() is None
-    assert assignor._side.instance_id() == "i"
+    assert assignor._access.settled_generation() is None
+    assert assignor._access.instance_id() == "i"
 
 
 @pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)

@@ -34,10 +34,10 @@ class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
     """What a listener is told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, list[int]]] = []
+        self.calls: list[tuple[str, list[int]]] = []
 
     def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
-        self.told.append((what, sorted(tp.partition for tp in partitions)))
+        self.calls.append((what, sorted(tp.partition for tp in partitions)))
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         self._hear("revoked", revoked)
@@ -121,7 +121,7 @@ def test_a_cooperative_consumer_loses_everything_and_begins_anew(
     joining = Joining(consumer(CooperativeStickyAssignor), codes)
     assert joining.claims[0] == {"t": [0, 1]}
     assert joining.claims[1:] == [{}]
-    assert joining.heard.told == [("lost", [0, 1]), ("assigned", [1, 2])]
+    assert joining.heard.calls == [("lost", [0, 1]), ("assigned", [1, 2])]
     assert joining.positions == {1: None, 2: None}
 
 
@@ -137,7 +137,7 @@ def test_an_eager_consumer_has_given_all_back_and_goes_on_from_what_is_committed
 ) -> None:
     """It hears no more than it would: everything was revoked when the join began."""
     joining = Joining(consumer(RangeAssignor), codes)
-    assert joining.heard.told == [("revoked", [0, 1]), ("assigned", [1, 2])]
+    assert joining.heard.calls == [("revoked", [0, 1]), ("assigned", [1, 2])]
     assert joining.positions == {1: None, 2: None}
 
 
@@ -147,7 +147,7 @@ def test_who_is_still_a_member_keeps_what_it_has(codes: list[int], consumer: Mak
     made._coordinator.lookup_coordinator = lambda: _found(made._coordinator)
     joining = Joining(made, codes)
     assert set(map(str, joining.claims)) == {"{'t': [0, 1]}"}
-    assert joining.heard.told == [("revoked", [0]), ("assigned", [2])]
+    assert joining.heard.calls == [("revoked", [0]), ("assigned", [2])]
     assert joining.positions == {1: 100, 2: None}
 
 

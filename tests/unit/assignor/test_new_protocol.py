@@ -86,7 +86,7 @@ def test_conversion_is_logged_once_until_it_is_over(
     caplog.set_level(logging.INFO, logger="kafka_assignors")
     said = []
     for leader in leaders:
-        monkeypatch.setattr(assignor._side, "leader_id", lambda leader=leader: leader)
+        monkeypatch.setattr(assignor._access, "leader_id", lambda leader=leader: leader)
         caplog.clear()
         own(assignor, {"t": [0]}, 3)
         said.append([(r.levelname, "has converted the" in r.getMessage()) for r in caplog.records])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.assignor.second_round import PATIENCE_S, NextRound
+from kafka_assignors.assignor.second_round import PATIENCE_S, SecondRound
 from kafka_assignors.plan import NO_GENERATION, Hold
 from tests.unit.conftest import MakeConsumer
 
@@ -17,7 +17,7 @@ class Rounds:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.next = NextRound(lambda: self.now)
+        self.next = SecondRound(lambda: self.now)
         self.generation = 7
 
     def play(self, date: int, held: bool = True, busy_s: float | None = None) -> None:
@@ -31,9 +31,9 @@ class Rounds:
 def test_a_hold_that_goes_on_in_spite_of_its_round_is_overdue() -> None:
     rounds = Rounds()
     rounds.play(7)
-    assert (rounds.next.overdue, rounds.next.asks_after_s) == (set(), PATIENCE_S)
+    assert (rounds.next.overdue, rounds.next.rejoin_after_s) == (set(), PATIENCE_S)
     rounds.play(8)
-    assert (rounds.next.overdue, rounds.next.asks_after_s) == ({HOLD}, PATIENCE_S)
+    assert (rounds.next.overdue, rounds.next.rejoin_after_s) == ({HOLD}, PATIENCE_S)
 
 
 def test_a_claim_without_a_generation_counts() -> None:
@@ -50,8 +50,8 @@ def test_a_busy_member_is_waited_for() -> None:
         rounds.play(7)
         rounds.now += 10
     assert rounds.next.overdue == set()
-    assert rounds.next.settling
-    assert rounds.next.asks_after_s == 300 - 100
+    assert rounds.next.is_settling
+    assert rounds.next.rejoin_after_s == 300 - 100
 
 
 def test_a_claim_from_before_its_member_joined_counts() -> None:
@@ -71,7 +71,7 @@ def test_a_busy_member_is_waited_for_as_long_as_the_consumers_poll_interval() ->
     for now in (0.0, 1700.0):
         rounds.now = now
         rounds.play(7, busy_s=1800.0)
-    assert rounds.next.asks_after_s == 100
+    assert rounds.next.rejoin_after_s == 100
     rounds.now = 1801.0
     rounds.play(7, busy_s=1800.0)
     assert rounds.next.overdue == {HOLD}
@@ -83,9 +83,9 @@ def test_the_leader_waits_by_its_own_poll_interval(consumer: MakeConsumer) -> No
     client.subscribe(["t"])
     client._coordinator.group_protocols()  # the assignor meets its consumer
     for generation in (8, 9):
-        assignor._next.held, assignor._next.dates = [HOLD], {"m": 7}
+        assignor._second_round.held, assignor._second_round.generations = [HOLD], {"m": 7}
         assignor.on_assignment(ConsumerProtocolAssignment(0, [], b""), generation)
-    assert 1700 < assignor._next.asks_after_s <= 1800
+    assert 1700 < assignor._second_round.rejoin_after_s <= 1800
 
 
 def test_a_busy_member_is_not_waited_for_longer_than_a_member_may_be_busy() -> None:
@@ -94,7 +94,7 @@ def test_a_busy_member_is_not_waited_for_longer_than_a_member_may_be_busy() -> N
     rounds.now = 301
     rounds.play(7)
     assert rounds.next.overdue == {HOLD}
-    assert rounds.next.asks_after_s == PATIENCE_S
+    assert rounds.next.rejoin_after_s == PATIENCE_S
 
 
 def test_a_member_that_gave_back_is_forgotten() -> None:
@@ -102,15 +102,15 @@ def test_a_member_that_gave_back_is_forgotten() -> None:
     rounds.play(7)
     rounds.play(7)
     rounds.play(8, held=False)
-    assert rounds.next.asks_after_s is None
-    assert not rounds.next.settling
+    assert rounds.next.rejoin_after_s is None
+    assert not rounds.next.is_settling
 
 
 def test_the_leader_lets_a_stubborn_hold_be_after_five_rounds() -> None:
     rounds = Rounds()
     for generation in range(7, 13):
         rounds.play(generation)
-    assert rounds.next.asks_after_s is None
+    assert rounds.next.rejoin_after_s is None
 
 
 def test_an_interrupted_round_does_not_count() -> None:

@@ -30,7 +30,7 @@ def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
 
 
 class Consumer:
-    """What a watch sees of its consumer, in place of ``ConsumerSide``."""
+    """What a watch sees of its consumer, in place of ``CoordinatorAccess``."""
 
     def __init__(self, *, instance_id: str | None = "i", leader: str = "leader", listed: int = 4) -> None:
         self.watch = StaticWatch()
@@ -44,9 +44,9 @@ class Consumer:
         self._jobs: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._updated: Callable[[], None] = lambda: None
 
-    def assigned(self, *, needs_leader: bool = False) -> None:
+    def assigned(self, *, leader_watches_lag: bool = False) -> None:
         """It gets an assignment, and what that begins is done."""
-        self.watch.assigned(self, needs_leader=needs_leader)  # type: ignore[arg-type]
+        self.watch.on_assignment(self, leader_watches_lag=leader_watches_lag)  # type: ignore[arg-type]
         self.work()
 
     def updated(self, partitions: int) -> None:
@@ -59,7 +59,7 @@ class Consumer:
         while self._jobs:
             asyncio.run(self._jobs.pop()())
 
-    # as ConsumerSide
+    # as CoordinatorAccess
 
     def instance_id(self) -> str | None:
         return self.instance
@@ -76,10 +76,10 @@ class Consumer:
     def settled_generation(self) -> int:
         return self.now
 
-    def listed(self) -> dict[str, int]:
+    def partition_counts(self) -> dict[str, int]:
         return dict(self.partitions)
 
-    def at_metadata(self, do: Callable[[], None]) -> None:
+    def on_metadata_update(self, do: Callable[[], None]) -> None:
         self._updated = do
 
     def run(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -134,7 +134,7 @@ def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
         raise RuntimeError("dictionary changed size during iteration")
 
     with monkeypatch.context() as broken:
-        broken.setattr(consumer, "listed", fail)
+        broken.setattr(consumer, "partition_counts", fail)
         consumer.updated(6)
     consumer.updated(6)
     assert consumer.looks == 1
@@ -219,7 +219,7 @@ def test_member_whose_assignment_cannot_be_read_may_own_anything() -> None:
 def test_strategy_that_needs_a_leader_gets_one(leader: str, asks: int) -> None:
     """Nothing is without an owner, but nobody watches the lag."""
     consumer = Consumer(leader=leader)
-    consumer.assigned(needs_leader=True)
+    consumer.assigned(leader_watches_lag=True)
     assert consumer.asked == asks
 
 

@@ -48,7 +48,7 @@ class Leader:
     @property
     def waits(self) -> bool:
         """Whether it will join again for the metadata."""
-        return bool(self.assignor._metadata.waits)
+        return bool(self.assignor._metadata_wait.is_waiting)
 
     def knows(self, topics: Mapping[str, int]) -> None:
         """Its metadata is updated."""

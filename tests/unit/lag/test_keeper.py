@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.lag.keeper import LagKeeper
-from kafka_assignors.lag.sources import Answer, from_function
+from kafka_assignors.lag.sources import LagAnswer, from_function
 from kafka_assignors.plan import TopicPartition
 from tests.support.waiting import until
 
@@ -30,13 +30,13 @@ class Cluster:
         self.goes_on = threading.Event()
         self.error: Exception | None = None
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         self.asked.append(frozenset(partitions))
         if self.hangs.is_set():
             self.goes_on.wait(20)
         if self.error is not None:
             raise self.error
-        return Answer({at: self.lags_of[at] for at in partitions if at in self.lags_of})
+        return LagAnswer({at: self.lags_of[at] for at in partitions if at in self.lags_of})
 
     def close(self) -> None:
         self.closed += 1
@@ -114,7 +114,7 @@ def test_a_look_that_fails_leaves_the_last_one_and_is_not_the_last(made: list[La
 def test_the_leader_asks_for_any_partition(made: list[LagKeeper]) -> None:
     keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A, B, C], 10) == Answer({A: 5, B: 6})
+    assert keeper.ask([A, B, C], 10) == LagAnswer({A: 5, B: 6})
 
 
 def test_what_was_asked_for_a_moment_ago_is_remembered_for_a_moment(made: list[LagKeeper]) -> None:
@@ -136,7 +136,7 @@ def test_a_source_that_hangs_is_waited_for_until_the_deadline_and_no_longer(made
     cluster.hangs.set()
     keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A], 0.05) == Answer({}, "no answer within 0.05 s")
+    assert keeper.ask([A], 0.05) == LagAnswer({}, "no answer within 0.05 s")
     assert keeper.ask([A], 1000).problem == "still busy with what was asked for before"  # at once
     cluster.hangs.clear()
     cluster.goes_on.set()
@@ -158,13 +158,13 @@ def test_a_source_is_given_less_time_than_the_leader_has(made: list[LagKeeper]) 
     """So that what it has found by then gets there."""
 
     class Slow(Cluster):
-        def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
             time.sleep(timeout_s)
-            return Answer(self.lags_of, "that is not all")
+            return LagAnswer(self.lags_of, "that is not all")
 
     keeper = LagKeeper(Slow({A: 5}), refresh_s=100, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A, B], 5.0) == Answer({A: 5}, "that is not all")
+    assert keeper.ask([A, B], 5.0) == LagAnswer({A: 5}, "that is not all")
 
 
 def test_what_is_not_owned_any_more_is_measured_no_more(made: list[LagKeeper]) -> None:
@@ -206,7 +206,7 @@ def test_an_error_is_the_reason_in_one_line(made: list[LagKeeper]) -> None:
     cluster.error = ValueError("first line\nsecond line")
     keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A], 10) == Answer({}, "ValueError: first line")
+    assert keeper.ask([A], 10) == LagAnswer({}, "ValueError: first line")
 
 
 def test_closing_ends_both_threads_and_what_is_under_way() -> None:
@@ -221,7 +221,7 @@ def test_closing_ends_both_threads_and_what_is_under_way() -> None:
     keeper.close()
     assert set(threading.enumerate()) <= before
     assert cluster.closed == 1
-    assert keeper.ask([C], 10) == Answer({}, "closed")
+    assert keeper.ask([C], 10) == LagAnswer({}, "closed")
     keeper.keep([A])
     assert set(threading.enumerate()) <= before
 
@@ -255,4 +255,4 @@ def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting
     ],
 )
 def test_what_a_function_says_is_checked(told: Any, lags: dict[TopicPartition, int], problem: str) -> None:
-    assert from_function(lambda _partitions: told).lags([A, B], 1) == Answer(lags, problem)
+    assert from_function(lambda _partitions: told).lags([A, B], 1) == LagAnswer(lags, problem)

@@ -106,7 +106,7 @@ def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -
     leader = consumer(CooperativeStickyAssignor)
     (assignor,) = leader._coordinator._assignors.values()
     asked: list[float] = []
-    assignor._side.request_rejoin_after = asked.append
+    assignor._access.request_rejoin_after = asked.append
     owned, rounds = [], []
     for _ in range(8):
         plan = assign(assignor, {"a": liar, "b": cooperative({}, -1)})

@@ -32,11 +32,11 @@ KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAs
 KIP = {TopicPartition("t", p): lag for p, lag in enumerate((100_000, 60_000, 50_000))}
 
 
-class Source:
+class LagSource:
     """A ``lag_source`` that notes what it is asked."""
 
     def __init__(self, lags: Mapping[TopicPartition, int] = KIP) -> None:
-        self.told = dict(lags)
+        self.answer = dict(lags)
         self.asked: list[set[TopicPartition]] = []
         self.error: Exception | None = None
 
@@ -44,7 +44,7 @@ class Source:
         self.asked.append(set(partitions))
         if self.error is not None:
             raise self.error
-        return self.told
+        return self.answer
 
 
 def member(
@@ -63,7 +63,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 @KINDS
 def test_the_example_of_the_kip(kind: type[LagAssignor]) -> None:
     """100,000 for one; 60,000 and 50,000 for the other."""
-    assignor = kind(lag_source=Source())
+    assignor = kind(lag_source=LagSource())
     plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
     assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
     assignor.close()
@@ -71,7 +71,7 @@ def test_the_example_of_the_kip(kind: type[LagAssignor]) -> None:
 
 @KINDS
 def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -> None:
-    source = Source({TopicPartition("t", 2): 50_000})
+    source = LagSource({TopicPartition("t", 2): 50_000})
     assignor = kind(lag_source=source)
     reports = [
         member("c0", {TopicPartition("t", 0): 100_000}),
@@ -84,7 +84,7 @@ def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -
 
 
 def test_an_old_report_counts_no_more() -> None:
-    source = Source()
+    source = LagSource()
     assignor = LagAwareAssignor(lag_source=source, lag_max_age_ms=1_000)
     members = [
         member("c0", {TopicPartition("t", 0): 1}, 1_001),
@@ -105,7 +105,7 @@ def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backward
         member("c2", {c: 7}, 5),
     ]
     seen: list[PlanReport] = []
-    assignor = LagAwareAssignor(lag_source=Source({}), on_plan=seen.append)
+    assignor = LagAwareAssignor(lag_source=LagSource({}), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), members[::-1] if backwards else members)
     assert seen[0].target.group.lags == {"t": [9, 8, 7]}
     assignor.close()
@@ -113,11 +113,11 @@ def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backward
 
 def test_the_second_round_sees_what_the_first_one_saw() -> None:
     """It follows at once; and two plans of one rebalance should not differ because a record came in."""
-    source = Source()
+    source = LagSource()
     seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=source, on_plan=seen.append)
     for lag in (50_000, 0):
-        source.told[TopicPartition("t", 2)] = lag
+        source.answer[TopicPartition("t", 2)] = lag
         assignor.assign(cluster({"t": 3}), [member("c0"), member("c1", {TopicPartition("t", 0): 7}, 3_000)])
     assert [report.target.group.lags["t"] for report in seen] == [[7, 60_000, 50_000]] * 2
     assert len(source.asked) == 1
@@ -126,7 +126,7 @@ def test_the_second_round_sees_what_the_first_one_saw() -> None:
 
 @KINDS
 def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[LagAssignor]) -> None:
-    source = Source()
+    source = LagSource()
     assignor = kind(lag_source=source)
     assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
     assert source.asked == []
@@ -145,7 +145,7 @@ def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
 ) -> None:
     """What c0 alone has is heavy, so that it gets the lightest of what both can have."""
     lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
-    source = Source({TopicPartition(*at): lag for at, lag in lags.items()})
+    source = LagSource({TopicPartition(*at): lag for at, lag in lags.items()})
     assignor = kind(lag_source=source)
     members = [member("c0", topics="t u"), member("c1")]
     plan = plan_of(assignor.assign(cluster({"t": 3, "u": 1}), members))
@@ -157,7 +157,7 @@ def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
 def test_reports_on_what_does_not_exist_are_passed_over() -> None:
     lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31 - 1): 5}
     seen: list[PlanReport] = []
-    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0", lies), member("c1")])
     assert seen[0].target.group.lags == {"t": [100_000, 60_000, 50_000]}
     assignor.close()
@@ -167,7 +167,7 @@ def test_reports_on_what_does_not_exist_are_passed_over() -> None:
 def test_user_data_that_cannot_be_read_does_no_harm(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
-    assignor = kind(lag_source=Source())
+    assignor = kind(lag_source=LagSource())
     broken = joined("c0", raw(["t"], b"\x00\x00garbage"))
     nothing = joined("c1", raw(["t"], None))
     plan = plan_of(assignor.assign(cluster({"t": 3}), [broken, nothing]))
@@ -180,20 +180,20 @@ def test_user_data_that_cannot_be_read_does_no_harm(
 def test_without_lag_counts_decide_and_it_is_said_once(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
-    source = Source()
+    source = LagSource()
     source.error = OSError("nobody there")
     assignor = kind(lag_source=source)
     for _ in range(3):
         plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
         assert sorted(len(topics["t"]) for topics in plan.values()) == [1, 2]
     assert warnings(caplog) == [
-        f"{kind.name}: no lag of 3 of 3 partitions (OSError: nobody there): counts decide there"
+        f"{kind.name}: no lag of 3 of 3 partitions (OSError: nobody there): these are planned by count"
     ]
     source.error = None
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     assert f"{kind.name}: the lag of all partitions is known again" in caplog.messages
-    source.error, source.told = None, {}
+    source.error, source.answer = None, {}
     assignor.assign(cluster({"t": 4}), [member("c0"), member("c1")])
     assert len(warnings(caplog)) == 2
     assignor.close()
@@ -249,12 +249,12 @@ def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
 
 @KINDS
 def test_a_member_reports_what_it_owns(kind: type[LagAssignor]) -> None:
-    source = Source()
+    source = LagSource()
     assignor = kind(lag_source=source)
-    assert assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags == {}
+    assert assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags == {}
     own(assignor, {"t": [0, 2]}, 5)
     deadline = time.monotonic() + 20
-    while not (told := assignor.told(bytes(assignor.metadata(["t"]).user_data))).lags:
+    while not (told := assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data))).lags:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert told.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
@@ -271,7 +271,7 @@ def test_the_consumers_own_configuration_is_used(kind: type[LagAssignor], consum
     made = consumer(kind)
     made.subscribe(["t"])
     made._coordinator.group_protocols()
-    config = made._coordinator._assignors[kind.name]._side.config()
+    config = made._coordinator._assignors[kind.name]._access.config()
     assert config["bootstrap_servers"] == made.config["bootstrap_servers"]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
 
@@ -339,7 +339,9 @@ def test_rebalancing_on_skew_is_on_or_off_or_a_policy(value: Any) -> None:
 
 def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
     """A rebalance that the plan would make nothing of is not asked for."""
-    assignor = CooperativeLagAwareAssignor(lag_source=Source(), min_improvement=0.25, rebalance_on_skew=True)
+    assignor = CooperativeLagAwareAssignor(
+        lag_source=LagSource(), min_improvement=0.25, rebalance_on_skew=True
+    )
     own(assignor, {"t": [0]}, 5)
     assert assignor._watcher is not None
     assert assignor._watcher._watch._pays == 0.75
@@ -375,14 +377,14 @@ def test_strategies_in_both_protocols_have_a_first_bounce() -> None:
 
 
 def test_closing_twice_or_before_anything_is_no_error() -> None:
-    assignor = LagAwareAssignor(lag_source=Source())
+    assignor = LagAwareAssignor(lag_source=LagSource())
     assignor.close()
     assignor.close()
     own(assignor, {"t": [0]}, 5)
     assert isinstance(assignor, Assignor)
 
 
-@pytest.mark.parametrize("options", [{}, {"lag_source": Source()}], ids=["asks the cluster", "lag_source"])
+@pytest.mark.parametrize("options", [{}, {"lag_source": LagSource()}], ids=["asks the cluster", "lag_source"])
 def test_in_an_unknown_kafka_python_there_are_no_threads(
     options: dict[str, Any],
     consumer: MakeConsumer,
@@ -395,14 +397,14 @@ def test_in_an_unknown_kafka_python_there_are_no_threads(
     made.subscribe(["t"])
     made._coordinator.group_protocols()
     assignor = made._coordinator._assignors["lag-aware"]
-    monkeypatch.setattr(assignor._side, "is_strange", lambda: True)
+    monkeypatch.setattr(assignor._access, "is_unknown_version", lambda: True)
     for _ in range(2):
         plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
         assert sum(len(topics["t"]) for topics in plan.values()) == 3
         own(assignor, {"t": [0]}, 5)
     assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("kafka-assignors")]
     assert len(warnings(caplog)) == 1
-    assert "this kafka-python is not known" in caplog.text
+    assert "this kafka-python version is unknown" in caplog.text
 
 
 # --- whose word counts, and who watches ---------------------------------------------------------------------
@@ -413,7 +415,7 @@ def test_nobody_tells_the_lag_of_a_topic_it_does_not_read(caplog: pytest.LogCapt
     lie = {TopicPartition("t", p): 2**63 - 1 for p in range(3)}
     liar = joined("z", raw(["u"], lag_user_data.encode({}, NO_GENERATION, lie, 0)))
     for kind in (LagAwareAssignor, CooperativeLagAwareAssignor):
-        source, seen = Source({**KIP, TopicPartition("u", 0): 1}), list[PlanReport]()
+        source, seen = LagSource({**KIP, TopicPartition("u", 0): 1}), list[PlanReport]()
         assignor = kind(lag_source=source, on_plan=seen.append)
         assignor.assign(cluster({"t": 3, "u": 1}), [member("c0"), member("c1"), liar])
         assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 50_000]
@@ -427,7 +429,7 @@ def test_who_subscribes_but_does_not_own_has_no_say_either(caplog: pytest.LogCap
     lie = {TopicPartition("t", p): 2**40 for p in range(3)}
     liar = joined("z", raw(["t"], lag_user_data.encode({"t": [2]}, 1, lie, 0)))
     seen = list[PlanReport]()
-    assignor = CooperativeLagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0"), liar])
     assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 2**40]
     assert "member z reports the lag of 2 partitions that are not its own" in caplog.text
@@ -436,7 +438,7 @@ def test_who_subscribes_but_does_not_own_has_no_say_either(caplog: pytest.LogCap
 
 def test_what_the_leader_has_just_seen_itself_counts_before_any_report() -> None:
     seen = list[PlanReport]()
-    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     assignor.assign(cluster({"t": 3}), [member("c0", {TopicPartition("t", 0): 7}), member("c1")])
     assert [list(report.target.group.lags["t"]) for report in seen] == [[100_000, 60_000, 50_000]] * 2
@@ -459,10 +461,10 @@ def test_the_collector_does_not_wait_for_lag() -> None:
 
 def test_a_join_that_is_tried_again_sends_the_same_bytes() -> None:
     """The age goes on, but a broker takes other bytes for news, and begins anew."""
-    assignor = CooperativeLagAwareAssignor(lag_source=Source())
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource())
     own(assignor, {"t": [0, 2]}, 5)
     deadline = time.monotonic() + 20
-    while not assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags:
+    while not assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     first = assignor.metadata(["t"]).encode()
@@ -491,7 +493,7 @@ def test_who_leads_a_settled_group_watches_it(
 ) -> None:
     watched: list[object] = []
     monkeypatch.setattr(SkewWatcher, "lead", lambda _self, given, _still: watched.append(given))
-    assignor = CooperativeLagAwareAssignor(lag_source=Source({}), rebalance_on_skew=True)
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource({}), rebalance_on_skew=True)
     if leads:
         members = [joined("a", raw(["t"], b"", {"t": holds}, 1)), joined("b", raw(["t"], b""))]
         assignor.assign(cluster({"t": 4}), members)

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.lag import RebalanceOnSkew
-from kafka_assignors.lag.sources import Answer
+from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.plan import Assignment, Claims, Group, TopicPartition, plan_cooperative_lag_aware
 from tests.support.builders import member
 
@@ -41,18 +41,18 @@ class World:
     def later(self, seconds: float, job: Callable[[], object]) -> None:
         self.jobs.append((self.now + seconds, job))
 
-    def look(self, partitions: Collection[TopicPartition]) -> Answer:
+    def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
         self.looks.append(self.now)
         if self.error is not None:
             raise self.error
-        return Answer({at: self.lags[at.partition] for at in partitions})
+        return LagAnswer({at: self.lags[at.partition] for at in partitions})
 
     # the consumer
 
     def member_id(self) -> str:
         return "a"
 
-    def request_rejoin_from_elsewhere(self) -> None:
+    def request_rejoin_threadsafe(self) -> None:
         self.asked.append(self.now)
 
     # the strategy
@@ -123,7 +123,7 @@ def test_it_is_quiet_from_the_moment_a_rebalance_begins() -> None:
     world = World()
     world.watcher.lead(GIVEN)
     world.run(25)
-    world.watcher.rest()
+    world.watcher.stop()
     world.run(1000)
     assert (world.looks, world.asked) == ([10, 20], [])
 
@@ -163,7 +163,7 @@ def test_two_times_leader_is_one_watch() -> None:
     world.lags = (1, 1, 1, 1)
     world.watcher.lead(GIVEN)
     world.run(15)
-    world.watcher.rest()
+    world.watcher.stop()
     world.watcher.lead(GIVEN)
     world.run(36)
     assert world.looks == [10, 25, 35]
@@ -202,5 +202,5 @@ def test_it_says_what_it_asks_for(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         world.run(30)
     assert caplog.messages == [
-        "asking for a rebalance: the largest lag of a member is 200 records, and can be 100"
+        "requesting a rebalance: the largest lag of a member is 200 records, a new plan makes it 100"
     ]

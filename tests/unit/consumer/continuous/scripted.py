@@ -125,7 +125,7 @@ class Scripted:
         coordinator.state = MemberState.STABLE
         coordinator.heartbeat.poll()
         coordinator._heartbeat_enabled = True
-        coordinator._heard_at = time.monotonic()
+        coordinator._confirmed_at = time.monotonic()
         coordinator.rejoin_needed = False
 
     # --- what the application and the broker do

@@ -35,7 +35,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_conti
 from kafka_assignors.assignor.coordinator_access import confirmed_s_ago, is_settled
 from kafka_assignors.consumer.continuous import coordinator, known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
-from kafka_assignors.consumer.continuous.heartbeat import SoonHeartbeat
+from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.offsets import OffsetsDuringJoins
 from tests.support.waiting import until
@@ -392,7 +392,7 @@ def subscribed_by_pattern(m: Scripted) -> None:
 
 
 def closing(m: Scripted) -> None:
-    m.coordinator._join.closing = True
+    m.coordinator._join.is_closing = True
 
 
 @pytest.mark.parametrize("state", [busy, unsubscribed, subscribed_by_pattern, closing])
@@ -455,7 +455,7 @@ def test_heartbeats_are_frequent_after_a_join_and_then_regular(monkeypatch: pyte
     """At the same times in all members, so that all hear of the next rebalance together."""
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    beat = SoonHeartbeat(heartbeat_interval_ms=3000)
+    beat = EarlyHeartbeat(heartbeat_interval_ms=3000)
     due = []
     for late in (0.0, 0.02, 0.0, 0.2, 0.0, 0.0, 1.0, 0.0):
         due.append(round(now + beat.time_to_next_heartbeat() - 100, 2))
@@ -466,7 +466,7 @@ def test_heartbeats_are_frequent_after_a_join_and_then_regular(monkeypatch: pyte
 
 def test_failed_heartbeat_is_tried_again_as_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
-    beat = SoonHeartbeat(heartbeat_interval_ms=3000, retry_backoff_ms=70)
+    beat = EarlyHeartbeat(heartbeat_interval_ms=3000, retry_backoff_ms=70)
     beat.sent_heartbeat()
     beat.fail_heartbeat()
     assert beat.time_to_next_heartbeat() == pytest.approx(0.07)
@@ -795,7 +795,7 @@ def test_partitions_are_ours_without_a_coordinator_for_a_session(member: Any) ->
     m.beat()
     m.coordinator.coordinator_id = None
     assert m.poll()
-    m.coordinator._heard_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
     assert not m.poll()
 
 
@@ -807,13 +807,13 @@ def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bo
     m = member(0, heartbeat_interval_ms=10)
     m.coordinator._maybe_start_heartbeat_loop = lambda: None
     m.beat()
-    heard = m.coordinator._heard_at
+    heard = m.coordinator._confirmed_at
     m.rebalance()
     until(lambda: len(m.of(HeartbeatRequest)) == 2)
     sent = m.open(HeartbeatRequest)
     assert (sent.node_id, sent.request.generation_id) == (SECOND, 7)
     m.answer(sent, SimpleNamespace(error_code=code))
-    assert (m.coordinator._heard_at > heard) is counts
+    assert (m.coordinator._confirmed_at > heard) is counts
     m.joined(0)
     m.poll()
 
@@ -830,10 +830,10 @@ def test_join_is_confirmed_in_each_of_its_rounds(member: Any) -> None:
     def heard(generation: int) -> bool:
         for sent in m.of(HeartbeatRequest):
             if not sent.future.is_done:
-                before = m.coordinator._heard_at
+                before = m.coordinator._confirmed_at
                 m.answer(sent, SimpleNamespace(error_code=REBALANCE))
                 if sent.request.generation_id == generation:
-                    return bool(m.coordinator._heard_at > before)
+                    return bool(m.coordinator._confirmed_at > before)
         return False
 
     until(lambda: heard(8))
@@ -860,10 +860,10 @@ def test_silent_broker_is_no_sign_of_life(member: Any) -> None:
     """The age of the membership is that of the last heartbeat that was answered."""
     m = member(0)
     m.beat()
-    heard = m.coordinator._heard_at
+    heard = m.coordinator._confirmed_at
     m.in_background(m.coordinator._do_heartbeat)
     m.fail(HeartbeatRequest, KafkaConnectionError("gone"))
-    assert m.coordinator._heard_at == heard
+    assert m.coordinator._confirmed_at == heard
 
 
 def test_member_that_was_stopped_in_a_join_delivers_nothing_before_it_is_confirmed(member: Any) -> None:
@@ -871,7 +871,7 @@ def test_member_that_was_stopped_in_a_join_delivers_nothing_before_it_is_confirm
     m = member(0)
     m.rebalance()
     assert m.poll()
-    m.coordinator._heard_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
     assert not m.poll(30)
     m.answer_join()
     assert not m.poll()  # an answer that it reads now may be as old

@@ -166,7 +166,7 @@ def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCa
 
 
 @pytest.mark.parametrize(
-    ("batch", "wall_s", "why", "was_said"),
+    ("batch", "wall_s", "why", "is_logged"),
     [
         ([], 0, "nothing of group g is in it", False),
         ([record(0, forecast(1, age_s=7_000))], 0, "its newest forecast is 7,000 s old", False),
@@ -176,13 +176,13 @@ def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCa
     ],
 )
 def test_why_there_is_not_one_of_each(
-    batch: list[FeedRecord], wall_s: float, why: str, was_said: bool
+    batch: list[FeedRecord], wall_s: float, why: str, is_logged: bool
 ) -> None:
     feed = Feed(batch)
     reader = read(feed)
     feed.wall += wall_s
     told = reader.ask(PARTITIONS, 0)
-    assert (told.problem, told.was_said) == (f"load feed feed: {why}", was_said)
+    assert (told.problem, told.is_logged) == (f"load feed feed: {why}", is_logged)
 
 
 def test_before_the_end_was_reached_nothing_is_wrong_yet() -> None:
@@ -191,7 +191,7 @@ def test_before_the_end_was_reached_nothing_is_wrong_yet() -> None:
     assert reader.look(PARTITIONS).problem == "load feed feed: it has not been read yet"
     reader.step()
     told = reader.look(PARTITIONS)
-    assert (told.problem, told.was_said) == ("load feed feed: it has not been read yet", True)
+    assert (told.problem, told.is_logged) == ("load feed feed: it has not been read yet", True)
     assert told.arrivals == {}  # half of it would be planned by as if there were no more
     reader.step()
     assert known(reader) == {0: 1, 1: 2}
@@ -256,7 +256,7 @@ def test_it_is_tried_again_with_longer_and_longer_pauses_and_told_once(
     assert [reader.step() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert feed.is_open == 0
     told = reader.look(PARTITIONS)
-    assert (told.problem, told.was_said) == ("load feed feed: there is no such topic", True)
+    assert (told.problem, told.is_logged) == ("load feed feed: there is no such topic", True)
     feed.error = None
     feed.batches = [[record(0, forecast(1))]]
     assert reader.step() == 0

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 import pytest
 
-from kafka_assignors.lag.feed.sources import ToldLoad
+from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.plan import TopicPartition
 
 ALL = [TopicPartition("t", p) for p in range(2)]
@@ -51,34 +51,34 @@ def function() -> Iterator[Function]:
 
 
 @pytest.fixture
-def source(function: Function) -> Iterator[ToldLoad]:
-    made = ToldLoad(function, 10.0, MAX_AGE_S, lambda: function.now)
+def source(function: Function) -> Iterator[PolledLoad]:
+    made = PolledLoad(function, 10.0, MAX_AGE_S, lambda: function.now)
     yield made
     function.may_answer.set()
     made.close()
 
 
-def answered(source: ToldLoad) -> None:
+def answered(source: PolledLoad) -> None:
     """Wait until what is due has been done."""
     source._line.submit(lambda: None).result(60)
 
 
-def wake(source: ToldLoad, function: Function, seconds: float) -> None:
+def wake(source: PolledLoad, function: Function, seconds: float) -> None:
     """Time passes; its thread looks at the clock when something is submitted."""
     function.now += seconds
     answered(source)
 
 
-def test_the_first_look_finds_nothing_and_the_next_one_what_was_said(source: ToldLoad) -> None:
+def test_the_first_look_finds_nothing_and_the_next_one_what_was_said(source: PolledLoad) -> None:
     first = source.ask(ALL, 5)
     answered(source)
-    assert (first.problem, first.was_said) == ("load_source has not answered yet", True)
+    assert (first.problem, first.is_logged) == ("load_source has not answered yet", True)
     found = source.ask(ALL, 0)
     assert found.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
     assert found.problem == ""
 
 
-def test_it_is_asked_again_by_itself(source: ToldLoad, function: Function) -> None:
+def test_it_is_asked_again_by_itself(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.said = {ALL[0]: 1.0, ALL[1]: 2.0}
@@ -89,7 +89,7 @@ def test_it_is_asked_again_by_itself(source: ToldLoad, function: Function) -> No
     assert len(function.questions) == 2
 
 
-def test_other_partitions_are_asked_for_at_once(source: ToldLoad, function: Function) -> None:
+def test_other_partitions_are_asked_for_at_once(source: PolledLoad, function: Function) -> None:
     source.look(ALL[:1])
     answered(source)
     assert source.look(ALL).arrivals == {ALL[0]: 5}
@@ -100,7 +100,7 @@ def test_other_partitions_are_asked_for_at_once(source: ToldLoad, function: Func
     assert function.questions == [{ALL[0]}, set(ALL), set(ALL)]  # one chain of questions, not two
 
 
-def test_a_function_that_hangs_stops_nobody(source: ToldLoad, function: Function) -> None:
+def test_a_function_that_hangs_stops_nobody(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.may_answer.clear()
@@ -122,7 +122,7 @@ def test_a_function_that_hangs_stops_nobody(source: ToldLoad, function: Function
     assert source.look(ALL).arrivals == {ALL[0]: 9}
 
 
-def test_what_fails_leaves_what_was_said_until_it_is_old(source: ToldLoad, function: Function) -> None:
+def test_what_fails_leaves_what_was_said_until_it_is_old(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.error = OSError("down")
@@ -139,7 +139,7 @@ def test_what_fails_leaves_what_was_said_until_it_is_old(source: ToldLoad, funct
 
 def test_closing_ends_its_thread_and_asks_nothing_more(function: Function) -> None:
     before = set(threading.enumerate())
-    source = ToldLoad(function, 10.0, MAX_AGE_S)
+    source = PolledLoad(function, 10.0, MAX_AGE_S)
     source.look(ALL)
     answered(source)
     (thread,) = set(threading.enumerate()) - before
@@ -157,7 +157,7 @@ def test_closing_does_not_wait_for_what_hangs(
 ) -> None:
     monkeypatch.setattr("kafka_assignors.lag.feed.sources._END_S", 0.01)
     function.may_answer.clear()
-    source = ToldLoad(function, 10.0, MAX_AGE_S)
+    source = PolledLoad(function, 10.0, MAX_AGE_S)
     source.look(ALL)
     assert function.asked.acquire(timeout=60)
     with caplog.at_level(logging.WARNING, "kafka_assignors"):
@@ -166,7 +166,7 @@ def test_closing_does_not_wait_for_what_hangs(
 
 
 def test_a_forked_process_asks_for_itself(
-    source: ToldLoad, function: Function, monkeypatch: pytest.MonkeyPatch
+    source: PolledLoad, function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source.look(ALL)
     answered(source)

@@ -20,10 +20,10 @@ from kafka_assignors import (
     PlanReport,
     RebalanceOnSkew,
 )
-from kafka_assignors.assignor.lag.expectations import Expectations
+from kafka_assignors.assignor.lag.forecasts import LoadForecasts
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.lag.feed.reader import FeedReader
-from kafka_assignors.lag.feed.sources import ToldLoad
+from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.plan import Group, Reason, TopicPartition
 from tests.support.feed_messages import Feed, forecast, record
 from tests.support.joining import cluster, joined, own, plan_of, raw
@@ -42,7 +42,7 @@ class Forecasts:
     """A ``load_source`` that notes what it is asked."""
 
     def __init__(self, told: Mapping[TopicPartition, Any] = HEAVY) -> None:
-        self.told = dict(told)
+        self.answer = dict(told)
         self.error: Exception | None = None
         self.asked: list[set[TopicPartition]] = []
 
@@ -50,7 +50,7 @@ class Forecasts:
         self.asked.append(set(partitions))
         if self.error is not None:
             raise self.error
-        return self.told
+        return self.answer
 
 
 class World:
@@ -79,8 +79,8 @@ class World:
 
     def let_it_say(self) -> None:
         """A function is asked in the background; wait for what it says now, unless it is known to hang."""
-        source = self.assignor._expectations and self.assignor._expectations.source
-        if isinstance(source, ToldLoad) and not self.hangs and not self.assignor._next.settling:
+        source = self.assignor._forecasts and self.assignor._forecasts.source
+        if isinstance(source, PolledLoad) and not self.hangs and not self.assignor._second_round.is_settling:
             source._wanted = frozenset()
             source.look(ALL)
             source._line.submit(lambda: None).result(60)
@@ -142,7 +142,7 @@ def test_the_report_and_the_log_say_that_forecasts_are_in_it(
     (facts,) = [r.__dict__["rebalance"] for r in caplog.records if hasattr(r, "rebalance")]
     assert (facts["load"], facts["forecasts"]) == ("lag+forecast", 3)
     assert "load=lag+forecast forecasts=3" in caplog.text
-    source.told = {}
+    source.answer = {}
     world.rebalance({"a": [0, 1], "b": [2, 3]})
     assert world.reports[1].forecasts == 0
     assert "load=lag forecasts=0" in caplog.text
@@ -199,7 +199,7 @@ def test_the_second_round_plans_from_what_the_first_one_did(made: Make) -> None:
         first = world.rebalance({"a": [0, 3], "b": [1, 2]})
         moved = set(range(4)) - {p for numbers in first.values() for p in numbers}
         assert moved  # handed over in the next round
-        source.told = dict(later)
+        source.answer = dict(later)
         second = world.rebalance(first)
         assert set(range(4)) == {p for numbers in second.values() for p in numbers}
         assert all(set(first[name]) <= set(second[name]) for name in "ab")
@@ -217,7 +217,7 @@ def test_a_rebalance_that_began_by_lag_alone_ends_so(made: Make) -> None:
     source = Forecasts({})
     world = made(source, lag_source=lambda partitions: {at: lags[at] for at in partitions})
     first = world.rebalance({"a": [0, 3], "b": [1, 2]})
-    source.told = {at: 1000.0 * (at.partition + 1) for at in ALL}
+    source.answer = {at: 1000.0 * (at.partition + 1) for at in ALL}
     world.rebalance(first)
     assert [report.forecasts for report in world.reports] == [0, 0]
     assert world.reports[0].target == world.reports[1].target
@@ -237,11 +237,11 @@ def test_too_few_forecasts_are_none_and_it_is_said_when_that_changes(
     assert ours(caplog) == [
         "cooperative-lag-aware: too few forecasts (1), lag alone decides: load_source says nothing of t-1"
     ]
-    source.told = dict(HEAVY)
+    source.answer = dict(HEAVY)
     for _ in range(2):
         world.rebalance({"a": [0, 1], "b": [2, 3]})
-    assert ours(caplog)[1:] == ["cooperative-lag-aware: 4 forecasts count beside lag"]
-    source.told = {}
+    assert ours(caplog)[1:] == ["cooperative-lag-aware: planning by lag and 4 forecasts"]
+    source.answer = {}
     world.rebalance({"a": [0, 1], "b": [2, 3]})
     assert len(ours(caplog, logging.WARNING)) == 2
 
@@ -303,8 +303,8 @@ def test_a_function_that_hangs_holds_up_nothing(made: Make, caplog: pytest.LogCa
         for _ in range(2):
             world.rebalance()
             assert world.loads == [7] * 4
-        assert world.assignor._expectations is not None
-        assert world.assignor.with_expected_now(world.reports[-1].target.group).lag.tolist() == [7] * 4
+        assert world.assignor._forecasts is not None
+        assert world.assignor.with_forecasts(world.reports[-1].target.group).lag.tolist() == [7] * 4
         assert ours(caplog) == [
             "cooperative-lag-aware: too few forecasts (0), lag alone decides: "
             "load_source has not answered yet"
@@ -325,8 +325,8 @@ def test_what_a_function_says_late_counts_from_then_on(made: Make) -> None:
     world.rebalance()
     assert world.loads == [0] * 4
     go_on.set()
-    assert world.assignor._expectations is not None
-    source = world.assignor._expectations.source
+    assert world.assignor._forecasts is not None
+    source = world.assignor._forecasts.source
     _wait_until(lambda: source.look(ALL).arrivals)
     world.rebalance()
     assert world.loads == [100, 10, 10, 90]
@@ -338,7 +338,7 @@ def test_a_broken_source_costs_the_forecasts_and_not_the_lag(
     def broken(self: object, *args: object, **more: object) -> Group:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Expectations, "in_plan", broken)
+    monkeypatch.setattr(LoadForecasts, "in_plan", broken)
     world = made(Forecasts(), lag_source=lambda partitions: dict.fromkeys(partitions, 7))
     world.rebalance()
     assert world.loads == [7] * 4
@@ -354,13 +354,13 @@ def test_the_watch_sees_the_loads_a_plan_would(made: Make, monkeypatch: pytest.M
     policy = RebalanceOnSkew(threshold=1.2, at_least=1, for_s=0, check_s=0.01, cool_down_s=0, jitter=0)
     source = Forecasts({})
     world = made(source, rebalance_on_skew=policy, lag_refresh_ms=50)
-    side = world.assignor._side
-    monkeypatch.setattr(type(side), "request_rejoin_from_elsewhere", lambda _side: asked.append(True))
+    access = world.assignor._access
+    monkeypatch.setattr(type(access), "request_rejoin_threadsafe", lambda _side: asked.append(True))
     world.rebalance({"a": [0, 3], "b": [1, 2]})
     looks = len(source.asked)
     _wait_until(lambda: len(source.asked) > looks + 3)
     assert not asked
-    source.told = dict(HEAVY)
+    source.answer = dict(HEAVY)
     _wait_until(lambda: asked)
 
 
@@ -413,7 +413,7 @@ def test_in_a_consumer_its_own_configuration_and_group_are_used(consumer: MakeCo
     assignor = made._coordinator._assignors["cooperative-lag-aware"]
     names = {thread.name for thread in set(threading.enumerate()) - before}
     assert "kafka-assignors-feed" in names
-    assert assignor._expectations.source._group_id == "g"
+    assert assignor._forecasts.source._group_id == "g"
     made.close()
     assert set(threading.enumerate()) <= before
 
@@ -453,11 +453,11 @@ def test_in_an_unknown_kafka_python_there_is_no_thread(
     )
     made.subscribe(["t"])
     assignor = made._coordinator._assignors["cooperative-lag-aware"]
-    monkeypatch.setattr(assignor._side, "is_strange", lambda: True)
+    monkeypatch.setattr(assignor._access, "is_unknown_version", lambda: True)
     for _ in range(2):
         made._coordinator.group_protocols()
     assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("kafka-assignors")]
-    assert len([line for line in ours(caplog) if "this kafka-python is not known" in line]) == 1
+    assert len([line for line in ours(caplog) if "this kafka-python version is unknown" in line]) == 1
 
 
 # --- options --------------------------------------------------------------------------------------------
