@@ -108,7 +108,7 @@ def test_whether_the_name_is_checked_is_yes_or_no(text: str, means: bool) -> Non
             "sasl_plain_password",
             "missing, sasl_mechanism PLAIN needs it",
         ),
-        ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "there is no file '/no/such/file'"),
+        ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "no file '/no/such/file'"),
         ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown, there is security_protocol, sasl_mechanism, "),
         ({"ssl_check_hostname": "perhaps"}, "ssl_check_hostname", "'perhaps' is none of true, false"),
     ],

@@ -137,7 +137,7 @@ def test_a_source_that_hangs_is_waited_for_until_the_deadline_and_no_longer(made
     keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
     made.append(keeper)
     assert keeper.ask([A], 0.05) == LagAnswer({}, "no answer within 0.05 s")
-    assert keeper.ask([A], 1000).problem == "still busy with what was asked for before"  # at once
+    assert keeper.ask([A], 1000).problem == "the previous request is still running"  # at once
     cluster.hangs.clear()
     cluster.goes_on.set()
     until(lambda: keeper.ask([A], 5).lags == {A: 5})
@@ -248,9 +248,9 @@ def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting
     [
         ({A: 5, B: 6}, {A: 5, B: 6}, ""),
         ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples will do; nobody asked for C
-        ({A: 5}, {A: 5}, "lag_source says nothing of t-1"),
-        ({A: -1, B: 6}, {B: 6}, "lag_source says -1 of t-0"),
-        ({A: "5", B: 1.5}, {}, "lag_source says '5' of t-0"),
+        ({A: 5}, {A: 5}, "lag_source returned nothing for t-1"),
+        ({A: -1, B: 6}, {B: 6}, "lag_source returned -1 for t-0"),
+        ({A: "5", B: 1.5}, {}, "lag_source returned '5' for t-0"),
         ({A: 2**70, B: np.int64(6)}, {A: 2**63 - 1, B: 6}, ""),
     ],
 )

@@ -235,7 +235,8 @@ def test_too_few_forecasts_are_none_and_it_is_said_when_that_changes(
         world.rebalance({"a": [0, 3], "b": [1, 2]})
         assert world.loads == [0] * 4
     assert ours(caplog) == [
-        "cooperative-lag-aware: too few forecasts (1), lag alone decides: load_source says nothing of t-1"
+        "cooperative-lag-aware: too few forecasts (1), lag alone decides: "
+        "load_source returned nothing for t-1"
     ]
     source.answer = dict(HEAVY)
     for _ in range(2):
@@ -271,10 +272,10 @@ def test_what_passes_by_itself_is_no_warning_and_what_comes_after_it_is_one(
     ("what", "why"),
     [
         (OSError("down"), "OSError: down"),
-        (-1.0, "load_source says -1.0 of t-0"),
-        (float("nan"), "load_source says nan of t-0"),
-        (float("inf"), "load_source says inf of t-0"),
-        ("5", "load_source says '5' of t-0"),
+        (-1.0, "load_source returned -1.0 for t-0"),
+        (float("nan"), "load_source returned nan for t-0"),
+        (float("inf"), "load_source returned inf for t-0"),
+        ("5", "load_source returned '5' for t-0"),
     ],
     ids=str,
 )

@@ -134,7 +134,7 @@ def test_unknown_kafka_python_keeps_its_own_poll_with_one_warning(
     finally:
         known_parts.unknown_parts.cache_clear()
     (record,) = caplog.records
-    assert record.getMessage().startswith("kafka-python 3.0.12 has parts we do not know (BaseCoordinator)")
+    assert record.getMessage().startswith("kafka-python 3.0.12 is unknown (differs in BaseCoordinator)")
 
 
 @pytest.mark.parametrize(("name", "change"), [("poll", "gone"), ("need_rejoin", "changed")])
@@ -336,12 +336,12 @@ def test_assignment_that_waits_is_kept_while_the_group_is_settled(member: Any) -
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def asked_again(**flags: bool) -> JoinState:
+def rejoin_requested(**flags: bool) -> JoinState:
     """A member whose answer waits, and that heard of another rebalance."""
     state = JoinState()
     state.send()
     state.answer(frozenset())
-    state.request_again()
+    state.request_rejoin()
     for name, value in flags.items():
         setattr(state, name, value)
     return state
@@ -352,10 +352,10 @@ def test_join_state_says_when_a_join_may_begin() -> None:
     joining = JoinState()
     joining.send()
     assert JoinState().may_begin
-    assert asked_again().may_begin
+    assert rejoin_requested().may_begin
     assert not joining.may_begin
-    assert not asked_again(polled=True).may_begin
-    assert not asked_again(closing=True).may_begin
+    assert not rejoin_requested(is_in_poll=True).may_begin
+    assert not rejoin_requested(is_closing=True).may_begin
 
 
 def test_no_join_begins_while_a_listener_runs(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,14 +161,14 @@ def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCa
     assert known(reader) == {0: 1, 2: 3}
     assert reader.ignored == 2 * len(bad)
     assert ours(caplog) == [
-        "load feed feed: a record is ignored, as any more like it: key: no JSON: JSONDecodeError"
+        "load feed feed: ignored a record, more are not logged: key: no JSON: JSONDecodeError"
     ]
 
 
 @pytest.mark.parametrize(
     ("batch", "wall_s", "why", "is_logged"),
     [
-        ([], 0, "nothing of group g is in it", False),
+        ([], 0, "it has no forecast for group g", False),
         ([record(0, forecast(1, age_s=7_000))], 0, "its newest forecast is 7,000 s old", False),
         ([record(0, forecast(1))], 100, "its newest forecast is 100 s old", False),
         ([record(0, forecast(1, age_s=-90))], 0, "its newest forecast is 90 s ahead", False),
@@ -241,7 +241,7 @@ def test_a_record_that_breaks_something_is_passed_over(
 def test_how_many_were_ignored_is_said_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     reader = read(Feed([record(0, b"{"), record(1, b"{")]))
     reader.close()
-    assert ours(caplog)[-1] == "load feed feed: 2 records in all were ignored"
+    assert ours(caplog)[-1] == "load feed feed: closed, 2 records were ignored"
 
 
 # --- when it cannot read ------------------------------------------------------------------------------------
@@ -262,8 +262,8 @@ def test_it_is_tried_again_with_longer_and_longer_pauses_and_told_once(
     assert reader.step() == 0
     assert known(reader) == {0: 1}
     assert ours(caplog) == [
-        "load feed feed: there is no such topic; it is tried again",
-        "load feed feed is read again",
+        "load feed feed: there is no such topic; retrying",
+        "load feed feed: reading again",
     ]
     feed.error = TopicMissingError("there is no such topic")
     assert reader.step() == 1
@@ -310,7 +310,7 @@ def test_a_topic_that_is_gone_is_noticed_though_polls_say_nothing(caplog: pytest
     feed.now += 31
     feed.error = TopicMissingError("there is no such topic")
     assert reader.step() == 1
-    assert ours(caplog) == ["load feed feed: there is no such topic; it is tried again"]
+    assert ours(caplog) == ["load feed feed: there is no such topic; retrying"]
 
 
 def test_it_can_be_read_once_here_and_now(caplog: pytest.LogCaptureFixture) -> None:
