@@ -25,7 +25,9 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @every_strategy
-def test_a_group_of_its_own_members(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+def test_group_of_one_strategy_gets_every_partition_without_complaints(
+    kind: Kind, caplog: pytest.LogCaptureFixture
+) -> None:
     """From the members' metadata, over the wire, to an assignment of everything; without a complaint."""
     members = [joined(m, kind().metadata(TOPICS)) for m in "abc"]
     plan = plan_of(kind().assign(cluster(TOPICS), members))
@@ -35,7 +37,7 @@ def test_a_group_of_its_own_members(kind: Kind, caplog: pytest.LogCaptureFixture
 
 
 @every_strategy
-def test_one_structured_line_a_rebalance(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_rebalance_logs_one_structured_line(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
     """Strategy, members, partitions, kept, moved, spread, milliseconds; as text and as a field."""
     ticks = iter([10.0, 10.0025])
     with caplog.at_level(logging.INFO, logger="kafka_assignors"):
@@ -85,7 +87,9 @@ def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
 @pytest.mark.parametrize(
     ("kind", "case"), [(kind, case) for kind in STRATEGIES.values() for case in hostile(kind)]
 )
-def test_a_hostile_member(kind: Kind, case: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_hostile_member_costs_one_warning_and_the_plan_is_valid(
+    kind: Kind, case: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """A valid plan, one warning that names the member, nothing else."""
     subscription, complaint = hostile(kind)[case]
     good = kind()
@@ -100,10 +104,10 @@ def test_a_hostile_member(kind: Kind, case: str, caplog: pytest.LogCaptureFixtur
 
 @pytest.mark.parametrize("kind", [kind for kind in STRATEGIES.values() if not kind.by_priority])
 @pytest.mark.parametrize("user_data", [None, b""])
-def test_no_user_data_is_no_complaint(
+def test_member_without_user_data_is_no_complaint(
     kind: Kind, user_data: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is what a member sends that was never assigned anything, but has no priority to tell."""
+    """A member that never had an assignment sends none."""
     plan = plan_of(kind().assign(cluster(TOPICS), [joined("a", raw(TOPICS, user_data))]))
     assert owner_of(plan).keys() == every(TOPICS)
     assert not warnings(caplog)
@@ -125,7 +129,7 @@ def claims_by_ownership(generation: int) -> object:
         ("fairest-sticky", claims_by_ownership),
     ],
 )
-def test_two_members_that_claim_the_same(
+def test_disputed_claim_costs_one_warning_that_names_both_members(
     name: str, claim: Callable[[int], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A valid plan, and one warning that names both."""
@@ -137,7 +141,7 @@ def test_two_members_that_claim_the_same(
     assert "member b claims 2 partitions that a claims in the same generation" in warning
 
 
-def test_a_group_whose_topics_nobody_knows(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_topics_get_one_warning_and_no_assignment(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing to give out; one warning, though both subscribe to it."""
     members = [joined(m, StickyAssignor().metadata({"gone"})) for m in "ab"]
     assert plan_of(StickyAssignor().assign(cluster(TOPICS), members)) == {"a": {}, "b": {}}
@@ -154,15 +158,15 @@ class _Broken(Assignor):
         raise ZeroDivisionError
 
 
-def test_a_bug_of_ours_does_not_stop_the_group(caplog: pytest.LogCaptureFixture) -> None:
-    """Ranges are given out, and the traceback is in the log."""
+def test_failed_plan_falls_back_to_ranges(caplog: pytest.LogCaptureFixture) -> None:
+    """The traceback is in the log."""
     plan = plan_of(_Broken().assign(cluster({"t": 2}), [joined(m, raw(["t"])) for m in "ab"]))
     assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
     (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
     assert record.exc_info is not None
 
 
-def test_two_consumers_of_a_process_share_nothing() -> None:
+def test_two_consumers_of_a_process_share_no_state() -> None:
     """State is the instance's, also of classes made by ``configured``."""
     kind = StickyAssignor.configured(rack="r")
     one, other = kind(), kind()
@@ -172,7 +176,7 @@ def test_two_consumers_of_a_process_share_nothing() -> None:
 
 
 def test_on_plan_gets_the_plan_and_its_metrics() -> None:
-    """Target and assignment differ while a member still holds what shall move."""
+    """Target and assignment differ while a member holds a partition that moves."""
     reports: list[PlanReport] = []
     leader = CooperativeStickyAssignor(on_plan=reports.append)
     holder = CooperativeStickyAssignor()
@@ -187,8 +191,8 @@ def test_on_plan_gets_the_plan_and_its_metrics() -> None:
     assert [str(why) for why in report.why()] == ["kept", "moved for balance: a; waits for revocation by a"]
 
 
-def test_a_failing_on_plan_does_not_stop_the_group(caplog: pytest.LogCaptureFixture) -> None:
-    """It is the user's code, inside the user's rebalance."""
+def test_exception_in_on_plan_does_not_fail_the_rebalance(caplog: pytest.LogCaptureFixture) -> None:
+    """It is user code inside the rebalance."""
 
     def fails(_report: PlanReport) -> None:
         raise RuntimeError("no disk")
@@ -198,8 +202,8 @@ def test_a_failing_on_plan_does_not_stop_the_group(caplog: pytest.LogCaptureFixt
     assert "on_plan failed" in caplog.text
 
 
-def test_many_unknown_topics_make_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
-    """A member may send thousands of names; the log need not."""
+def test_many_unknown_topics_make_a_short_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    """A member may send thousands of names."""
     wishes = [f"{'x' * 200}-{i}" for i in range(5000)]
     StickyAssignor().assign(cluster({}), [joined("a", raw(wishes))])
     (warning,) = warnings(caplog)
@@ -207,7 +211,7 @@ def test_many_unknown_topics_make_a_short_line(caplog: pytest.LogCaptureFixture)
     assert len(warning) < 500
 
 
-def test_null_lists_are_empty_lists(caplog: pytest.LogCaptureFixture) -> None:
+def test_null_arrays_count_as_empty_arrays(caplog: pytest.LogCaptureFixture) -> None:
     """The protocol can say "no array" where there should be an empty one."""
     subscription = raw(["t"], b"", {"t": [1]}, 3)
     member = joined("a", subscription)
@@ -216,7 +220,7 @@ def test_null_lists_are_empty_lists(caplog: pytest.LogCaptureFixture) -> None:
     assert not warnings(caplog)
 
 
-def test_a_topic_repeated_a_hundred_thousand_times_takes_no_time() -> None:
+def test_topic_repeated_100000_times_does_not_block_the_io_thread() -> None:
     """It fits into a message, and must not keep the I/O thread busy: one list is made of it."""
     once = sticky_user_data.encode({"t": [1]}, 0)[4:-4]
     count = 1_000_000 // len(once)
@@ -232,8 +236,8 @@ class _Worse(_Broken):
         raise MemoryError
 
 
-def test_whatever_fails_ranges_are_given_out(caplog: pytest.LogCaptureFixture) -> None:
-    """The last resort: ``assign`` does not raise."""
+def test_failed_assign_falls_back_to_ranges(caplog: pytest.LogCaptureFixture) -> None:
+    """``assign`` does not raise."""
     plan = plan_of(_Worse().assign(cluster({"t": 2}), [joined(m, raw(["t"])) for m in "ab"]))
     assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
     assert "falling back to ranges" in caplog.text
@@ -253,7 +257,7 @@ def holders() -> list[object]:
 CALM: Plan = {"a": {"t": [2, 3]}, "b": {"t": [0, 1]}}
 
 
-def test_a_failing_clock_costs_nothing_but_the_time() -> None:
+def test_failing_clock_only_costs_the_measured_time() -> None:
     def fails() -> float:
         raise OSError("no clock")
 
@@ -261,8 +265,8 @@ def test_a_failing_clock_costs_nothing_but_the_time() -> None:
 
 
 @pytest.mark.parametrize("what", ["measure", "explain", "Complaints.about_topics", "Complaints.log"])
-def test_whatever_fails_beside_the_plan_the_plan_stands(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports and complaints have no say in it."""
+def test_failure_beside_the_plan_does_not_change_the_plan(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a failure in reports or complaints."""
 
     def fails(*_args: object, **_options: object) -> None:
         raise RuntimeError("a bug")
@@ -272,7 +276,7 @@ def test_whatever_fails_beside_the_plan_the_plan_stands(what: str, monkeypatch: 
     assert plan_of(leader.assign(cluster({"t": 4}), holders())) == CALM
 
 
-def test_racks_that_cannot_be_read_are_no_racks(
+def test_failure_to_read_racks_leaves_the_plan_without_racks(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(*_args: object) -> None:
@@ -286,8 +290,8 @@ def test_racks_that_cannot_be_read_are_no_racks(
     assert "racks failed" in caplog.text
 
 
-def test_the_last_resort_gives_nobody_what_another_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges would exchange everything at once: both would own all four for a while."""
+def test_fallback_assigns_no_partition_that_another_member_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain ranges would exchange all partitions: two members would own each of them for a while."""
 
     def fails(_group: Group) -> None:
         raise RuntimeError("a bug")
@@ -298,16 +302,16 @@ def test_the_last_resort_gives_nobody_what_another_has(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("topics", [None, [None], [None, "unknown"], [None, "t"]])
-def test_a_subscription_to_nothing_or_no_name(topics: list[str | None] | None) -> None:
-    """The protocol can say so; kafka-python reads it as None."""
+def test_null_topics_and_null_names_count_as_no_topic(topics: list[str | None] | None) -> None:
+    """The protocol allows both; kafka-python decodes them as None."""
     strange = joined("z", raw(["t"]))
     strange.metadata.topics = topics
     plan = plan_of(StickyAssignor().assign(cluster({"t": 2}), [joined("a", raw(["t"])), strange]))
     assert owner_of(plan).keys() == every({"t": 2})
 
 
-def test_a_member_cannot_write_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Client ids are part of member ids, and anybody's choice."""
+def test_member_id_cannot_inject_log_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """Any client chooses its client id, a part of the member id."""
     name = "a\nCRITICAL forged \x1b[31m"
     StickyAssignor().assign(cluster({}), [joined(name, raw(["gone"]))])
     (warning,) = warnings(caplog)
@@ -322,10 +326,10 @@ def test_many_complaints_make_a_short_log(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize(("dated", "believed"), [(6, True), (7, False), (8, False), (2**31 - 1, False)])
-def test_nobody_can_come_from_a_generation_that_is_not_over(
+def test_claim_from_the_current_or_a_later_generation_is_ignored(
     dated: int, believed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The group joins generation 7: a claim of it, or of a later one, would win over everybody's."""
+    """The group joins generation 7: such a claim would win over every other one."""
     leader = CooperativeStickyAssignor()
     monkeypatch.setattr(leader._access, "generation", lambda: 7)
     honest = joined("a", raw(["t"], owned={"t": [0]}, generation=6))

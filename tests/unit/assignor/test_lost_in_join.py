@@ -114,10 +114,10 @@ class Joining:
 
 
 @pytest.mark.parametrize("codes", LOST)
-def test_a_cooperative_consumer_loses_everything_and_begins_anew(
+def test_cooperative_consumer_that_loses_its_membership_joins_again_without_claims(
     codes: list[int], consumer: MakeConsumer
 ) -> None:
-    """What others may have had since is neither claimed nor gone on with; its listener hears of it first."""
+    """Others may have owned its partitions since.  Its listener is called first."""
     joining = Joining(consumer(CooperativeStickyAssignor), codes)
     assert joining.claims[0] == {"t": [0, 1]}
     assert joining.claims[1:] == [{}]
@@ -125,24 +125,24 @@ def test_a_cooperative_consumer_loses_everything_and_begins_anew(
     assert joining.positions == {1: None, 2: None}
 
 
-def test_it_is_another_member_then(consumer: MakeConsumer) -> None:
+def test_member_that_lost_its_membership_gets_a_new_id(consumer: MakeConsumer) -> None:
     """So whoever notes as whom something began can tell."""
     assert Joining(consumer(CooperativeStickyAssignor), []).member_id == "before"
     assert Joining(consumer(CooperativeStickyAssignor), [UnknownMemberIdError.errno]).member_id == "after"
 
 
 @pytest.mark.parametrize("codes", LOST)
-def test_an_eager_consumer_has_given_all_back_and_goes_on_from_what_is_committed(
+def test_eager_consumer_that_loses_its_membership_resumes_from_commits(
     codes: list[int], consumer: MakeConsumer
 ) -> None:
-    """It hears no more than it would: everything was revoked when the join began."""
+    """Its listener gets no extra call: all partitions were revoked when the join began."""
     joining = Joining(consumer(RangeAssignor), codes)
     assert joining.heard.calls == [("revoked", [0, 1]), ("assigned", [1, 2])]
     assert joining.positions == {1: None, 2: None}
 
 
 @pytest.mark.parametrize("codes", [[], [NotCoordinatorError.errno]], ids=["at once", "after another try"])
-def test_who_is_still_a_member_keeps_what_it_has(codes: list[int], consumer: MakeConsumer) -> None:
+def test_member_that_is_not_lost_keeps_its_partitions(codes: list[int], consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made._coordinator.lookup_coordinator = lambda: _found(made._coordinator)
     joining = Joining(made, codes)

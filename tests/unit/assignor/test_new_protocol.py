@@ -43,7 +43,7 @@ def test_plans_by_rack_are_kept_from_the_broker(kind: type[Assignor]) -> None:
     assert told(kind(), "x", "y") == {CLASSIC_ONLY}
 
 
-def test_racks_that_are_not_planned_by_keep_nobody_out() -> None:
+def test_unused_racks_do_not_keep_the_group_classic() -> None:
     assert told(RangeAssignor(), "x", "y") == {b""}
 
 
@@ -67,8 +67,8 @@ def test_strategies_without_a_choice_have_no_such_option() -> None:
 
 
 @pytest.mark.parametrize("assignor", [FailoverAssignor(), StickyAssignor(migration_policy="disabled")])
-def test_last_resort_keeps_the_group_classic_too(assignor: Assignor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One failed plan must not open the group."""
+def test_fallback_keeps_the_group_classic(assignor: Assignor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One failed plan must not let the broker convert the group."""
 
     def fails(_group: object) -> None:
         raise RuntimeError("a bug")

@@ -109,15 +109,15 @@ def in_rebalance(consumer: Consumer) -> Consumer:
     return consumer
 
 
-def test_dynamic_member_never_looks() -> None:
+def test_dynamic_member_never_checks() -> None:
     consumer = Consumer(instance_id=None, listed=9)
     consumer.assigned()
     consumer.updated(12)
     assert (consumer.looks, consumer.asked) == (0, 0)
 
 
-def test_restarted_member_asks_for_owners_of_what_nobody_has() -> None:
-    """The topic grew while it was down; once is enough."""
+def test_restarted_member_requests_a_rebalance_for_unowned_partitions() -> None:
+    """The topic grew while the member was down.  It requests once."""
     consumer = Consumer(listed=6)
     consumer.assigned()
     consumer.updated(6)
@@ -127,7 +127,7 @@ def test_restarted_member_asks_for_owners_of_what_nobody_has() -> None:
 def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It would end kafka-python's loop that refreshes the metadata."""
+    """It would end kafka-python's metadata refresh loop."""
     consumer = in_rebalance(Consumer())
 
     def fail() -> dict[str, int]:
@@ -140,37 +140,37 @@ def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
     assert consumer.looks == 1
 
 
-def test_restart_without_news_is_no_rebalance() -> None:
+def test_restart_without_new_partitions_requests_nothing() -> None:
     consumer = Consumer()
     consumer.assigned()
     consumer.updated(4)
     assert (consumer.looks, consumer.asked) == (1, 0)
 
 
-def test_restarted_leader_asks_when_the_topic_grows() -> None:
-    """The broker named its former self as leader, which is not in the group any more."""
+def test_restarted_leader_requests_a_rebalance_when_the_topic_grows() -> None:
+    """The broker names its former member id as leader, which has left the group."""
     consumer = Consumer(leader="i-before")
     consumer.assigned()
     consumer.updated(5)
     assert consumer.asked == 1
 
 
-def test_leader_that_planned_is_left_to_it() -> None:
-    """It watches the metadata itself, and needs no other member's rebalance."""
+def test_member_leaves_new_partitions_to_the_leader_that_planned() -> None:
+    """That leader watches the metadata itself."""
     consumer = in_rebalance(Consumer())
     consumer.updated(6)
     assert (consumer.looks, consumer.asked) == (1, 0)
 
 
-def test_member_asks_when_its_leader_has_restarted() -> None:
+def test_member_requests_a_rebalance_when_its_leader_has_restarted() -> None:
     consumer = in_rebalance(Consumer())
     consumer.group = described(("me", [0, 1]), ("leader-again", [2, 3]))
     consumer.updated(6)
     assert consumer.asked == 1
 
 
-def test_partitions_that_were_planned_meanwhile_are_no_reason() -> None:
-    """Its own metadata was older than the leader's."""
+def test_partitions_assigned_meanwhile_cause_no_rebalance() -> None:
+    """The member's metadata was older than the leader's."""
     consumer = in_rebalance(Consumer(leader="gone"))
     consumer.group = described(("me", [0, 1, 4]), ("other", [2, 3, 5]))
     consumer.updated(6)
@@ -178,15 +178,15 @@ def test_partitions_that_were_planned_meanwhile_are_no_reason() -> None:
     assert (consumer.looks, consumer.asked) == (1, 0)
 
 
-def test_rejoin_from_outside_counts_as_a_restart() -> None:
-    """The connection was lost for a while: a new member id, the old assignment, and no rebalance."""
+def test_rejoin_with_a_new_member_id_counts_as_a_restart() -> None:
+    """After a lost connection: a new member id, the old assignment, and no rebalance."""
     consumer = in_rebalance(Consumer())
     consumer.me, consumer.partitions = "me-again", {"t": 6}
     consumer.assigned()
     assert consumer.asked == 1
 
 
-def test_rebalance_that_begins_meanwhile_ends_the_look() -> None:
+def test_rebalance_that_begins_meanwhile_ends_the_check() -> None:
     consumer = Consumer(listed=6)
     consumer.meanwhile = lambda: setattr(consumer, "now", 6)
     consumer.assigned()
@@ -198,7 +198,7 @@ def test_rebalance_that_begins_meanwhile_ends_the_look() -> None:
     [described(("me", []), state="PreparingRebalance"), GroupAuthorizationFailedError("g")],
     ids=["rebalance", "not allowed"],
 )
-def test_look_that_fails_is_repeated_with_the_next_update(group: Any) -> None:
+def test_failed_check_is_repeated_with_the_next_update(group: Any) -> None:
     consumer = Consumer(listed=6)
     good, consumer.group = consumer.group, group
     consumer.assigned()
@@ -208,7 +208,7 @@ def test_look_that_fails_is_repeated_with_the_next_update(group: Any) -> None:
     assert consumer.asked == 1
 
 
-def test_member_whose_assignment_cannot_be_read_may_own_anything() -> None:
+def test_member_with_an_undecodable_assignment_may_own_anything() -> None:
     consumer = Consumer(listed=6)
     consumer.group.members[1].member_assignment = b"\xff\xff\xff"
     consumer.assigned()
@@ -216,14 +216,14 @@ def test_member_whose_assignment_cannot_be_read_may_own_anything() -> None:
 
 
 @pytest.mark.parametrize(("leader", "asks"), [("i-before", 1), ("leader", 0)])
-def test_strategy_that_needs_a_leader_gets_one(leader: str, asks: int) -> None:
-    """Nothing is without an owner, but nobody watches the lag."""
+def test_member_requests_a_rebalance_if_no_leader_watches_lag(leader: str, asks: int) -> None:
+    """Every partition has an owner."""
     consumer = Consumer(leader=leader)
     consumer.assigned(leader_watches_lag=True)
     assert consumer.asked == asks
 
 
-def test_members_look_one_after_the_other() -> None:
+def test_members_check_one_after_the_other() -> None:
     """In an order of their instance ids, the same in each process, within 1.5 s."""
 
     def delay(instance_id: str) -> float:

@@ -139,7 +139,7 @@ def claims_nonsense(kind: type[Assignor], generation: int) -> object:
 def test_hostile_claims_pin_nothing_after_the_next_update(
     kind: type[Assignor], leader: MakeLeader, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The liar comes back in each round with what it was given; one update ends it."""
+    """The liar repeats its claims in each round; one metadata update ends it."""
     one = leader(kind)
     one.knows({"t": 4})
     honest = joins(kind, "tu", {"t": [0, 1, 2, 3]})
@@ -156,7 +156,7 @@ def test_hostile_claims_pin_nothing_after_the_next_update(
 
 
 def test_leader_without_updates_waits_for_three_rounds_at_most(leader: MakeLeader) -> None:
-    """Its metadata requests fail: the group gets the plan for what is known."""
+    """Its metadata requests fail; the group then gets a plan of the listed partitions."""
     one = leader(FairestStickyAssignor)
     one.knows({"t": 5})
     waited = []
@@ -180,7 +180,7 @@ def test_leader_keeps_unlisted_claims_after_calm_rounds_without_an_update(leader
 
 
 def test_leader_that_was_follower_meanwhile_believes_claims_again(leader: MakeLeader) -> None:
-    """Another one led generation 9, and may have seen the topic grow."""
+    """Another member led generation 9, and may have seen the topic grow."""
     one = leader(StickyAssignor)
     one.knows({"t": 5, "u": 4})
     one.plans(group(StickyAssignor), 7)
@@ -194,8 +194,8 @@ def test_leader_that_was_follower_meanwhile_believes_claims_again(leader: MakeLe
 
 
 @pytest.mark.parametrize("preempt", [True, False])
-def test_active_member_keeps_everything(preempt: bool, leader: MakeLeader) -> None:
-    """Also new topics go to it, and a higher priority takes over in the next round only."""
+def test_active_member_keeps_all_partitions(preempt: bool, leader: MakeLeader) -> None:
+    """It also gets new topics; a higher priority takes over only in the next round."""
     one = leader(FailoverAssignor.configured(priority=9, preempt=preempt))
     one.knows({"t": 2, "v": 1})
     everything = {"t": [0, 1, 2, 3], "u": [0]}
@@ -212,8 +212,8 @@ def test_active_member_keeps_everything(preempt: bool, leader: MakeLeader) -> No
     assert one.plans(members(7), 8) == expected
 
 
-def test_strategy_without_history_plans_what_is_known(leader: MakeLeader) -> None:
-    """Eager members of ``range`` say nothing of what they had."""
+def test_strategy_without_history_plans_listed_partitions(leader: MakeLeader) -> None:
+    """Eager members of ``range`` send no claims."""
     one = leader(RangeAssignor)
     one.knows({"t": 2})
     owned: Ownership = convert.ownership([("u", 0)])

@@ -61,7 +61,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @KINDS
-def test_the_example_of_the_kip(kind: type[LagAssignor]) -> None:
+def test_example_of_kip_169(kind: type[LagAssignor]) -> None:
     """100,000 for one; 60,000 and 50,000 for the other."""
     assignor = kind(lag_source=LagSource())
     plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
@@ -70,7 +70,7 @@ def test_the_example_of_the_kip(kind: type[LagAssignor]) -> None:
 
 
 @KINDS
-def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -> None:
+def test_leader_fetches_only_unreported_lag(kind: type[LagAssignor]) -> None:
     source = LagSource({TopicPartition("t", 2): 50_000})
     assignor = kind(lag_source=source)
     reports = [
@@ -83,7 +83,7 @@ def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -
     assignor.close()
 
 
-def test_an_old_report_counts_no_more() -> None:
+def test_old_report_is_ignored() -> None:
     source = LagSource()
     assignor = LagAwareAssignor(lag_source=source, lag_max_age_ms=1_000)
     members = [
@@ -96,8 +96,8 @@ def test_an_old_report_counts_no_more() -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backwards: bool) -> None:
-    """Whatever order the members come in.  p0 has 9, then; p1 has 8; p2 has 7."""
+def test_newest_report_counts_and_of_equally_old_ones_the_larger(backwards: bool) -> None:
+    """In any order of members.  p0 has 9 records left, p1 has 8, p2 has 7."""
     a, b, c = (TopicPartition("t", p) for p in range(3))
     members = [
         member("c0", {a: 9, b: 8, c: 100}, 10),
@@ -111,8 +111,8 @@ def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backward
     assignor.close()
 
 
-def test_the_second_round_sees_what_the_first_one_saw() -> None:
-    """It follows at once; and two plans of one rebalance should not differ because a record came in."""
+def test_second_round_plans_with_the_lag_of_the_first() -> None:
+    """It follows at once; new records must not change the target within one rebalance."""
     source = LagSource()
     seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=source, on_plan=seen.append)
@@ -125,7 +125,7 @@ def test_the_second_round_sees_what_the_first_one_saw() -> None:
 
 
 @KINDS
-def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[LagAssignor]) -> None:
+def test_topics_with_one_subscriber_need_no_lag(kind: type[LagAssignor]) -> None:
     source = LagSource()
     assignor = kind(lag_source=source)
     assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
@@ -140,10 +140,10 @@ def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[
         (CooperativeLagAwareAssignor, {"t", "u"}, {"c0": [2], "c1": [0, 1]}),
     ],
 )
-def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
+def test_topic_with_one_subscriber_counts_in_a_members_total_load(
     kind: type[LagAssignor], asked: set[str], shared: dict[str, list[int]]
 ) -> None:
-    """What c0 alone has is heavy, so that it gets the lightest of what both can have."""
+    """c0's own topic is heavy, so c0 gets the lightest shared partitions."""
     lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
     source = LagSource({TopicPartition(*at): lag for at, lag in lags.items()})
     assignor = kind(lag_source=source)
@@ -154,7 +154,7 @@ def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
     assignor.close()
 
 
-def test_reports_on_what_does_not_exist_are_passed_over() -> None:
+def test_reports_for_unknown_partitions_are_ignored() -> None:
     lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31 - 1): 5}
     seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
@@ -164,7 +164,7 @@ def test_reports_on_what_does_not_exist_are_passed_over() -> None:
 
 
 @KINDS
-def test_user_data_that_cannot_be_read_does_no_harm(
+def test_undecodable_user_data_costs_one_warning(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
     assignor = kind(lag_source=LagSource())
@@ -177,7 +177,7 @@ def test_user_data_that_cannot_be_read_does_no_harm(
 
 
 @KINDS
-def test_without_lag_counts_decide_and_it_is_said_once(
+def test_group_without_lag_is_planned_by_count_with_one_warning(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
     source = LagSource()
@@ -200,7 +200,7 @@ def test_without_lag_counts_decide_and_it_is_said_once(
 
 
 @KINDS
-def test_a_source_that_hangs_is_waited_for_until_the_timeout(
+def test_leader_waits_for_a_hanging_source_until_the_timeout(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
     go_on = threading.Event()
@@ -219,8 +219,8 @@ def test_a_source_that_hangs_is_waited_for_until_the_timeout(
     assignor.close()
 
 
-def test_the_leader_is_not_taken_for_dead_while_it_waits(consumer: MakeConsumer) -> None:
-    """It sends no heartbeat meanwhile, so a third of the session is the most it waits."""
+def test_leader_waits_for_a_third_of_its_session_at_most(consumer: MakeConsumer) -> None:
+    """It sends no heartbeat while it waits."""
     go_on = threading.Event()
 
     def hang(partitions: object) -> dict[TopicPartition, int]:
@@ -238,7 +238,7 @@ def test_the_leader_is_not_taken_for_dead_while_it_waits(consumer: MakeConsumer)
 
 
 @KINDS
-def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
+def test_assignor_without_a_consumer_plans_without_lag(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
     assignor = kind()
@@ -248,7 +248,7 @@ def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
 
 
 @KINDS
-def test_a_member_reports_what_it_owns(kind: type[LagAssignor]) -> None:
+def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor]) -> None:
     source = LagSource()
     assignor = kind(lag_source=source)
     assert assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags == {}
@@ -267,7 +267,9 @@ def test_a_member_reports_what_it_owns(kind: type[LagAssignor]) -> None:
 
 
 @KINDS
-def test_the_consumers_own_configuration_is_used(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
+def test_lag_fetcher_uses_the_consumers_configuration(
+    kind: type[LagAssignor], consumer: MakeConsumer
+) -> None:
     made = consumer(kind)
     made.subscribe(["t"])
     made._coordinator.group_protocols()
@@ -278,7 +280,7 @@ def test_the_consumers_own_configuration_is_used(kind: type[LagAssignor], consum
 
 @KINDS
 def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
-    """Nobody answers at its address, so a fetch is under way when it is closed."""
+    """A fetch is under way at close, because no broker answers."""
     before = set(threading.enumerate())
     made = consumer(kind)
     made.subscribe(["t"])
@@ -292,10 +294,10 @@ def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: Make
     assert set(threading.enumerate()) <= before
 
 
-def test_a_configuration_that_cannot_work_is_no_failed_rebalance(
+def test_invalid_fetch_configuration_does_not_fail_the_rebalance(
     consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What the consumer let pass, the fetcher may not: then there is no lag."""
+    """The consumer accepts settings that the fetcher refuses."""
     made = consumer(LagAwareAssignor)
     made._manager.config["security_protocol"] = "NONE"
     made.subscribe(["t"])
@@ -325,20 +327,20 @@ def test_a_configuration_that_cannot_work_is_no_failed_rebalance(
         *[("min_improvement", 1), ("min_improvement", -0.1), ("min_improvement", "10 %")],
     ],
 )
-def test_a_wrong_option_is_refused_by_name(name: str, value: object) -> None:
+def test_wrong_option_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=name):
         CooperativeLagAwareAssignor.configured(**{name: value})
 
 
 @pytest.mark.parametrize("value", [True, False, RebalanceOnSkew(threshold=3)])
-def test_rebalancing_on_skew_is_on_or_off_or_a_policy(value: Any) -> None:
+def test_rebalance_on_skew_takes_a_bool_or_a_policy(value: Any) -> None:
     CooperativeLagAwareAssignor.configured(
         rebalance_on_skew=value, max_partition_skew=None, min_improvement=0
     )
 
 
-def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
-    """A rebalance that the plan would make nothing of is not asked for."""
+def test_skew_watcher_uses_the_strategys_min_improvement() -> None:
+    """It requests no rebalance that the plan would ignore."""
     assignor = CooperativeLagAwareAssignor(
         lag_source=LagSource(), min_improvement=0.25, rebalance_on_skew=True
     )
@@ -348,7 +350,7 @@ def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
     assignor.close()
 
 
-def test_no_secret_shows() -> None:
+def test_repr_hides_secrets() -> None:
     config = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",
@@ -367,7 +369,7 @@ def test_no_secret_shows() -> None:
     assert "hunter2" not in str(refused.value)
 
 
-def test_strategies_in_both_protocols_have_a_first_bounce() -> None:
+def test_cooperative_lag_aware_has_a_first_bounce() -> None:
     assert CooperativeLagAwareAssignor.upgrading_from(LagAwareAssignor) == [
         CooperativeLagAwareAssignor,
         LagAwareAssignor,
@@ -376,7 +378,7 @@ def test_strategies_in_both_protocols_have_a_first_bounce() -> None:
         LagAwareAssignor.upgrading_from(LagAwareAssignor)
 
 
-def test_closing_twice_or_before_anything_is_no_error() -> None:
+def test_close_is_allowed_twice_and_before_use() -> None:
     assignor = LagAwareAssignor(lag_source=LagSource())
     assignor.close()
     assignor.close()
@@ -385,13 +387,13 @@ def test_closing_twice_or_before_anything_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"lag_source": LagSource()}], ids=["asks the cluster", "lag_source"])
-def test_in_an_unknown_kafka_python_there_are_no_threads(
+def test_unknown_kafka_python_gets_no_threads(
     options: dict[str, Any],
     consumer: MakeConsumer,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody would tell when to end them; so counts decide, which is said once."""
+    """No call would end them; partitions are planned by count, with one warning."""
     before = set(threading.enumerate())
     made = consumer(LagAwareAssignor.configured(**options))
     made.subscribe(["t"])
@@ -410,7 +412,7 @@ def test_in_an_unknown_kafka_python_there_are_no_threads(
 # --- whose word counts, and who watches ---------------------------------------------------------------------
 
 
-def test_nobody_tells_the_lag_of_a_topic_it_does_not_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_report_for_an_unsubscribed_topic_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     """A lie would move the partitions of others."""
     lie = {TopicPartition("t", p): 2**63 - 1 for p in range(3)}
     liar = joined("z", raw(["u"], lag_user_data.encode({}, NO_GENERATION, lie, 0)))
@@ -424,8 +426,8 @@ def test_nobody_tells_the_lag_of_a_topic_it_does_not_read(caplog: pytest.LogCapt
         assignor.close()
 
 
-def test_who_subscribes_but_does_not_own_has_no_say_either(caplog: pytest.LogCaptureFixture) -> None:
-    """Where members say what they own; of ``lag-aware`` they do not."""
+def test_report_for_an_unowned_partition_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    """Unless members send no claims, as with ``lag-aware``."""
     lie = {TopicPartition("t", p): 2**40 for p in range(3)}
     liar = joined("z", raw(["t"], lag_user_data.encode({"t": [2]}, 1, lie, 0)))
     seen = list[PlanReport]()
@@ -436,7 +438,7 @@ def test_who_subscribes_but_does_not_own_has_no_say_either(caplog: pytest.LogCap
     assignor.close()
 
 
-def test_what_the_leader_has_just_seen_itself_counts_before_any_report() -> None:
+def test_leaders_own_reading_counts_before_reports() -> None:
     seen = list[PlanReport]()
     assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
@@ -445,7 +447,7 @@ def test_what_the_leader_has_just_seen_itself_counts_before_any_report() -> None
     assignor.close()
 
 
-def test_the_collector_does_not_wait_for_lag() -> None:
+def test_collector_runs_while_the_leader_waits_for_lag() -> None:
     """It is the whole process's, and the wait can take seconds."""
     on: list[bool] = []
 
@@ -459,8 +461,8 @@ def test_the_collector_does_not_wait_for_lag() -> None:
     assignor.close()
 
 
-def test_a_join_that_is_tried_again_sends_the_same_bytes() -> None:
-    """The age goes on, but a broker takes other bytes for news, and begins anew."""
+def test_retried_join_sends_the_same_bytes() -> None:
+    """The reported age would change, but other bytes make a broker start a rebalance."""
     assignor = CooperativeLagAwareAssignor(lag_source=LagSource())
     own(assignor, {"t": [0, 2]}, 5)
     deadline = time.monotonic() + 20
@@ -473,8 +475,8 @@ def test_a_join_that_is_tried_again_sends_the_same_bytes() -> None:
     assignor.close()
 
 
-def test_lag_aware_tells_nothing_of_what_it_had() -> None:
-    """It has no say in its plan, and all user data of a group has to fit into one message."""
+def test_lag_aware_sends_no_history() -> None:
+    """Its plan ignores ownership, and all user data of a group must fit into one message."""
     assignor = LagAwareAssignor()
     own(assignor, {"t": list(range(1000))}, 5)
     assert len(bytes(assignor.metadata(["t"]).user_data)) < 50
@@ -488,7 +490,7 @@ def test_lag_aware_tells_nothing_of_what_it_had() -> None:
     ],
     ids=["leads", "not settled", "follows", "its plan never took effect"],
 )
-def test_who_leads_a_settled_group_watches_it(
+def test_leader_of_a_settled_group_watches_its_lag(
     leads: bool, holds: list[int], interrupted: bool, watches: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched: list[object] = []

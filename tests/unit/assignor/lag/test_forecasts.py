@@ -83,7 +83,7 @@ class World:
         if isinstance(source, PolledLoad) and not self.hangs and not self.assignor._second_round.is_settling:
             source._wanted = frozenset()
             source.look(ALL)
-            source._line.submit(lambda: None).result(60)
+            source._thread.submit(lambda: None).result(60)
 
     @property
     def loads(self) -> list[int]:
@@ -120,8 +120,8 @@ def _debug(caplog: pytest.LogCaptureFixture) -> None:
 # --- the plan -------------------------------------------------------------------------------------------
 
 
-def test_the_plan_is_for_lag_and_what_is_expected(made: Make) -> None:
-    """By lag alone nothing would be said against the heavy two together."""
+def test_plan_balances_lag_plus_forecast(made: Make) -> None:
+    """By lag alone one member could get both heavy partitions."""
     world = made(Forecasts())
     assert world.rebalance() == {"a": [0, 2], "b": [1, 3]}
     assert world.loads == [100, 10, 10, 90]
@@ -132,9 +132,7 @@ def test_the_plan_is_for_lag_and_what_is_expected(made: Make) -> None:
     assert world.loads == [100, 105, 11, 90]
 
 
-def test_the_report_and_the_log_say_that_forecasts_are_in_it(
-    made: Make, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_report_and_log_show_forecasts(made: Make, caplog: pytest.LogCaptureFixture) -> None:
     source = Forecasts({at: HEAVY[at] for at in ALL[:3]})
     world = made(source)
     world.rebalance()
@@ -148,7 +146,7 @@ def test_the_report_and_the_log_say_that_forecasts_are_in_it(
     assert "load=lag forecasts=0" in caplog.text
 
 
-def test_a_move_is_for_expected_load_only_if_forecasts_counted(made: Make) -> None:
+def test_reason_is_expected_load_only_with_forecasts(made: Make) -> None:
     source = Forecasts()
     world = made(source)
     world.rebalance({"a": [0, 3], "b": [1, 2]})
@@ -159,7 +157,7 @@ def test_a_move_is_for_expected_load_only_if_forecasts_counted(made: Make) -> No
     assert {why.reason for why in world.reports[0].why()} == {Reason.KEPT, Reason.LOAD}
 
 
-def test_without_load_source_nothing_is_said_of_forecasts(caplog: pytest.LogCaptureFixture) -> None:
+def test_report_without_load_source_has_no_forecasts(caplog: pytest.LogCaptureFixture) -> None:
     for kind in (CooperativeLagAwareAssignor, LagAwareAssignor):
         seen: list[PlanReport] = []
         assignor = kind(lag_source=no_lag, on_plan=seen.append)
@@ -170,16 +168,14 @@ def test_without_load_source_nothing_is_said_of_forecasts(caplog: pytest.LogCapt
     assert " load=" not in caplog.text
 
 
-def test_small_differences_are_calm_with_forecasts_too(made: Make) -> None:
-    """``min_improvement`` is of the whole load."""
+def test_small_differences_move_nothing_with_forecasts(made: Make) -> None:
+    """``min_improvement`` applies to the whole load."""
     source = Forecasts({ALL[0]: 52.0, ALL[1]: 53.0, ALL[2]: 50.0, ALL[3]: 50.0})
     world = made(source)
     assert world.rebalance({"a": [0, 1], "b": [2, 3]}) == {"a": [0, 1], "b": [2, 3]}
 
 
-def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(
-    made: Make, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_topics_with_one_subscriber_need_no_lag(made: Make, caplog: pytest.LogCaptureFixture) -> None:
     source = Forecasts()
     world = made(source)
     members = [joined("a", raw(["t"], b"")), joined("b", raw(["u"], b""))]
@@ -191,8 +187,8 @@ def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(
 # --- rounds ---------------------------------------------------------------------------------------------
 
 
-def test_the_second_round_plans_from_what_the_first_one_did(made: Make) -> None:
-    """Though the forecast is another one by then, or is gone."""
+def test_second_round_plans_with_the_forecasts_of_the_first(made: Make) -> None:
+    """Even if the forecasts have changed or are gone."""
     for later in ({at: 100.0 - records for at, records in HEAVY.items()}, {}):
         source = Forecasts()
         world = made(source)
@@ -211,8 +207,8 @@ def test_the_second_round_plans_from_what_the_first_one_did(made: Make) -> None:
         assert world.loads == [round(later.get(at, 0)) for at in ALL]
 
 
-def test_a_rebalance_that_began_by_lag_alone_ends_so(made: Make) -> None:
-    """The feed was read a moment too late."""
+def test_rebalance_that_began_without_forecasts_ends_without(made: Make) -> None:
+    """The reader caught up between the rounds."""
     lags = {at: round(records) for at, records in HEAVY.items()}
     source = Forecasts({})
     world = made(source, lag_source=lambda partitions: {at: lags[at] for at in partitions})
@@ -226,7 +222,7 @@ def test_a_rebalance_that_began_by_lag_alone_ends_so(made: Make) -> None:
 # --- when there is none ---------------------------------------------------------------------------------
 
 
-def test_too_few_forecasts_are_none_and_it_is_said_when_that_changes(
+def test_too_few_forecasts_are_ignored_and_each_change_is_logged(
     made: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = Forecasts({ALL[0]: 5.0})
@@ -247,10 +243,10 @@ def test_too_few_forecasts_are_none_and_it_is_said_when_that_changes(
     assert len(ours(caplog, logging.WARNING)) == 2
 
 
-def test_what_passes_by_itself_is_no_warning_and_what_comes_after_it_is_one(
+def test_passing_problem_is_logged_as_info_and_a_later_one_as_warning(
     made: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A feed that is still being read, then turns out to be old."""
+    """The feed is still being read, then turns out to be old."""
     reader = Feed([record(p, forecast(1, age_s=100)) for p in range(4)]).reader()
     monkeypatch.setattr(reader, "begin", lambda: None)
     monkeypatch.setattr(LoadFeed, "reader", lambda *_given: reader)
@@ -279,7 +275,7 @@ def test_what_passes_by_itself_is_no_warning_and_what_comes_after_it_is_one(
     ],
     ids=str,
 )
-def test_what_a_function_must_not_say_counts_for_nothing(
+def test_invalid_answers_of_load_source_are_ignored(
     what: object, why: str, made: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = Forecasts(dict.fromkeys(ALL, what))
@@ -290,7 +286,9 @@ def test_what_a_function_must_not_say_counts_for_nothing(
     assert ours(caplog) == [f"cooperative-lag-aware: too few forecasts (0), lag alone decides: {why}"]
 
 
-def test_a_function_that_hangs_holds_up_nothing(made: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_hanging_load_source_holds_up_neither_plan_nor_lag(
+    made: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither a plan, nor lag, nor who looks on; it would hang for ever."""
     go_on = threading.Event()
 
@@ -314,7 +312,7 @@ def test_a_function_that_hangs_holds_up_nothing(made: Make, caplog: pytest.LogCa
         go_on.set()
 
 
-def test_what_a_function_says_late_counts_from_then_on(made: Make) -> None:
+def test_late_answer_of_load_source_counts_from_then_on(made: Make) -> None:
     go_on = threading.Event()
 
     def late(partitions: object) -> dict[TopicPartition, float]:
@@ -333,7 +331,7 @@ def test_what_a_function_says_late_counts_from_then_on(made: Make) -> None:
     assert world.loads == [100, 10, 10, 90]
 
 
-def test_a_broken_source_costs_the_forecasts_and_not_the_lag(
+def test_broken_source_costs_forecasts_but_not_lag(
     made: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(self: object, *args: object, **more: object) -> Group:
@@ -349,8 +347,8 @@ def test_a_broken_source_costs_the_forecasts_and_not_the_lag(
 # --- the watch over skew --------------------------------------------------------------------------------
 
 
-def test_the_watch_sees_the_loads_a_plan_would(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lag is even, or there is none; what is expected is not."""
+def test_skew_watcher_sees_lag_plus_forecast(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lag is even or unknown; the forecasts are not."""
     asked: list[bool] = []
     policy = RebalanceOnSkew(threshold=1.2, at_least=1, for_s=0, check_s=0.01, cool_down_s=0, jitter=0)
     source = Forecasts({})
@@ -375,10 +373,10 @@ def _wait_until(condition: Callable[[], object]) -> None:
 # --- a feed ---------------------------------------------------------------------------------------------
 
 
-def test_a_feed_is_begun_at_the_first_join_and_looked_up_by_the_leader(
+def test_feed_reader_starts_at_the_first_join(
     made: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Before it was read the plan goes by lag, which is nobody's fault."""
+    """Before the feed is read the leader plans by lag, without a warning."""
     feed = Feed([record(p, forecast(HEAVY[ALL[p]])) for p in range(4)])
     feed.hangs = True
     asked: list[tuple[str, float]] = []
@@ -405,8 +403,8 @@ def test_a_feed_is_begun_at_the_first_join_and_looked_up_by_the_leader(
     assert (feed.consumers, asked) == (1, [("feed", 5_000)])
 
 
-def test_in_a_consumer_its_own_configuration_and_group_are_used(consumer: MakeConsumer) -> None:
-    """Nobody answers at its address; nothing waits for that, and nothing survives the consumer."""
+def test_feed_reader_uses_the_consumers_configuration_and_group(consumer: MakeConsumer) -> None:
+    """No broker answers; no call waits, and no thread survives the consumer."""
     before = set(threading.enumerate())
     made = consumer(CooperativeLagAwareAssignor.configured(load_source="feed"))
     made.subscribe(["t"])
@@ -419,8 +417,8 @@ def test_in_a_consumer_its_own_configuration_and_group_are_used(consumer: MakeCo
     assert set(threading.enumerate()) <= before
 
 
-def test_the_feed_may_be_in_another_cluster() -> None:
-    """What it does not say is the consumer's; the group is the consumer's in any case."""
+def test_feed_may_be_in_another_cluster() -> None:
+    """Other settings, and always the group, are the consumer's."""
     there = {"bootstrap_servers": "there:1", "group_id": "other"}
     feed = LoadFeed(consumer_config=there)
     here = {"bootstrap_servers": "here:1", "client_id": "c", "group_id": "g"}
@@ -430,10 +428,8 @@ def test_the_feed_may_be_in_another_cluster() -> None:
     assert (reader._max_age_ms, LoadFeed(max_age_ms=7).reader(here, 5)._max_age_ms) == (5, 7)
 
 
-def test_without_a_group_there_are_no_forecasts_which_is_said(
-    made: Make, caplog: pytest.LogCaptureFixture
-) -> None:
-    """An assignor by hand; in a consumer there always is one."""
+def test_feed_without_a_group_costs_one_warning(made: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Only an assignor without a consumer has no group."""
     world = made("feed")
     for _ in range(2):
         world.rebalance()
@@ -444,10 +440,10 @@ def test_without_a_group_there_are_no_forecasts_which_is_said(
     assert world.reports[0].forecasts == 0
 
 
-def test_in_an_unknown_kafka_python_there_is_no_thread(
+def test_unknown_kafka_python_gets_no_feed_thread(
     consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody would tell when to end it."""
+    """No call would end it."""
     before = set(threading.enumerate())
     made = consumer(
         CooperativeLagAwareAssignor.configured(load_source="feed", consumer_config={"group_id": "g"})
@@ -465,7 +461,7 @@ def test_in_an_unknown_kafka_python_there_is_no_thread(
 
 
 @pytest.mark.parametrize("value", ["feed", LoadFeed(), LoadFeed("a.b", 5), no_lag, None])
-def test_a_source_is_a_topic_a_feed_or_a_function(value: object) -> None:
+def test_load_source_is_a_topic_a_feed_or_a_function(value: object) -> None:
     CooperativeLagAwareAssignor.configured(load_source=value)
 
 
@@ -478,7 +474,7 @@ def test_a_source_is_a_topic_a_feed_or_a_function(value: object) -> None:
         *[("load_max_age_ms", "5"), ("load_max_age_ms", True), ("load_max_age_ms", None)],
     ],
 )
-def test_a_wrong_option_is_refused_by_name(name: str, value: object) -> None:
+def test_wrong_option_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=name) as refused:
         CooperativeLagAwareAssignor.configured(**{name: value})
     assert refused.value.option == name
@@ -494,12 +490,12 @@ def test_a_wrong_option_is_refused_by_name(name: str, value: object) -> None:
         {"consumer_config": {"security_protocol": "NONE"}},
     ],
 )
-def test_a_wrong_feed_is_refused(wrong: dict[str, Any]) -> None:
+def test_wrong_feed_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="load_source"):
         LoadFeed(**wrong)
 
 
-def test_no_secret_of_a_feed_shows() -> None:
+def test_repr_of_a_feed_hides_secrets() -> None:
     config = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",
@@ -516,7 +512,7 @@ def test_no_secret_of_a_feed_shows() -> None:
 
 @pytest.mark.parametrize("name", ["load_source", "load_max_age_ms"])
 def test_lag_aware_takes_no_forecasts(name: str) -> None:
-    """It is KIP-169's to the letter."""
+    """It follows KIP-169 exactly."""
     with pytest.raises(ConfigurationError, match="unknown"):
         LagAwareAssignor.configured(**{name: "feed"})
     assert name in {field.name for field in fields(CooperativeLagOptions)}

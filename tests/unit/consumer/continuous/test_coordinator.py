@@ -163,7 +163,7 @@ def test_every_overridden_method_is_pinned() -> None:
 # --- joins
 
 
-def test_poll_goes_on_while_a_join_is_in_flight(member: Any) -> None:
+def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
     m = member(0, 1)
     m.rebalance()
     assert m.poll(1000)
@@ -205,7 +205,7 @@ def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) ->
     assert m.positions == {0: 100}
 
 
-def test_failed_join_is_tried_again(member: Any) -> None:
+def test_failed_join_is_retried(member: Any) -> None:
     m = member(0)
     m.rebalance()
     m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
@@ -235,7 +235,7 @@ def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest
     assert m.coordinator.state is MemberState.STABLE
 
 
-def test_fenced_member_hears_of_it_in_poll(member: Any) -> None:
+def test_fenced_member_gets_the_error_in_poll(member: Any) -> None:
     m = member(0, group_instance_id="i")
     m.rebalance()
     m.answer_join(FencedInstanceIdError.errno)
@@ -243,7 +243,7 @@ def test_fenced_member_hears_of_it_in_poll(member: Any) -> None:
         m.poll()
 
 
-def test_rejoin_requested_while_the_assignment_waits_is_not_forgotten(member: Any) -> None:
+def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> None:
     m = member(0)
     m.rebalance()
     m.joined(0, 1)
@@ -262,8 +262,8 @@ def test_rejoin_requested_during_join_group_is_answered_by_it(member: Any) -> No
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def test_heartbeats_go_on_when_the_assignment_has_come(member: Any) -> None:
-    """A batch longer than a session must not cost the membership; and an answer does not count as a poll."""
+def test_heartbeats_resume_when_the_assignment_arrives(member: Any) -> None:
+    """A batch longer than a session must not cost the membership.  An answer does not count as a poll."""
     m = member(0, session_timeout_ms=6000, heartbeat_interval_ms=10)
     m.rebalance()
     m.coordinator.heartbeat.last_poll = polled = time.monotonic() - 60
@@ -289,7 +289,7 @@ def test_reported_rebalance_is_joined_without_poll_and_without_commit(member: An
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def test_round_that_others_began_already_is_joined_without_poll(member: Any) -> None:
+def test_round_that_others_began_is_joined_without_poll(member: Any) -> None:
     m = member(0)
     m.beat(REBALANCE)
     m.answer_join()
@@ -311,8 +311,8 @@ def test_assignment_that_waits_is_dropped_for_a_newer_one(member: Any) -> None:
     assert m.coordinator._generation.generation_id == 9
 
 
-def test_busy_member_claims_what_it_has_to_give_back_until_it_is_polled(member: Any) -> None:
-    """Other members need not wait for it; nobody is given what it still works on."""
+def test_busy_member_claims_revoked_partitions_until_it_polls(member: Any) -> None:
+    """Other members need not wait; no member gets a partition it still processes."""
     m = member(0, 1)
     m.beat(REBALANCE)
     m.joined(0)
@@ -347,7 +347,7 @@ def rejoin_requested(**flags: bool) -> JoinState:
     return state
 
 
-def test_join_state_says_when_a_join_may_begin() -> None:
+def test_join_may_begin_depends_on_the_phase() -> None:
     """Not while ``poll()`` is about to apply an answer: a heartbeat may be answered at that moment."""
     joining = JoinState()
     joining.send()
@@ -434,7 +434,7 @@ def test_failed_join_of_poll_leads_to_another_one_without_poll(member: Any) -> N
     assert m.listener.heard == [("assigned", [1])]
 
 
-def test_failed_join_for_another_subscription_is_not_forgotten(member: Any) -> None:
+def test_failed_join_for_another_subscription_is_repeated(member: Any) -> None:
     m = member(0, strategy=cooperative_sticky.CooperativeStickyAssignor)
     m.consumer.subscribe(["t", "u"], listener=m.listener)
     m.poll()
@@ -464,7 +464,7 @@ def test_heartbeats_are_frequent_after_a_join_and_then_regular(monkeypatch: pyte
     assert due == [0.05, 0.15, 0.35, 0.75, 1.55, 3.0, 6.0, 9.0]
 
 
-def test_failed_heartbeat_is_tried_again_as_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_heartbeat_is_retried_as_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     beat = EarlyHeartbeat(heartbeat_interval_ms=3000, retry_backoff_ms=70)
     beat.sent_heartbeat()
@@ -591,7 +591,7 @@ def test_commit_while_the_assignment_waits_takes_the_new_generation(member: Any)
 
 
 @pytest.mark.parametrize("code", STALE)
-def test_commit_that_the_group_overtook_is_sent_once_more(code: int, member: Any) -> None:
+def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: Any) -> None:
     m = member(0)
     m.rebalance()
     done = commit(m)
@@ -639,7 +639,7 @@ def test_commit_of_a_join_that_fails_fails_as_retriable(member: Any) -> None:
     assert isinstance(done.exception, RebalanceInProgressError)
 
 
-def test_commit_of_an_expelled_member_fails_for_good(member: Any) -> None:
+def test_commit_of_a_removed_member_fails_for_good(member: Any) -> None:
     m = member(0)
     m.rebalance()
     done = commit(m)
@@ -710,7 +710,7 @@ def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:
     assert m.owned == [0]
 
 
-def test_auto_commit_goes_out_before_join_group_and_is_not_waited_for(member: Any) -> None:
+def test_auto_commit_precedes_join_group_and_is_not_awaited(member: Any) -> None:
     m = member(0, auto_commit=True)
     m.rebalance()
     assert list(m.requests())[:2] == ["OffsetCommit", "JoinGroup"]
@@ -718,10 +718,10 @@ def test_auto_commit_goes_out_before_join_group_and_is_not_waited_for(member: An
     assert m.coordinator.config["enable_auto_commit"]
 
 
-def test_listeners_before_a_join_see_the_configuration_and_commit_as_ever(
+def test_listeners_before_a_join_see_auto_commit_on_and_commit_as_inherited(
     member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Auto-commit is on while they run, and their own commits are waited for."""
+    """Their own commits are awaited."""
     m = member(0, auto_commit=True)
     seen: list[bool] = []
 
@@ -790,7 +790,7 @@ def test_nothing_is_committed_for_a_consumer_that_commits_itself(member: Any) ->
 # --- without a coordinator
 
 
-def test_partitions_are_ours_without_a_coordinator_for_a_session(member: Any) -> None:
+def test_member_without_a_coordinator_delivers_for_a_session(member: Any) -> None:
     m = member(0)
     m.beat()
     m.coordinator.coordinator_id = None
@@ -803,7 +803,7 @@ def test_partitions_are_ours_without_a_coordinator_for_a_session(member: Any) ->
     ("code", "counts"), [(0, True), (REBALANCE, True), (UnknownMemberIdError.errno, False)]
 )
 def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bool, member: Any) -> None:
-    """Else a member with state would stop to commit while it waits for a slow one."""
+    """Otherwise a stateful member would stop committing while it waits for a slow one."""
     m = member(0, heartbeat_interval_ms=10)
     m.coordinator._maybe_start_heartbeat_loop = lambda: None
     m.beat()
@@ -856,8 +856,8 @@ def test_commit_is_confirmed_during_a_join(member: Any) -> None:
     assert not is_settled(m.consumer)
 
 
-def test_silent_broker_is_no_sign_of_life(member: Any) -> None:
-    """The age of the membership is that of the last heartbeat that was answered."""
+def test_unanswered_heartbeat_does_not_confirm_the_membership(member: Any) -> None:
+    """Its age counts from the last answered heartbeat."""
     m = member(0)
     m.beat()
     heard = m.coordinator._confirmed_at
@@ -866,8 +866,8 @@ def test_silent_broker_is_no_sign_of_life(member: Any) -> None:
     assert m.coordinator._confirmed_at == heard
 
 
-def test_member_that_was_stopped_in_a_join_delivers_nothing_before_it_is_confirmed(member: Any) -> None:
-    """Others may have its partitions by now, and have gone on with them."""
+def test_member_suspended_in_a_join_delivers_nothing_before_it_is_confirmed(member: Any) -> None:
+    """Others may own its partitions by now."""
     m = member(0)
     m.rebalance()
     assert m.poll()
@@ -910,7 +910,7 @@ def test_topics_unsubscribed_during_a_join_are_held_back_until_they_are_revoked(
     assert m.open(JoinGroupRequest).claims == {}
 
 
-def test_topic_subscribed_again_during_the_join_flows_again(member: Any) -> None:
+def test_topic_subscribed_again_during_the_join_is_delivered_again(member: Any) -> None:
     m = member(0)
     m.rebalance()
     m.consumer.subscribe(["u"], listener=m.listener)
@@ -928,7 +928,7 @@ def test_pattern_waits_for_metadata_and_delivers_meanwhile(member: Any) -> None:
     assert m.of(JoinGroupRequest) == []
 
 
-def test_topic_subscribed_again_before_any_join_flows_again(member: Any) -> None:
+def test_topic_subscribed_again_before_any_join_is_delivered_again(member: Any) -> None:
     """Without a coordinator no join begins, and after that none is needed."""
     m = member(0)
     m.coordinator.coordinator_id = None

@@ -160,9 +160,7 @@ TURNS = st.one_of(
 
 @settings(max_examples=times(1.5), deadline=None)
 @given(PARTITIONS, st.lists(TURNS, max_size=50))
-def test_laws_hold_whatever_the_application_and_the_group_do(
-    owned: Collection[int], turns: list[tuple[Any, ...]]
-) -> None:
+def test_laws_hold_under_random_events(owned: Collection[int], turns: list[tuple[Any, ...]]) -> None:
     with watched(*owned) as member:
         play = Play(member)
         for name, *arguments in turns:

@@ -60,7 +60,7 @@ def source(function: Function) -> Iterator[PolledLoad]:
 
 def answered(source: PolledLoad) -> None:
     """Wait until what is due has been done."""
-    source._line.submit(lambda: None).result(60)
+    source._thread.submit(lambda: None).result(60)
 
 
 def wake(source: PolledLoad, function: Function, seconds: float) -> None:
@@ -69,7 +69,7 @@ def wake(source: PolledLoad, function: Function, seconds: float) -> None:
     answered(source)
 
 
-def test_the_first_look_finds_nothing_and_the_next_one_what_was_said(source: PolledLoad) -> None:
+def test_first_look_is_empty_and_the_next_has_the_answer(source: PolledLoad) -> None:
     first = source.ask(ALL, 5)
     answered(source)
     assert (first.problem, first.is_logged) == ("load_source has not answered yet", True)
@@ -78,7 +78,7 @@ def test_the_first_look_finds_nothing_and_the_next_one_what_was_said(source: Pol
     assert found.problem == ""
 
 
-def test_it_is_asked_again_by_itself(source: PolledLoad, function: Function) -> None:
+def test_function_is_polled_periodically(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.said = {ALL[0]: 1.0, ALL[1]: 2.0}
@@ -89,7 +89,7 @@ def test_it_is_asked_again_by_itself(source: PolledLoad, function: Function) -> 
     assert len(function.questions) == 2
 
 
-def test_other_partitions_are_asked_for_at_once(source: PolledLoad, function: Function) -> None:
+def test_new_partitions_are_requested_at_once(source: PolledLoad, function: Function) -> None:
     source.look(ALL[:1])
     answered(source)
     assert source.look(ALL).arrivals == {ALL[0]: 5}
@@ -100,12 +100,12 @@ def test_other_partitions_are_asked_for_at_once(source: PolledLoad, function: Fu
     assert function.questions == [{ALL[0]}, set(ALL), set(ALL)]  # one chain of questions, not two
 
 
-def test_a_function_that_hangs_stops_nobody(source: PolledLoad, function: Function) -> None:
+def test_hanging_function_blocks_no_caller(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.may_answer.clear()
     function.now += 11
-    source._line.submit(lambda: None)  # looks at the clock
+    source._thread.submit(lambda: None)  # looks at the clock
     function.asked.acquire()
     assert function.asked.acquire(timeout=60)
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
@@ -122,7 +122,7 @@ def test_a_function_that_hangs_stops_nobody(source: PolledLoad, function: Functi
     assert source.look(ALL).arrivals == {ALL[0]: 9}
 
 
-def test_what_fails_leaves_what_was_said_until_it_is_old(source: PolledLoad, function: Function) -> None:
+def test_last_answer_is_valid_after_a_failure_until_it_is_old(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.error = OSError("down")
@@ -137,7 +137,7 @@ def test_what_fails_leaves_what_was_said_until_it_is_old(source: PolledLoad, fun
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
 
 
-def test_closing_ends_its_thread_and_asks_nothing_more(function: Function) -> None:
+def test_close_ends_the_thread_and_its_polling(function: Function) -> None:
     before = set(threading.enumerate())
     source = PolledLoad(function, 10.0, MAX_AGE_S)
     source.look(ALL)
@@ -152,7 +152,7 @@ def test_closing_ends_its_thread_and_asks_nothing_more(function: Function) -> No
     assert len(function.questions) == 1
 
 
-def test_closing_does_not_wait_for_what_hangs(
+def test_close_does_not_wait_for_a_hanging_function(
     function: Function, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kafka_assignors.lag.feed.sources._END_S", 0.01)
@@ -165,18 +165,18 @@ def test_closing_does_not_wait_for_what_hangs(
     assert "load_source has not ended within 0.01 s of close()" in caplog.text
 
 
-def test_a_forked_process_asks_for_itself(
+def test_forked_process_polls_on_its_own_thread(
     source: PolledLoad, function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source.look(ALL)
     answered(source)
-    parents = source._line
+    parents = source._thread
     monkeypatch.setattr(os, "getpid", lambda: -1)
     source.close()  # the child never began
     assert not parents._stopped
     source._closed = False
     source.begin()
-    assert source._line is not parents
+    assert source._thread is not parents
     answered(source)
     assert len(function.questions) == 2
     source.close()

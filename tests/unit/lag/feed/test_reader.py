@@ -47,18 +47,18 @@ def _debug(caplog: pytest.LogCaptureFixture) -> None:
 # --- what is kept -------------------------------------------------------------------------------------------
 
 
-def test_the_last_forecast_of_each_partition_counts() -> None:
+def test_last_forecast_of_each_partition_counts() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2))], [record(0, forecast(3))])
     assert known(read(feed)) == {0: 3, 1: 2}
 
 
-def test_the_last_one_counts_also_if_it_was_made_for_an_earlier_time() -> None:
-    """Compaction would keep that one, too: all members are to know the same."""
+def test_last_forecast_counts_even_with_an_earlier_event_time() -> None:
+    """Compaction keeps it, too, and all members must agree."""
     feed = Feed([record(0, forecast(1, age_s=1)), record(0, forecast(2, age_s=2))])
     assert known(read(feed)) == {0: 2}
 
 
-def test_other_groups_are_passed_over() -> None:
+def test_forecasts_of_other_groups_are_ignored() -> None:
     feed = Feed([record(0, forecast(1)), record(0, forecast(9), group="g2"), record(1, b"x", group="g2")])
     reader = read(feed)
     assert known(reader) == {0: 1}
@@ -66,13 +66,13 @@ def test_other_groups_are_passed_over() -> None:
     assert len(reader._known) == 1
 
 
-def test_a_tombstone_forgets_its_partition() -> None:
+def test_tombstone_removes_the_forecast() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2)), record(0, None), record(2, None)])
     assert known(read(feed)) == {1: 2}
 
 
-def test_a_feed_that_has_grown_may_have_old_records_in_another_partition() -> None:
-    """It is read partition by partition, in any order."""
+def test_old_record_in_another_partition_of_a_grown_feed_is_ignored() -> None:
+    """Partitions are read in any order."""
     feed = Feed(
         [record(0, forecast(5, age_s=1), by=1)],
         [record(0, forecast(4, age_s=2), by=0), record(0, None, by=0)],
@@ -81,7 +81,7 @@ def test_a_feed_that_has_grown_may_have_old_records_in_another_partition() -> No
     assert known(read(feed)) == {0: 5, 1: 8}
 
 
-def test_forecasts_are_brought_to_the_horizon_of_the_newest() -> None:
+def test_forecasts_are_scaled_to_the_horizon_of_the_newest() -> None:
     at = dict(enumerate(PARTITIONS))
     half, other = forecast(10, age_s=5, horizon_ms=HOUR_MS // 2), forecast(6, age_s=9, horizon_ms=2 * HOUR_MS)
     now_ms = 1000 * NOW_S
@@ -95,20 +95,20 @@ def test_forecasts_are_brought_to_the_horizon_of_the_newest() -> None:
     assert expected_of({}, now_ms) == ({}, {})
 
 
-def test_only_what_is_left_of_the_time_foreseen_is_to_come() -> None:
-    """The rest has come, and is lag by now."""
+def test_arrivals_cover_the_rest_of_the_horizon() -> None:
+    """Earlier arrivals are lag by now."""
     feed = Feed([record(0, forecast(10, age_s=15, horizon_ms=60_000)), record(1, forecast(10, age_s=-9))])
     assert read(feed).look(PARTITIONS[:1]).arrivals == {PARTITIONS[0]: 7.5}
     assert read(Feed([record(1, forecast(10, age_s=-9))])).look(PARTITIONS).arrivals == {PARTITIONS[1]: 10}
 
 
-def test_a_forecast_whose_time_is_over_foresees_nothing() -> None:
-    """Though it is not too old."""
+def test_forecast_with_a_past_horizon_is_ignored() -> None:
+    """Even if it is not too old."""
     feed = Feed([record(0, forecast(1, age_s=50, horizon_ms=50_000)), record(1, forecast(2, age_s=50))])
     assert list(known(read(feed))) == [1]
 
 
-def test_the_lag_of_then_is_told_too() -> None:
+def test_forecast_has_the_lag_of_its_time() -> None:
     feed = Feed([record(0, forecast(1, lag=7.6)), record(1, forecast(1))])
     assert read(feed).look(PARTITIONS).lags == {PARTITIONS[0]: 8}
 
@@ -117,12 +117,12 @@ def test_the_lag_of_then_is_told_too() -> None:
 
 
 @pytest.mark.parametrize(("age_s", "counts"), [(0, True), (60, True), (61, False), (-60, True), (-61, False)])
-def test_only_what_is_fresh_counts(age_s: float, counts: bool) -> None:
-    """Event time may be ahead of our clock, by as much as it may be old."""
+def test_only_fresh_forecasts_count(age_s: float, counts: bool) -> None:
+    """Clocks differ, so event time may be ahead by as much as it may be old."""
     assert known(read(Feed([record(0, forecast(1, age_s=age_s))]))) == ({0: 1} if counts else {})
 
 
-def test_what_was_fresh_gets_old() -> None:
+def test_fresh_forecast_becomes_old() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2, age_s=-30))])
     reader = read(feed)
     feed.wall += 61
@@ -132,12 +132,14 @@ def test_what_was_fresh_gets_old() -> None:
     assert list(reader._known) == [PARTITIONS[1]]  # what counts no more is not kept either
 
 
-def test_old_records_are_not_even_kept() -> None:
+def test_old_records_are_not_kept() -> None:
     reader = read(Feed([record(p, forecast(1, age_s=100)) for p in range(3)]))
     assert not reader._known
 
 
-def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_number_of_kept_forecasts_is_limited(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(feed_reader, "MOST_PARTITIONS", 2)
     reader = read(Feed([record(p, forecast(p)) for p in (0, 1, 2, 1)]))
     assert known(reader) == {0: 0, 1: 1}
@@ -148,7 +150,7 @@ def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch, caplog: pytes
 # --- what is wrong with it ----------------------------------------------------------------------------------
 
 
-def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_record_is_ignored_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     bad = [
         FeedRecord(0, None, b"{}"),
         FeedRecord(0, b"key", b"{}"),
@@ -175,7 +177,7 @@ def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCa
         ([record(0, forecast(1))], 0, "no fresh forecast of 2 of 3 partitions", False),
     ],
 )
-def test_why_there_is_not_one_of_each(
+def test_problem_explains_missing_forecasts(
     batch: list[FeedRecord], wall_s: float, why: str, is_logged: bool
 ) -> None:
     feed = Feed(batch)
@@ -185,7 +187,7 @@ def test_why_there_is_not_one_of_each(
     assert (told.problem, told.is_logged) == (f"load feed feed: {why}", is_logged)
 
 
-def test_before_the_end_was_reached_nothing_is_wrong_yet() -> None:
+def test_unread_feed_is_no_warning() -> None:
     feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
     reader = feed.reader()
     assert reader.look(PARTITIONS).problem == "load feed feed: it has not been read yet"
@@ -198,7 +200,7 @@ def test_before_the_end_was_reached_nothing_is_wrong_yet() -> None:
     assert reader.look(PARTITIONS[:2]).problem == ""
 
 
-def test_a_poll_that_brings_nothing_is_not_the_end() -> None:
+def test_empty_poll_is_not_the_end_of_the_feed() -> None:
     """A broker may take its time."""
     feed = Feed([record(0, forecast(1))], [])
     feed.caught_up = False
@@ -209,7 +211,7 @@ def test_a_poll_that_brings_nothing_is_not_the_end() -> None:
     assert known(reader) == {0: 1}
 
 
-def test_a_feed_that_never_rests_is_caught_up_with_all_the_same() -> None:
+def test_reader_catches_up_with_a_busy_feed() -> None:
     feed = Feed([record(0, forecast(1))])
     reader = feed.reader()
     reader.step()
@@ -219,10 +221,10 @@ def test_a_feed_that_never_rests_is_caught_up_with_all_the_same() -> None:
     assert known(reader) == {0: 1, 1: 2}
 
 
-def test_a_record_that_breaks_something_is_passed_over(
+def test_record_that_raises_is_ignored(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever it is: who began anew would come to it again."""
+    """A retry would meet the same record again."""
     decode = load_feed.decode
 
     def fragile(data: bytes) -> load_feed.Forecast:
@@ -238,7 +240,7 @@ def test_a_record_that_breaks_something_is_passed_over(
     assert "RecursionError: too deep" in caplog.text
 
 
-def test_how_many_were_ignored_is_said_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_close_logs_the_number_of_ignored_records(caplog: pytest.LogCaptureFixture) -> None:
     reader = read(Feed([record(0, b"{"), record(1, b"{")]))
     reader.close()
     assert ours(caplog)[-1] == "load feed feed: closed, 2 records were ignored"
@@ -247,7 +249,7 @@ def test_how_many_were_ignored_is_said_at_the_end(caplog: pytest.LogCaptureFixtu
 # --- when it cannot read ------------------------------------------------------------------------------------
 
 
-def test_it_is_tried_again_with_longer_and_longer_pauses_and_told_once(
+def test_failure_is_retried_with_growing_pauses_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     feed = Feed()
@@ -270,7 +272,7 @@ def test_it_is_tried_again_with_longer_and_longer_pauses_and_told_once(
     assert len(ours(caplog, logging.WARNING)) == 2
 
 
-def test_another_failure_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_different_failure_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
     feed = Feed()
     reader = feed.reader()
     for error in (TopicMissingError("no"), LagUnreachableError("a"), LagUnreachableError("b"), OSError("c")):
@@ -279,7 +281,7 @@ def test_another_failure_is_told_again(caplog: pytest.LogCaptureFixture) -> None
     assert [line.split(": ", 1)[1].split(";")[0] for line in ours(caplog)] == ["no", "a", "OSError: c"]
 
 
-def test_what_was_read_counts_while_nothing_more_can_be() -> None:
+def test_known_forecasts_count_while_reading_fails() -> None:
     feed = Feed([record(0, forecast(1))])
     reader = read(feed)
     feed.error = LagUnreachableError("gone")
@@ -289,7 +291,7 @@ def test_what_was_read_counts_while_nothing_more_can_be() -> None:
     assert known(reader) == {}
 
 
-def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
+def test_topic_created_again_is_read_from_its_beginning() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2))])
     reader = read(feed)
     feed.same = False
@@ -304,7 +306,7 @@ def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
     assert known(reader) == {0: 3, 1: 2}  # what the new one does not say holds until it is old
 
 
-def test_a_topic_that_is_gone_is_noticed_though_polls_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_topic_is_noticed_without_poll_errors(caplog: pytest.LogCaptureFixture) -> None:
     feed = Feed()
     reader = read(feed)
     feed.now += 31
@@ -313,8 +315,8 @@ def test_a_topic_that_is_gone_is_noticed_though_polls_say_nothing(caplog: pytest
     assert ours(caplog) == ["load feed feed: there is no such topic; retrying"]
 
 
-def test_it_can_be_read_once_here_and_now(caplog: pytest.LogCaptureFixture) -> None:
-    """By a program that only wants to look; it has its own way to say what is wrong."""
+def test_read_once_reads_on_the_calling_thread(caplog: pytest.LogCaptureFixture) -> None:
+    """For a program that only looks; it reports problems itself."""
     before = set(threading.enumerate())
     feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
     reader = feed.reader()
@@ -333,7 +335,7 @@ def test_it_can_be_read_once_here_and_now(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_read_once_ends_in_time() -> None:
-    """A feed that is written faster than it is read."""
+    """The feed is written faster than it is read."""
     feed = Feed(*[[record(0, forecast(p))] for p in range(9)])
     taken = [0.0]
 
@@ -360,7 +362,7 @@ def started(feed: Feed) -> tuple[FeedReader, set[threading.Thread]]:
     return reader, set(threading.enumerate()) - before
 
 
-def test_it_is_one_thread_that_ends_while_it_waits_for_records() -> None:
+def test_close_ends_the_thread_while_it_waits_for_records() -> None:
     reader, threads = started(feed := Feed([record(0, forecast(1))]))
     assert [(thread.name, thread.daemon) for thread in threads] == [("kafka-assignors-feed", True)]
     assert known(reader) == {0: 1}
@@ -370,7 +372,7 @@ def test_it_is_one_thread_that_ends_while_it_waits_for_records() -> None:
     reader.close()
 
 
-def test_closed_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_closed_reader_does_not_start_again(caplog: pytest.LogCaptureFixture) -> None:
     before = set(threading.enumerate())
     feed = Feed()
     reader = feed.reader()
@@ -381,7 +383,7 @@ def test_closed_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.messages
 
 
-def test_closed_while_it_connects_it_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
+def test_close_during_connect_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
     feed = Feed()
     connecting, go_on = threading.Event(), threading.Event()
 
@@ -403,7 +405,9 @@ def test_closed_while_it_connects_it_leaves_nothing_open(caplog: pytest.LogCaptu
     assert not caplog.messages
 
 
-def test_a_forked_process_reads_for_itself_and_closes_only_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_process_reads_itself_and_closes_only_its_own_consumer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reader, threads = started(feed := Feed())
     monkeypatch.setattr(os, "getpid", lambda: -1)
     reader.close()  # the child never began: nothing of the parent's ends

@@ -15,7 +15,7 @@ from kafka_assignors.lag.fetch.errors import is_more_specific, lag_error
 
 
 @pytest.mark.parametrize("timeout", [KafkaTimeoutError, RequestTimedOutError])
-def test_that_time_ran_out_hides_nothing_that_was_known(timeout: type[Exception]) -> None:
+def test_timeout_does_not_hide_an_earlier_failure(timeout: type[Exception]) -> None:
     cut, refused = timeout("after 5 ms"), KafkaConnectionError("ECONNREFUSED")
     assert is_more_specific(cut, None)
     assert is_more_specific(cut, KafkaTimeoutError("after 9 ms"))
@@ -24,7 +24,7 @@ def test_that_time_ran_out_hides_nothing_that_was_known(timeout: type[Exception]
     assert is_more_specific(KafkaConnectionError("reset"), refused)
 
 
-def test_another_protocol_is_named_as_what_it_may_be() -> None:
+def test_other_protocol_suggests_tls() -> None:
     error = lag_error(InvalidReceiveError("Invalid frame length: 352518912"))
     assert isinstance(error, LagUnreachableError)
     assert "TLS" in str(error)
