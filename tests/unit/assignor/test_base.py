@@ -1,4 +1,4 @@
-"""Decode, plan, encode; and what a user is owed whatever members send."""
+"""Decode, plan, encode; ``assign`` never raises, whatever the members send."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_each_rebalance_logs_one_structured_line(kind: Kind, caplog: pytest.LogC
 
 
 def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
-    """What a bad member may send, and what must be said about it."""
+    """Subscriptions of a bad member, and the expected warnings."""
     rng = random.Random(5)
     huge = b"\x5a" * 1_000_000
     cases: dict[str, tuple[object, str]] = {
@@ -150,7 +150,7 @@ def test_unknown_topics_get_one_warning_and_no_assignment(caplog: pytest.LogCapt
 
 
 class _Broken(Assignor):
-    """Stands for a bug in a planner."""
+    """A strategy with a bug in its planner."""
 
     name = "broken"
 
@@ -212,7 +212,7 @@ def test_many_unknown_topics_make_a_short_log_line(caplog: pytest.LogCaptureFixt
 
 
 def test_null_arrays_count_as_empty_arrays(caplog: pytest.LogCaptureFixture) -> None:
-    """The protocol can say "no array" where there should be an empty one."""
+    """The protocol allows a null array."""
     subscription = raw(["t"], b"", {"t": [1]}, 3)
     member = joined("a", subscription)
     member.metadata.owned_partitions[0].partitions = None
@@ -230,7 +230,7 @@ def test_topic_repeated_100000_times_does_not_block_the_io_thread() -> None:
 
 
 class _Worse(_Broken):
-    """Stands for what nobody thought of: reading a member fails."""
+    """An unexpected failure: reading a member raises."""
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
         raise MemoryError
@@ -247,7 +247,7 @@ def test_failed_assign_falls_back_to_ranges(caplog: pytest.LogCaptureFixture) ->
 
 
 def holders() -> list[object]:
-    """Two cooperative members, each with what ranges would give the other."""
+    """Two cooperative members; each owns the partitions that ranges would give the other."""
     a, b = CooperativeStickyAssignor(), CooperativeStickyAssignor()
     own(a, {"t": [2, 3]}, 1)
     own(b, {"t": [0, 1]}, 1)

@@ -1,4 +1,4 @@
-"""Pins what we rely on of kafka-python's private parts, on real consumers."""
+"""Pins the private parts of kafka-python that we rely on, on real consumers."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from tests.unit.conftest import MakeConsumer
 
 
 def sent(made: Any, name: str = "cooperative-sticky") -> Any:
-    """What the consumer's coordinator would put into its JoinGroup request."""
+    """Return the subscription in the coordinator's JoinGroup request."""
     return dict(made._coordinator.group_protocols())[name]
 
 
 def hold(made: Any, *partitions: int, generation: int = 5) -> None:
-    """What a join leaves behind: the consumer and the assignor know what was assigned."""
+    """Give consumer and assignor an assignment, as a join does."""
     made._subscription.assign_from_subscribed([TopicPartition("t", p) for p in partitions])
     for assignor in made._coordinator._assignors.values():
         if isinstance(assignor, Assignor):
@@ -90,7 +90,7 @@ def test_cooperative_strategy_beside_an_eager_one_sends_history_only(
 
 
 def test_member_that_lost_its_membership_claims_nothing(consumer: MakeConsumer) -> None:
-    """kafka-python notifies the consumer, not the assignor; a claim would keep partitions from all members."""
+    """kafka-python notifies the consumer, not the assignor; a claim would keep partitions from others."""
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     hold(made, 1, 2)
@@ -263,7 +263,7 @@ def test_rejoin_can_be_requested_from_another_thread(consumer: MakeConsumer) -> 
         assert time.monotonic() < deadline
         time.sleep(0.01)
     made.close()
-    access.request_rejoin_threadsafe()  # nobody to ask any more, and no error
+    access.request_rejoin_threadsafe()  # the consumer is closed: no error
 
 
 def test_access_without_a_consumer_answers_none() -> None:
@@ -412,7 +412,7 @@ def test_waiting_for_a_thread_does_not_block_the_loop(consumer: MakeConsumer) ->
     assert not thread.is_alive()
 
 
-# --- what a leader, and a static member, look at ------------------------------------------------------------
+# --- state read by a leader and by a static member ----------------------------------------------------------
 
 
 def test_leader_id_comes_from_the_join_response(consumer: MakeConsumer) -> None:

@@ -1,4 +1,4 @@
-"""The broker forgets a member that joins; kafka-python's own code joins, only its requests go nowhere."""
+"""The broker forgets a joining member.  kafka-python's own code joins; the test answers its requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOST = [
 
 
 class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
-    """What a listener is told."""
+    """Records the calls of a listener."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, list[int]]] = []
@@ -50,14 +50,14 @@ class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class Joining:
-    """A member of generation 7 that owns partitions 0 and 1, and what it says when it joins again.
+    """A member of generation 7 that owns partitions 0 and 1 and joins again.
 
     Args:
         made: its consumer.
-        codes: of errors that its next requests are answered with, in turn; then it is given 1 and 2.
+        codes: error codes of the next answers, in turn; then it is assigned 1 and 2.
 
     Attributes:
-        claims: what it said it owns, in each of its requests to join.
+        claims: owned partitions in each of its JoinGroup requests.
     """
 
     def __init__(self, made: Any, codes: list[int]) -> None:
@@ -86,7 +86,7 @@ class Joining:
             at.partition: state.position and state.position.offset
             for at, state in made._subscription.assignment.items()
         }
-        coordinator.reset_generation()  # nobody is there to be told that it leaves
+        coordinator.reset_generation()  # no broker would answer LeaveGroup
 
     def _answer(self, request: Any, **_: Any) -> Any:
         code = self._codes.pop(0) if self._codes else 0
@@ -126,7 +126,7 @@ def test_cooperative_consumer_that_loses_its_membership_joins_again_without_clai
 
 
 def test_member_that_lost_its_membership_gets_a_new_id(consumer: MakeConsumer) -> None:
-    """So whoever notes as whom something began can tell."""
+    """Code that stored the old id can tell the difference."""
     assert Joining(consumer(CooperativeStickyAssignor), []).member_id == "before"
     assert Joining(consumer(CooperativeStickyAssignor), [UnknownMemberIdError.errno]).member_id == "after"
 

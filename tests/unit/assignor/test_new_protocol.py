@@ -1,4 +1,4 @@
-"""What keeps the broker from converting a group (KIP-848), and what is said when it has."""
+"""User data that keeps the broker from converting a group (KIP-848), and the log of a conversion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BEYOND = {"failover", "fairest-sticky", "lag-aware", "cooperative-lag-aware"}
 
 
 def told(assignor: Assignor, *racks: str) -> set[bytes]:
-    """The user data that its members get."""
+    """Return the user data of all assignments."""
     kind = type(assignor)
     options: list[dict[str, Any]] = [{"rack": rack} for rack in racks] or [{}]
     members = [joined(f"m{i}", kind(**each).metadata({"t"})) for i, each in enumerate(options)]

@@ -1,4 +1,4 @@
-"""An assignment whose bytes come out of the plan, and which is kafka-python's own for whoever looks."""
+"""An assignment that encodes straight from the plan, and behaves as kafka-python's own."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def planned(
     owned: Mapping[str, Mapping[str, list[int]]] | None = None,
     metadata: ClusterMetadata | None = None,
 ) -> tuple[Plan, PlanReport]:
-    """What a leader plans for members with these racks, and what it reports."""
+    """Return the leader's plan and report for members with these racks."""
     reports: list[PlanReport] = []
     members = []
     for name, rack in racks.items():
@@ -63,7 +63,7 @@ def test_fresh_plan_puts_partitions_near_their_replicas(kind: type[Assignor]) ->
 
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 def test_rack_comes_before_stickiness(name: str) -> None:
-    """All six of t change hands, as each owner is in the other zone; what is near to both stays."""
+    """All six partitions of t move, because each owner is in the other zone; partitions near both stay."""
     owned = {"m": {"t": [0, 2, 4], "u": [1]}, "n": {"t": [1, 3, 5], "u": [0]}}
     plan, report = planned(STRATEGIES[name], {"m": "zone-b", "n": "zone-a"}, owned)
     assert plan == {"m": {"t": [1, 3, 5], "u": [1]}, "n": {"t": [0, 2, 4], "u": [0]}}
@@ -130,7 +130,7 @@ def test_range_and_roundrobin_ignore_racks(name: str) -> None:
 def test_unknown_rack_does_not_change_the_plan(
     kind: type[Assignor], rack: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is no broker's, so its member is near nothing, and gets its part; nobody complains."""
+    """No broker has it, so its member is near no replica and gets its share; no warning."""
     data = kind().user_data({}, NO_GENERATION)
     members = [joined("bad", raw(TOPICS, data, rack=rack)), joined("good", raw(TOPICS, data, rack="zone-a"))]
     plan = plan_of(kind().assign(cluster(TOPICS, BROKERS, REPLICAS), members))

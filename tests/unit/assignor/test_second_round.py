@@ -1,4 +1,4 @@
-"""When the leader asks for another round, and which holds it ends."""
+"""When the leader requests another round, and which holds it ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rounds:
         self.generation = 7
 
     def play(self, date: int, held: bool = True, busy_s: float | None = None) -> None:
-        """One round; the member claims what it had in generation ``date``."""
+        """Play a round; the member sends claims from generation ``date``."""
         self.generation += 1
         self.second.begin()
         self.second.held, self.second.generations = [HOLD] if held else [], {"m": date}

@@ -1,4 +1,4 @@
-"""When a static member asks for a rebalance, and when it leaves that to the leader."""
+"""When a static member requests a rebalance, and when it leaves that to the leader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafka_assignors.assignor.static_watch import StaticWatch
 
 
 def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
-    """A group as the broker tells it: one member for each (member id, partitions of ``t``)."""
+    """A group as the broker describes it: a member for each (member id, partitions of ``t``)."""
     members = [
         SimpleNamespace(
             member_id=member_id,
@@ -30,7 +30,7 @@ def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
 
 
 class Consumer:
-    """What a watch sees of its consumer, in place of ``CoordinatorAccess``."""
+    """A fake ``CoordinatorAccess``."""
 
     def __init__(self, *, instance_id: str | None = "i", leader: str = "leader", listed: int = 4) -> None:
         self.watch = StaticWatch()
@@ -45,12 +45,12 @@ class Consumer:
         self._updated: Callable[[], None] = lambda: None
 
     def assigned(self, *, leader_watches_lag: bool = False) -> None:
-        """It gets an assignment, and what that begins is done."""
+        """Receive an assignment, and run the jobs it starts."""
         self.watch.on_assignment(self, leader_watches_lag=leader_watches_lag)  # type: ignore[arg-type]
         self.work()
 
     def updated(self, partitions: int) -> None:
-        """Its metadata is updated."""
+        """Update the metadata."""
         self.partitions = {"t": partitions}
         self._updated()
         self.work()
@@ -100,7 +100,7 @@ class Consumer:
 
 
 def in_rebalance(consumer: Consumer) -> Consumer:
-    """It has taken part in a rebalance since it started."""
+    """A member that has taken part in a rebalance since it started."""
     consumer.assigned()
     consumer.now += 1
     consumer.assigned()

@@ -1,4 +1,4 @@
-"""A leader whose metadata has not come yet, through kafka-python's own ``_perform_assignment``."""
+"""A leader with stale metadata, through kafka-python's own ``_perform_assignment``."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Leader:
 
     @property
     def waits(self) -> bool:
-        """Whether it will join again for the metadata."""
+        """Whether it will join again for fresh metadata."""
         return bool(self.assignor._metadata_wait.is_waiting)
 
     def knows(self, topics: Mapping[str, int]) -> None:
-        """Its metadata is updated."""
+        """Update the metadata."""
         cluster = self.coordinator._cluster
         before = cluster._last_successful_refresh_ms
         while cluster._last_successful_refresh_ms == before:  # the clock may tick slowly
@@ -78,7 +78,7 @@ def leader(consumer: MakeConsumer) -> MakeLeader:
 
 
 def joins(kind: type[Assignor], topics: str, owned: Owned | None = None, generation: int = 6) -> object:
-    """What a member sends that was last given this."""
+    """The subscription of a member with this last assignment."""
     assignor = kind()
     if owned is not None:
         own(assignor, owned, generation)
@@ -102,7 +102,7 @@ def test_leader_with_old_metadata_keeps_owned_partitions(
     leader: MakeLeader,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It takes nothing from anybody, says nothing of partitions that do not exist, and will join again."""
+    """It takes no partition from its owner, does not complain, and joins again."""
     one = leader(kind)
     one.knows(known)
     with caplog.at_level(logging.INFO, logger="kafka_assignors"):

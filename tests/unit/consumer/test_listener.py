@@ -17,7 +17,7 @@ T0, T1, T2 = (TopicPartition("t", p) for p in range(3))
 
 
 class Recorder(OwnershipListener):
-    """Notes what its hooks hear and what is committed."""
+    """Records hook calls and commits."""
 
     def __init__(self, consumer: Any) -> None:
         super().__init__(consumer)
@@ -43,7 +43,7 @@ class Recorder(OwnershipListener):
         self._hear("lost", partitions)
 
     def rejoin(self, *assigned: TopicPartition, generation: int) -> None:
-        """What kafka-python's coordinator does in a rebalance."""
+        """Play kafka-python's part of a rebalance."""
         state, coordinator = self._consumer._subscription, self._consumer._coordinator
         before = state.assigned_partitions()
         if isinstance(coordinator._lookup_assignor("range"), RangeAssignor):
@@ -63,7 +63,7 @@ class Recorder(OwnershipListener):
 
 
 class Record:
-    """As much of a record as the listener looks at."""
+    """The fields of a record that the listener reads."""
 
     def __init__(self, at: TopicPartition, offset: int) -> None:
         self.topic, self.partition = at
@@ -71,7 +71,7 @@ class Record:
 
 
 def run(hook: Any) -> None:
-    """Drive a coroutine that has nothing to wait for."""
+    """Run a coroutine that never waits."""
     with pytest.raises(StopIteration):
         hook.send(None)
 

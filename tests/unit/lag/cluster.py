@@ -1,4 +1,4 @@
-"""A cluster made of dictionaries, behind the few calls a gathering makes; its clock moves when it waits."""
+"""A cluster of dicts, behind the calls that a gathering makes; its clock advances when it waits."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def errors(kind: str, codes: dict[TopicPartition, int], times: int = 10**9) -> F
 
 
 class _Link:
-    """As a ``Link``: everything is done at once."""
+    """A fake ``Link`` that completes at once."""
 
     trouble: Exception | None = None
 
@@ -179,6 +179,6 @@ def _topics(rows: list[tuple[TopicPartition, int, dict[str, int]]]) -> list[Any]
 
 
 def _run(work: Awaitable[None]) -> None:
-    """A coroutine that waits for nothing that is not done."""
+    """Run a coroutine whose awaitables are all done."""
     for _ in work.__await__():
         raise AssertionError("it waits")

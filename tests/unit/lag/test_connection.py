@@ -1,4 +1,4 @@
-"""Where the settings of a connection come from, and what is refused before anything connects."""
+"""The sources of connection settings, and the checks before a connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOST = {"bootstrap_servers": ["h:1"]}
 
 
 def refused(**properties: str) -> tuple[str, str]:
-    """The setting that is wrong, and why."""
+    """Return the refused setting and the reason."""
     with pytest.raises(OptionError) as error:
         connection_settings("h:1", properties, {})
     return error.value.option, error.value.reason
@@ -114,7 +114,7 @@ def test_ssl_check_hostname_is_true_or_false(text: str, means: bool) -> None:
     ],
 )
 def test_wrong_security_is_refused_by_name(properties: dict[str, str], option: str, reason: str) -> None:
-    """kafka-python would not connect and not say why, or (an unknown protocol) connect without any."""
+    """kafka-python would fail without a reason, or (an unknown protocol) connect without security."""
     name, why = refused(**properties)
     assert name == option
     assert why.startswith(reason)

@@ -1,4 +1,4 @@
-"""What a member knows of lag: kept in the background, asked for with a deadline."""
+"""A member's lag: measured in the background, fetched with a deadline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B, C = (TopicPartition("t", p) for p in range(3))
 
 
 class Cluster:
-    """A source that answers from a dictionary, notes what it is asked, and can be made to hang or fail."""
+    """A source that answers from a dict, records its calls, and can hang or fail."""
 
     def __init__(self, lags: Mapping[TopicPartition, int]) -> None:
         self.lags_of = dict(lags)
@@ -52,7 +52,7 @@ def made() -> Iterator[list[LagKeeper]]:
 
 
 def assert_quiet(keeper: LagKeeper, cluster: Cluster) -> None:
-    """It looks no more, but for one that may have been under way; its turns took 10 ms."""
+    """Assert that measuring has stopped, but for one under way; a turn took 10 ms."""
     over = threading.Event()
     keeper.later(0.02, over.set)
     assert over.wait(20)
@@ -247,7 +247,7 @@ def test_close_does_not_wait_forever_for_a_users_function(
     ("told", "lags", "problem"),
     [
         ({A: 5, B: 6}, {A: 5, B: 6}, ""),
-        ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples will do; nobody asked for C
+        ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples are accepted; C was not requested
         ({A: 5}, {A: 5}, "lag_source returned nothing for t-1"),
         ({A: -1, B: 6}, {B: 6}, "lag_source returned -1 for t-0"),
         ({A: "5", B: 1.5}, {}, "lag_source returned '5' for t-0"),

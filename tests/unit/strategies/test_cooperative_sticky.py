@@ -56,7 +56,7 @@ def test_consumer_with_the_first_bounce_list_runs_eager(consumer: MakeConsumer) 
 
 
 def test_member_that_joins_during_the_bounce_needs_no_second_round() -> None:
-    """All members run eager: nobody would ask for a second round, so there must not be one (6 of 24)."""
+    """All members run eager and request no second round, so one must suffice (6 of 24)."""
     group = {m: eager(owned, 4) for m, owned in EIGHT_EACH.items()}
     plan = assign(CooperativeStickyAssignor(), {**group, "d": eager({}, -1)})
     assert owner_of(plan).keys() == every(TOPICS)
@@ -98,7 +98,7 @@ def test_zombie_gains_nothing_by_old_claims() -> None:
 
 
 def test_member_that_never_revokes_a_claim_keeps_the_partition(consumer: MakeConsumer) -> None:
-    """It asks for no second round, having nothing to revoke; so the leader asks, and not for ever.
+    """It revokes nothing, so it requests no second round; the leader does, a limited number of times.
 
     kafka-python's own cooperative members do this, without a generation, after a lost membership.
     """

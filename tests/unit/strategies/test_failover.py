@@ -1,4 +1,4 @@
-"""``FailoverAssignor``: its options, what it sends, and whom it believes."""
+"""``FailoverAssignor``: its options, its user data, and the claims it accepts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Owned = Mapping[str, Sequence[int]]
 
 
 def sends(priority: int | None, owned: Owned | None = None, generation: int = NO_GENERATION) -> object:
-    """The subscription of a member that was last given that."""
+    """The subscription of a member with this last assignment."""
     assignor = FailoverAssignor(priority=priority)
     if owned is not None:
         own(assignor, owned, generation)
@@ -25,14 +25,14 @@ def sends(priority: int | None, owned: Owned | None = None, generation: int = NO
 
 
 def active(plan: Plan) -> str:
-    """The one that has everything."""
+    """The member that owns all partitions."""
     (name,) = (name for name, topics in plan.items() if topics)
     assert plan[name] == {topic: list(range(count)) for topic, count in TOPICS.items()}
     return name
 
 
 def chosen(members: Mapping[str, object], *, preempt: bool = True) -> str:
-    """Whom a leader makes active."""
+    """Return the member that a leader makes active."""
     leader = FailoverAssignor(preempt=preempt)
     return active(
         plan_of(leader.assign(cluster(TOPICS), [joined(name, sent) for name, sent in members.items()]))
@@ -89,7 +89,7 @@ def test_two_names_that_differ_are_refused_when_configured_one_after_the_other()
         FailoverAssignor.configured(priority=1).configured(assignment_consumer_priority=2)
 
 
-# --- who is active -----------------------------------------------------------------------------------------
+# --- the active member --------------------------------------------------------------------------------------
 
 
 def test_the_highest_priority_is_active_and_the_default_is_the_highest_there_is() -> None:
@@ -124,7 +124,7 @@ def test_active_member_is_known_from_an_assignment_of_another_strategy() -> None
     assert failover_user_data.decode_history(sent.user_data) == ({"t": [0, 2]}, 5)
 
 
-# --- whom nobody can read ----------------------------------------------------------------------------------
+# --- unreadable priorities ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("user_data", [None, b"", b"\x7f\xff\xff"])

@@ -1,4 +1,4 @@
-"""The strategies that plan by lag: where it comes from, and what happens without it."""
+"""Strategies that plan by lag: its sources, and plans without it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KIP = {TopicPartition("t", p): lag for p, lag in enumerate((100_000, 60_000, 50_
 
 
 class LagSource:
-    """A ``lag_source`` that notes what it is asked."""
+    """A ``lag_source`` that records its calls."""
 
     def __init__(self, lags: Mapping[TopicPartition, int] = KIP) -> None:
         self.answer = dict(lags)
@@ -50,7 +50,7 @@ class LagSource:
 def member(
     name: str, lags: Mapping[TopicPartition, int] | None = None, age_ms: float = 0, topics: str = "t"
 ) -> Any:
-    """A member that reports the lag of what it had."""
+    """A member that reports the lag of its partitions."""
     had = convert.ownership(lags or {})
     data = lag_user_data.encode(had, 1 if had else NO_GENERATION, lags or {}, age_ms)
     return joined(name, raw(topics.split(), data))
@@ -409,7 +409,7 @@ def test_unknown_kafka_python_gets_no_threads(
     assert "this kafka-python version is unknown" in caplog.text
 
 
-# --- whose word counts, and who watches ---------------------------------------------------------------------
+# --- valid reports, and the skew watcher --------------------------------------------------------------------
 
 
 def test_report_for_an_unsubscribed_topic_is_ignored(caplog: pytest.LogCaptureFixture) -> None:

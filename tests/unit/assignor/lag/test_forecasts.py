@@ -1,4 +1,4 @@
-"""``load_source``: what is expected to come, in the plans of ``cooperative-lag-aware``."""
+"""``load_source``: forecasts in the plans of ``cooperative-lag-aware``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def no_lag(partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
 
 
 class Forecasts:
-    """A ``load_source`` that notes what it is asked."""
+    """A ``load_source`` that records its calls."""
 
     def __init__(self, told: Mapping[TopicPartition, Any] = HEAVY) -> None:
         self.answer = dict(told)
@@ -54,7 +54,7 @@ class Forecasts:
 
 
 class World:
-    """A leader of two members, and what it planned."""
+    """A leader of two members, and its plans."""
 
     def __init__(self, load_source: object, **options: Any) -> None:
         self.reports: list[PlanReport] = []
@@ -78,7 +78,7 @@ class World:
         return {name: sorted(topics.get("t", [])) for name, topics in plan.items()}
 
     def let_it_say(self) -> None:
-        """A function is asked in the background; wait for what it says now, unless it is known to hang."""
+        """Wait for the background call of the function, unless it hangs."""
         source = self.assignor._forecasts and self.assignor._forecasts.source
         if isinstance(source, PolledLoad) and not self.hangs and not self.assignor._second_round.is_settling:
             source._wanted = frozenset()
@@ -289,7 +289,7 @@ def test_invalid_answers_of_load_source_are_ignored(
 def test_hanging_load_source_holds_up_neither_plan_nor_lag(
     made: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither a plan, nor lag, nor who looks on; it would hang for ever."""
+    """It would hang forever."""
     go_on = threading.Event()
 
     def hang(partitions: object) -> dict[TopicPartition, float]:

@@ -1,4 +1,4 @@
-"""On the leader: who looks at the lag of the group, when, and when a rebalance is asked for."""
+"""The skew watcher: when it checks a group's lag, and when it requests a rebalance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNEVEN = (100, 100, 0, 0)
 
 
 class World:
-    """A keeper, a consumer and a clock: what a watcher sees, and what it does."""
+    """A fake keeper, consumer and clock for a watcher."""
 
     def __init__(self, policy: RebalanceOnSkew = POLICY, min_improvement: float = 0.1) -> None:
         self.now = 0.0
@@ -62,7 +62,7 @@ class World:
         return plan_cooperative_lag_aware(group, claims)
 
     def run(self, until: float) -> None:
-        """Do what is due."""
+        """Run due jobs."""
         while self.jobs and min(at for at, _job in self.jobs) <= until:
             self.jobs.sort(key=lambda due: due[0])
             self.now, job = self.jobs.pop(0)

@@ -1,4 +1,4 @@
-"""``poll()`` goes on during a cooperative rebalance, on a scripted broker."""
+"""``poll()`` delivers records during a cooperative rebalance, on a scripted broker."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def test_busy_member_claims_revoked_partitions_until_it_polls(member: Any) -> No
     sent = m.open(JoinGroupRequest)
     assert sent.claims == {"t": [0, 1]}
     ((_, subscription),) = sent.request.protocols
-    assert subscription.generation_id == 7  # so that the leader knows that it has not heard yet
+    assert subscription.generation_id == 7  # the leader sees that it has no newer assignment
     m.joined(0)
     assert m.listener.heard == []
     m.poll()
@@ -337,7 +337,7 @@ def test_assignment_that_waits_is_kept_while_the_group_is_settled(member: Any) -
 
 
 def rejoin_requested(**flags: bool) -> JoinState:
-    """A member whose answer waits, and that heard of another rebalance."""
+    """A member with a waiting assignment and a requested rejoin."""
     state = JoinState()
     state.send()
     state.answer(frozenset())
@@ -359,7 +359,7 @@ def test_join_may_begin_depends_on_the_phase() -> None:
 
 
 def test_no_join_begins_while_a_listener_runs(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its partitions would be given away before it has flushed them."""
+    """The leader would reassign partitions before they are flushed."""
     m = member(0, 1)
     flushed = Future()
 
@@ -748,7 +748,7 @@ def test_records_delivered_during_the_join_are_committed_before_they_are_given_a
     m.process(0, to=140)
     m.joined(0)
     m.polling = True
-    m.in_background(m.coordinator.ensure_active_group_async, 0)  # what poll() waits for
+    m.in_background(m.coordinator.ensure_active_group_async, 0)  # the part of poll() that waits
     sent = m.open(OffsetCommitRequest)
     assert (sent.offsets, sent.request.generation_id_or_member_epoch) == ({0: 140, 1: 130}, 8)
     assert m.listener.heard == []
@@ -757,7 +757,7 @@ def test_records_delivered_during_the_join_are_committed_before_they_are_given_a
 
 
 def test_rebalance_that_was_joined_without_poll_does_not_delay_auto_commit(member: Any) -> None:
-    """Applying the assignment starts the interval anew; it must not grow the records a crash repeats."""
+    """Applying the assignment restarts the interval; a crash must not repeat more records."""
     m = member(0, auto_commit=True)
     m.beat(REBALANCE)
     m.process(0, to=140)

@@ -58,7 +58,7 @@ class Watched(Scripted):
 
 @contextmanager
 def watched(*owned: int) -> Iterator[Watched]:
-    """A continuous member; its heartbeats are due when the test says so."""
+    """A continuous member whose heartbeats are due on the test's command."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         consumer = KafkaConsumer(
             bootstrap_servers=f"127.0.0.1:{server.getsockname()[1]}",
@@ -77,14 +77,14 @@ def watched(*owned: int) -> Iterator[Watched]:
 
 
 class Play:
-    """The application, the broker and the other members take turns; a turn that makes no sense is skipped."""
+    """The application, the broker and the other members take turns; an impossible turn is skipped."""
 
     def __init__(self, member: Watched) -> None:
         self.member = member
         self.heard = 0
 
     def poll(self, timeout_ms: int) -> None:
-        """The application has processed what it was given, and polls."""
+        """The application has processed its records, and polls."""
         member = self.member
         before, began = dict(member.given_up_to), time.monotonic()
         member.poll(timeout_ms)
@@ -101,14 +101,14 @@ class Play:
         self.heard = len(member.listener.heard)
 
     def work(self, number: int) -> None:
-        """The application is given ten more records of a partition."""
+        """The application receives ten more records of a partition."""
         if owned := self.member.owned:
             partition = owned[number % len(owned)]
             self.member.given_up_to[partition] += 10
             self.member.process(partition, to=self.member.given_up_to[partition])
 
     def rejoin(self) -> None:
-        """The leader or a watch asks for a rebalance."""
+        """The leader or a watcher requests a rebalance."""
         self.member.coordinator.request_rejoin()
 
     def join(self, code: int) -> None:

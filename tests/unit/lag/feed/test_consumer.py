@@ -1,4 +1,4 @@
-"""What of kafka-python the feed's consumer relies on, pinned; and the life of its thread."""
+"""Pins parts of kafka-python that the feed's consumer uses; and the life of its thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of something that lets everybody connect and never says a word."""
+    """The address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 

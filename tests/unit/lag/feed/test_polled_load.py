@@ -1,4 +1,4 @@
-"""A function as a source of forecasts: asked in the background, and never waited for."""
+"""A function as a source of forecasts: polled in the background, never waited for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_AGE_S = 60.0
 
 
 class Function:
-    """What is asked, and a clock.
+    """Records its calls; also the clock.
 
     Attributes:
         asked: one release for each question that has come.
@@ -59,12 +59,12 @@ def source(function: Function) -> Iterator[PolledLoad]:
 
 
 def answered(source: PolledLoad) -> None:
-    """Wait until what is due has been done."""
+    """Wait until due jobs have run."""
     source._thread.submit(lambda: None).result(60)
 
 
 def wake(source: PolledLoad, function: Function, seconds: float) -> None:
-    """Time passes; its thread looks at the clock when something is submitted."""
+    """Advance the clock; the thread reads it when a job is submitted."""
     function.now += seconds
     answered(source)
 

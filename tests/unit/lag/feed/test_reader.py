@@ -1,4 +1,4 @@
-"""The reader of the load feed: what it keeps, what it passes over, and what it does when it cannot read."""
+"""The reader of the load feed: kept and ignored records, and failures."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PARTITIONS = [TopicPartition("t", p) for p in range(3)]
 
 
 def known(reader: FeedReader) -> dict[int, float]:
-    """To a tenth of a record: of an hour foreseen, few seconds are over."""
+    """Round to a tenth of a record, because a few seconds of the hour have passed."""
     return {at.partition: round(arrivals, 1) for at, arrivals in reader.look(PARTITIONS).arrivals.items()}
 
 
 def read(feed: Feed) -> FeedReader:
-    """A reader that has read all there is."""
+    """A reader that has caught up."""
     reader = feed.reader()
     while feed.batches:
         reader.step()
@@ -44,7 +44,7 @@ def _debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "kafka_assignors")
 
 
-# --- what is kept -------------------------------------------------------------------------------------------
+# --- kept records -------------------------------------------------------------------------------------------
 
 
 def test_last_forecast_of_each_partition_counts() -> None:
@@ -129,7 +129,7 @@ def test_fresh_forecast_becomes_old() -> None:
     assert known(reader) == {1: 2}
     feed.now += 31
     reader.step()
-    assert list(reader._known) == [PARTITIONS[1]]  # what counts no more is not kept either
+    assert list(reader._known) == [PARTITIONS[1]]  # expired forecasts are dropped
 
 
 def test_old_records_are_not_kept() -> None:
@@ -147,7 +147,7 @@ def test_number_of_kept_forecasts_is_limited(
     assert "more than 2 partitions of group g" in caplog.text
 
 
-# --- what is wrong with it ----------------------------------------------------------------------------------
+# --- problems ----------------------------------------------------------------------------------
 
 
 def test_malformed_record_is_ignored_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -194,7 +194,7 @@ def test_unread_feed_is_no_warning() -> None:
     reader.step()
     told = reader.look(PARTITIONS)
     assert (told.problem, told.is_logged) == ("load feed feed: it has not been read yet", True)
-    assert told.arrivals == {}  # half of it would be planned by as if there were no more
+    assert told.arrivals == {}  # a plan would take half a feed for a whole one
     reader.step()
     assert known(reader) == {0: 1, 1: 2}
     assert reader.look(PARTITIONS[:2]).problem == ""
@@ -303,7 +303,7 @@ def test_topic_created_again_is_read_from_its_beginning() -> None:
     feed.caught_up = False  # which leaves all that is known
     reader.step()
     assert (feed.looks, feed.consumers, feed.is_open) == (1, 2, 1)
-    assert known(reader) == {0: 3, 1: 2}  # what the new one does not say holds until it is old
+    assert known(reader) == {0: 3, 1: 2}  # forecasts missing in the new topic count until they are old
 
 
 def test_deleted_topic_is_noticed_without_poll_errors(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""kafka-python's errors, in the words and classes of ours."""
+"""kafka-python's errors as ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker says of any group, whoever its members are."""
+"""A broker's description of any group, whatever its members run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of kafka-python the fetcher relies on beyond documented calls, pinned; and the life of its thread."""
+"""Pins undocumented parts of kafka-python that the fetcher uses; and the life of its thread."""
 
 from __future__ import annotations
 
