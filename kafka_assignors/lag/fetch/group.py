@@ -99,11 +99,11 @@ async def _ask_once(link: Link, group_id: str, timeout_ms: float) -> tuple[Any, 
     """Return description and commits."""
     manager = link.manager
     versions = manager.broker_version_data
-    found = await manager.send(
+    response = await manager.send(
         requests.coordinator_request(group_id, versions.api_version(FindCoordinatorRequest)),
         request_timeout_ms=timeout_ms,
     )
-    node = requests.add_coordinator(manager.cluster, found, group_id)
+    node = requests.add_coordinator(manager.cluster, response, group_id)
     response = await manager.send(
         DescribeGroupsRequest(groups=[group_id]), node, request_timeout_ms=timeout_ms
     )

@@ -62,9 +62,9 @@ def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
             "unknown topic": (raw(["t", "gone"], bytes(4)), "unknown topic 'gone'"),
             "no topics": (raw([], bytes(4)), "subscribes to no topic"),
             "no user data": (raw(["t"], None), "cannot be read"),
-            "random bytes": (raw(["t"], rng.randbytes(200)), "a part cannot be read"),
+            "random bytes": (raw(["t"], rng.randbytes(200)), "cannot be read in part"),
             "truncated": (raw(["t"], b"\x00\x00\x00"), "cannot be read"),
-            "a megabyte of junk": (raw(["t"], huge), "a part cannot be read"),
+            "a megabyte of junk": (raw(["t"], huge), "cannot be read in part"),
         }
     if kind.name in {"sticky", "cooperative-sticky", "fairest-sticky"}:
         cases |= {
@@ -169,9 +169,9 @@ def test_failed_plan_falls_back_to_ranges(caplog: pytest.LogCaptureFixture) -> N
 def test_two_consumers_of_a_process_share_no_state() -> None:
     """State is the instance's, also of classes made by ``configured``."""
     kind = StickyAssignor.configured(rack="r")
-    one, other = kind(), kind()
-    own(one, {"t": [1]}, 5)
-    assert one.metadata({"t"}).user_data
+    first, other = kind(), kind()
+    own(first, {"t": [1]}, 5)
+    assert first.metadata({"t"}).user_data
     assert not other.metadata({"t"}).user_data
 
 

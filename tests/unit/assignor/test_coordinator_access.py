@@ -101,11 +101,11 @@ def test_member_that_lost_its_membership_claims_nothing(consumer: MakeConsumer) 
 
 def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
     """Each assignor finds the coordinator that calls it."""
-    one, other = consumer(CooperativeStickyAssignor), consumer(CooperativeStickyAssignor, RangeAssignor)
-    for made in (one, other):
+    first, other = consumer(CooperativeStickyAssignor), consumer(CooperativeStickyAssignor, RangeAssignor)
+    for made in (first, other):
         made.subscribe(["t"])
         hold(made, 1)
-    assert convert.owned_in(sent(one)) == {"t": [1]}
+    assert convert.owned_in(sent(first)) == {"t": [1]}
     assert convert.owned_in(sent(other)) == {}
 
 
@@ -311,9 +311,9 @@ def test_polled_s_ago_counts_from_the_last_poll_or_coordinator_lookup(
     made._coordinator.poll_heartbeat()
     made._coordinator.heartbeat.last_poll -= 100
     assert 100 <= polled_s_ago(made) < 200
-    found = FindCoordinatorResponse(error_code=0, node_id=0, host="127.0.0.1", port=9, coordinators=[])
+    response = FindCoordinatorResponse(error_code=0, node_id=0, host="127.0.0.1", port=9, coordinators=[])
     monkeypatch.setattr(made._coordinator._client, "maybe_connect", lambda _: None)
-    made._coordinator._handle_find_coordinator_response(found)
+    made._coordinator._handle_find_coordinator_response(response)
     assert polled_s_ago(made) < 100, "it believes so whenever it has looked for its coordinator"
 
 

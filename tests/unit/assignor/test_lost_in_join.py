@@ -69,8 +69,8 @@ class Joining:
         coordinator = made._coordinator
         ((self._strategy, assignor),) = coordinator._assignors.items()
         made._subscription.assign_from_subscribed([T0, T1])
-        for at in (T0, T1):
-            made._subscription.assignment[at].seek(100)
+        for partition in (T0, T1):
+            made._subscription.assignment[partition].seek(100)
         assert isinstance(assignor, Assignor)
         own(assignor, {"t": [0, 1]}, 7)
         coordinator._generation = Generation(7, "before", self._strategy)
@@ -83,8 +83,8 @@ class Joining:
             made._net.run(coordinator.join_group_async, 20_000)
         self.member_id = member_id_of(made)
         self.positions = {
-            at.partition: state.position and state.position.offset
-            for at, state in made._subscription.assignment.items()
+            partition.partition: state.position and state.position.offset
+            for partition, state in made._subscription.assignment.items()
         }
         coordinator.reset_generation()  # no broker would answer LeaveGroup
 

@@ -33,10 +33,10 @@ def planned(
     reports: list[PlanReport] = []
     members = []
     for name, rack in racks.items():
-        one = kind(rack=rack)
+        assignor = kind(rack=rack)
         if owned and name in owned:
-            own(one, owned[name], 1)
-        members.append(joined(name, one.metadata(TOPICS)))
+            own(assignor, owned[name], 1)
+        members.append(joined(name, assignor.metadata(TOPICS)))
     leader = kind(on_plan=reports.append)
     where = cluster(TOPICS, BROKERS, REPLICAS) if metadata is None else metadata
     plan_of(leader.assign(where, members))
@@ -159,16 +159,16 @@ class _PublicOnly:
 def test_racks_of_replicas_come_from_the_metadata() -> None:
     """A partition or topic that the metadata does not list has none."""
     known = cluster(TOPICS, BROKERS, REPLICAS)
-    found = convert.replica_racks(known, {"t": 7, "u": 2, "gone": 1}, {"zone-a", "zone-b"})
+    racks = convert.replica_racks(known, {"t": 7, "u": 2, "gone": 1}, {"zone-a", "zone-b"})
     a, b = frozenset({"zone-a"}), frozenset({"zone-b"})
-    assert found == {"t": [a, b, a, b, a, b, frozenset()], "u": [frozenset(), a | b], "gone": [frozenset()]}
+    assert racks == {"t": [a, b, a, b, a, b, frozenset()], "u": [frozenset(), a | b], "gone": [frozenset()]}
 
 
 def test_public_call_finds_the_same_replicas() -> None:
     """Slower: one call for each partition and broker."""
     known = cluster(TOPICS, BROKERS, REPLICAS)
-    asked = {"t": 7, "u": 2, "gone": 1}, {"zone-b"}
-    assert convert.replica_racks(_PublicOnly(known), *asked) == convert.replica_racks(known, *asked)
+    arguments = {"t": 7, "u": 2, "gone": 1}, {"zone-b"}
+    assert convert.replica_racks(_PublicOnly(known), *arguments) == convert.replica_racks(known, *arguments)
 
 
 def test_too_many_rack_sets_are_ignored_with_one_warning(

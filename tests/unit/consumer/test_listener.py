@@ -65,8 +65,8 @@ class Recorder(OwnershipListener):
 class Record:
     """The fields of a record that the listener reads."""
 
-    def __init__(self, at: TopicPartition, offset: int) -> None:
-        self.topic, self.partition = at
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        self.topic, self.partition = partition
         self.offset, self.leader_epoch = offset, 3
 
 

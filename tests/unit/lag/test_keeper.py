@@ -36,7 +36,9 @@ class Cluster:
             self.goes_on.wait(20)
         if self.error is not None:
             raise self.error
-        return LagAnswer({at: self.lags_of[at] for at in partitions if at in self.lags_of})
+        return LagAnswer(
+            {partition: self.lags_of[partition] for partition in partitions if partition in self.lags_of}
+        )
 
     def close(self) -> None:
         self.closed += 1
@@ -255,6 +257,6 @@ def test_close_does_not_wait_forever_for_a_users_function(
     ],
 )
 def test_answers_of_a_users_function_are_checked(
-    told: Any, lags: dict[TopicPartition, int], problem: str
+    answer: Any, lags: dict[TopicPartition, int], problem: str
 ) -> None:
-    assert from_function(lambda _partitions: told).lags([A, B], 1) == LagAnswer(lags, problem)
+    assert from_function(lambda _partitions: answer).lags([A, B], 1) == LagAnswer(lags, problem)

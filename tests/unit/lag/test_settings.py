@@ -19,7 +19,7 @@ def read(config: dict[str, Any], group_id: str | None = None, reset: str | None 
 
 
 def test_fetch_settings_take_connection_settings() -> None:
-    found = read(
+    settings = read(
         {
             "bootstrap_servers": ["a:1", "b:2"],
             "client_id": "me",
@@ -36,7 +36,7 @@ def test_fetch_settings_take_connection_settings() -> None:
             "metric_reporters": [object],
         }
     )
-    assert dict(found.client) == {
+    assert dict(settings.client) == {
         "bootstrap_servers": ["a:1", "b:2"],
         "client_id": "me",
         "security_protocol": "SASL_SSL",
@@ -49,10 +49,10 @@ def test_fetch_settings_take_connection_settings() -> None:
 
 
 def test_defaults_are_the_consumers() -> None:
-    found = read({})
-    assert (found.reset, found.isolation) == (KafkaConsumer.DEFAULT_CONFIG["auto_offset_reset"], 0)
-    assert found.request_timeout_ms == KafkaConsumer.DEFAULT_CONFIG["request_timeout_ms"]
-    assert found.retry_backoff_ms == KafkaConsumer.DEFAULT_CONFIG["retry_backoff_ms"]
+    settings = read({})
+    assert (settings.reset, settings.isolation) == (KafkaConsumer.DEFAULT_CONFIG["auto_offset_reset"], 0)
+    assert settings.request_timeout_ms == KafkaConsumer.DEFAULT_CONFIG["request_timeout_ms"]
+    assert settings.retry_backoff_ms == KafkaConsumer.DEFAULT_CONFIG["retry_backoff_ms"]
 
 
 def test_each_setting_exists_in_consumer_and_admin_client() -> None:
@@ -65,8 +65,8 @@ def test_each_setting_exists_in_consumer_and_admin_client() -> None:
 
 
 def test_arguments_override_the_configuration() -> None:
-    found = read({"auto_offset_reset": "latest"}, "other", "earliest")
-    assert (found.group_id, found.reset) == ("other", "earliest")
+    settings = read({"auto_offset_reset": "latest"}, "other", "earliest")
+    assert (settings.group_id, settings.reset) == ("other", "earliest")
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,15 @@ def test_repr_of_settings_hides_secrets() -> None:
         "ssl_password": SECRET,
         "proxy_url": f"socks5://u:{SECRET}@p:1",
     }
-    found = read(config)
+    settings = read(config)
     fetcher = LagFetcher(config, group_id="g")
-    for text in (repr(found), str(found), repr(dict(found.client)), f"{found.client}", repr(fetcher)):
+    for text in (
+        repr(settings),
+        str(settings),
+        repr(dict(settings.client)),
+        f"{settings.client}",
+        repr(fetcher),
+    ):
         assert SECRET not in text
 
 

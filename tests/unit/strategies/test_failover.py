@@ -200,8 +200,8 @@ def test_report_uses_failovers_reasons(preempt: bool, reasons: dict[str, int]) -
     own(a, {"t": [0, 1], "u": [0, 1]}, 4)
     members = [joined("a", a.metadata(TOPICS)), joined("b", b.metadata(TOPICS))]
     leader.assign(cluster(TOPICS, ("x",)), members)
-    said = [str(why) for why in reports[0].why()]
-    assert {reason: said.count(reason) for reason in said} == reasons
+    reasons_given = [str(why) for why in reports[0].why()]
+    assert {reason: reasons_given.count(reason) for reason in reasons_given} == reasons
 
 
 def test_subscriptions_that_became_equal_move_to_one_active() -> None:
@@ -209,5 +209,5 @@ def test_subscriptions_that_became_equal_move_to_one_active() -> None:
     leader = FailoverAssignor(preempt=False, on_plan=reports.append)
     members = {"a": sends(1, {"t": [0, 1, 2]}, 4), "b": sends(9, {"u": [0, 1]}, 4)}
     leader.assign(cluster(TOPICS), [joined(name, sent) for name, sent in members.items()])
-    said = [str(why) for why in reports[0].why()]
-    assert said == ["stays with the active member"] * 3 + ["moved to the active member: b"] * 2
+    reasons_given = [str(why) for why in reports[0].why()]
+    assert reasons_given == ["stays with the active member"] * 3 + ["moved to the active member: b"] * 2

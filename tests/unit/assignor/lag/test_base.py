@@ -145,7 +145,7 @@ def test_topic_with_one_subscriber_counts_in_a_members_total_load(
 ) -> None:
     """c0's own topic is heavy, so c0 gets the lightest shared partitions."""
     lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
-    source = LagSource({TopicPartition(*at): lag for at, lag in lags.items()})
+    source = LagSource({TopicPartition(*partition): lag for partition, lag in lags.items()})
     assignor = kind(lag_source=source)
     members = [member("c0", topics="t u"), member("c1")]
     plan = plan_of(assignor.assign(cluster({"t": 3, "u": 1}), members))
@@ -254,11 +254,11 @@ def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor]) -> No
     assert assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags == {}
     own(assignor, {"t": [0, 2]}, 5)
     deadline = time.monotonic() + 20
-    while not (told := assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data))).lags:
+    while not (report := assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data))).lags:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert told.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
-    assert 0 <= told.lag_age_ms < 20_000
+    assert report.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
+    assert 0 <= report.lag_age_ms < 20_000
     assert source.asked[0] == {("t", 0), ("t", 2)}
     assignor.close()
 

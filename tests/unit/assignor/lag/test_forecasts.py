@@ -41,8 +41,8 @@ def no_lag(partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
 class Forecasts:
     """A ``load_source`` that records its calls."""
 
-    def __init__(self, told: Mapping[TopicPartition, Any] = HEAVY) -> None:
-        self.answer = dict(told)
+    def __init__(self, answer: Mapping[TopicPartition, Any] = HEAVY) -> None:
+        self.answer = dict(answer)
         self.error: Exception | None = None
         self.asked: list[set[TopicPartition]] = []
 
@@ -108,8 +108,8 @@ Make = Callable[..., World]
 
 
 def ours(caplog: pytest.LogCaptureFixture, least: int = logging.INFO) -> list[str]:
-    said = [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
-    return [line for line in said if not line.startswith("rebalance ")]
+    messages = [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
+    return [line for line in messages if not line.startswith("rebalance ")]
 
 
 @pytest.fixture(autouse=True)
@@ -127,13 +127,16 @@ def test_plan_balances_lag_plus_forecast(made: Make) -> None:
     assert world.loads == [100, 10, 10, 90]
     assert world.reports[0].metrics.max_load == 110
     lags = {ALL[1]: 95, ALL[2]: 1}
-    world = made(Forecasts(), lag_source=lambda partitions: {at: lags.get(at, 0) for at in partitions})
+    world = made(
+        Forecasts(),
+        lag_source=lambda partitions: {partition: lags.get(partition, 0) for partition in partitions},
+    )
     assert sorted(world.rebalance().values()) == [[0, 3], [1, 2]]
     assert world.loads == [100, 105, 11, 90]
 
 
 def test_report_and_log_show_forecasts(made: Make, caplog: pytest.LogCaptureFixture) -> None:
-    source = Forecasts({at: HEAVY[at] for at in ALL[:3]})
+    source = Forecasts({partition: HEAVY[partition] for partition in ALL[:3]})
     world = made(source)
     world.rebalance()
     assert world.reports[0].forecasts == 3
@@ -151,8 +154,11 @@ def test_reason_is_expected_load_only_with_forecasts(made: Make) -> None:
     world = made(source)
     world.rebalance({"a": [0, 3], "b": [1, 2]})
     assert {why.reason for why in world.reports[0].why()} == {Reason.KEPT, Reason.EXPECTED_LOAD}
-    lagging = {at: round(records) for at, records in HEAVY.items()}
-    world = made(Forecasts({}), lag_source=lambda partitions: {at: lagging[at] for at in partitions})
+    lagging = {partition: round(records) for partition, records in HEAVY.items()}
+    world = made(
+        Forecasts({}),
+        lag_source=lambda partitions: {partition: lagging[partition] for partition in partitions},
+    )
     world.rebalance({"a": [0, 3], "b": [1, 2]})
     assert {why.reason for why in world.reports[0].why()} == {Reason.KEPT, Reason.LOAD}
 
@@ -189,7 +195,7 @@ def test_topics_with_one_subscriber_need_no_lag(made: Make, caplog: pytest.LogCa
 
 def test_second_round_plans_with_the_forecasts_of_the_first(made: Make) -> None:
     """Even if the forecasts have changed or are gone."""
-    for later in ({at: 100.0 - records for at, records in HEAVY.items()}, {}):
+    for later in ({partition: 100.0 - records for partition, records in HEAVY.items()}, {}):
         source = Forecasts()
         world = made(source)
         first = world.rebalance({"a": [0, 3], "b": [1, 2]})
@@ -204,16 +210,18 @@ def test_second_round_plans_with_the_forecasts_of_the_first(made: Make) -> None:
         assert len(source.asked) == 1
         assert world.reports[1].forecasts == 4
         world.rebalance(second)
-        assert world.loads == [round(later.get(at, 0)) for at in ALL]
+        assert world.loads == [round(later.get(partition, 0)) for partition in ALL]
 
 
 def test_rebalance_that_began_without_forecasts_ends_without(made: Make) -> None:
     """The reader caught up between the rounds."""
-    lags = {at: round(records) for at, records in HEAVY.items()}
+    lags = {partition: round(records) for partition, records in HEAVY.items()}
     source = Forecasts({})
-    world = made(source, lag_source=lambda partitions: {at: lags[at] for at in partitions})
+    world = made(
+        source, lag_source=lambda partitions: {partition: lags[partition] for partition in partitions}
+    )
     first = world.rebalance({"a": [0, 3], "b": [1, 2]})
-    source.answer = {at: 1000.0 * (at.partition + 1) for at in ALL}
+    source.answer = {partition: 1000.0 * (partition.partition + 1) for partition in ALL}
     world.rebalance(first)
     assert [report.forecasts for report in world.reports] == [0, 0]
     assert world.reports[0].target == world.reports[1].target
@@ -341,7 +349,7 @@ def test_broken_source_costs_forecasts_but_not_lag(
     world = made(Forecasts(), lag_source=lambda partitions: dict.fromkeys(partitions, 7))
     world.rebalance()
     assert world.loads == [7] * 4
-    assert "taking forecasts into account failed" in caplog.text
+    assert "adding forecasts failed" in caplog.text
 
 
 # --- the watch over skew --------------------------------------------------------------------------------
@@ -381,8 +389,8 @@ def test_feed_reader_starts_at_the_first_join(
     feed.hangs = True
     asked: list[tuple[str, float]] = []
 
-    def reader(one: LoadFeed, config: Mapping[str, Any], max_age_ms: float) -> FeedReader:
-        asked.append((one.topic, max_age_ms))
+    def reader(option: LoadFeed, config: Mapping[str, Any], max_age_ms: float) -> FeedReader:
+        asked.append((option.topic, max_age_ms))
         return feed.reader()
 
     monkeypatch.setattr(LoadFeed, "reader", reader)
@@ -419,8 +427,8 @@ def test_feed_reader_uses_the_consumers_configuration_and_group(consumer: MakeCo
 
 def test_feed_may_be_in_another_cluster() -> None:
     """Other settings, and always the group, are the consumer's."""
-    there = {"bootstrap_servers": "there:1", "group_id": "other"}
-    feed = LoadFeed(consumer_config=there)
+    elsewhere = {"bootstrap_servers": "there:1", "group_id": "other"}
+    feed = LoadFeed(consumer_config=elsewhere)
     here = {"bootstrap_servers": "here:1", "client_id": "c", "group_id": "g"}
     reader = feed.reader(here, 5)
     assert reader._group_id == "g"

@@ -45,7 +45,7 @@ class World:
         self.looks.append(self.now)
         if self.error is not None:
             raise self.error
-        return LagAnswer({at: self.lags[at.partition] for at in partitions})
+        return LagAnswer({partition: self.lags[partition.partition] for partition in partitions})
 
     # the consumer
 
@@ -63,7 +63,7 @@ class World:
 
     def run(self, until: float) -> None:
         """Run due jobs."""
-        while self.jobs and min(at for at, _job in self.jobs) <= until:
+        while self.jobs and min(partition for partition, _job in self.jobs) <= until:
             self.jobs.sort(key=lambda due: due[0])
             self.now, job = self.jobs.pop(0)
             job()

@@ -55,9 +55,9 @@ class Sent:
     def offsets(self) -> dict[int, int]:
         """Partition -> offset of an OffsetCommit."""
         return {
-            each.partition_index: each.committed_offset
+            entry.partition_index: entry.committed_offset
             for topic in self.request.topics
-            for each in topic.partitions
+            for entry in topic.partitions
         }
 
 
@@ -162,14 +162,14 @@ class Scripted:
     def of(self, kind: type, *, node_id: str | None = None) -> list[Sent]:
         """The requests of a kind, in the order they were sent."""
         return [
-            each
-            for each in self.sent
-            if isinstance(each.request, kind) and (node_id is None or each.node_id == node_id)
+            entry
+            for entry in self.sent
+            if isinstance(entry.request, kind) and (node_id is None or entry.node_id == node_id)
         ]
 
     def open(self, kind: type) -> Sent:
         """The pending request of a kind."""
-        (waiting,) = [each for each in self.of(kind) if not each.future.is_done]
+        (waiting,) = [entry for entry in self.of(kind) if not entry.future.is_done]
         return waiting
 
     def answer_join(self, code: int = 0) -> None:
@@ -200,7 +200,7 @@ class Scripted:
 
     def answer_commit(self, code: int = 0) -> None:
         """Answer the commit that waits longest."""
-        sent = next(each for each in self.of(OffsetCommitRequest) if not each.future.is_done)
+        sent = next(entry for entry in self.of(OffsetCommitRequest) if not entry.future.is_done)
         topics = [(t.name, [(p.partition_index, code) for p in t.partitions]) for t in sent.request.topics]
         self.answer(sent, SimpleNamespace(topics=topics))
 
@@ -258,9 +258,9 @@ class Scripted:
             OffsetFetchRequest,
             LeaveGroupRequest,
         )
-        for each in self.sent:
-            if isinstance(each.request, kinds):
-                yield type(each.request).__name__.removesuffix("Request")
+        for entry in self.sent:
+            if isinstance(entry.request, kinds):
+                yield type(entry.request).__name__.removesuffix("Request")
 
     def answer(self, sent: Sent, answer: Any) -> None:
         """Answer a request."""

@@ -61,8 +61,8 @@ def member(consumer: MakeConsumer) -> Any:
         return made[-1]
 
     yield make
-    for one in made:
-        one.end()
+    for scripted in made:
+        scripted.end()
 
 
 # --- which consumers
@@ -714,7 +714,7 @@ def test_auto_commit_precedes_join_group_and_is_not_awaited(member: Any) -> None
     m = member(0, auto_commit=True)
     m.rebalance()
     assert list(m.requests())[:2] == ["OffsetCommit", "JoinGroup"]
-    assert {each.node_id for each in m.sent[:2]} == {FIRST}
+    assert {request.node_id for request in m.sent[:2]} == {FIRST}
     assert m.coordinator.config["enable_auto_commit"]
 
 
@@ -1032,5 +1032,5 @@ def test_only_join_and_sync_use_the_first_connection_during_a_join(member: Any) 
     commit(m)
     m.in_background(m.coordinator.fetch_committed_offsets_async, [T0], 100)
     m.answer_join()
-    kinds = {type(each.request) for each in m.sent[first:] if each.node_id == FIRST}
+    kinds = {type(request.request) for request in m.sent[first:] if request.node_id == FIRST}
     assert kinds <= {SyncGroupRequest}

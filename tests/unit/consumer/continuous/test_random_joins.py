@@ -41,7 +41,9 @@ class Watched(Scripted):
 
     def _send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
         joining = [
-            each for each in self.of(JoinGroupRequest) + self.of(SyncGroupRequest) if not each.future.is_done
+            request
+            for request in self.of(JoinGroupRequest) + self.of(SyncGroupRequest)
+            if not request.future.is_done
         ]
         if isinstance(request, JoinGroupRequest):
             assert not joining
@@ -134,12 +136,12 @@ class Play:
     def check(self) -> None:
         """One join at a time; the assignment changes in ``poll`` only, and positions are contiguous."""
         joins = [*self.member.of(JoinGroupRequest), *self.member.of(SyncGroupRequest)]
-        assert sum(not each.future.is_done for each in joins) <= 1
+        assert sum(not request.future.is_done for request in joins) <= 1
         assert self.member.owned == sorted(self.member.given_up_to)
         assert self.member.positions == self.member.given_up_to
 
     def _waits_for(self, kind: type) -> bool:
-        return any(not each.future.is_done for each in self.member.of(kind))
+        return any(not request.future.is_done for request in self.member.of(kind))
 
 
 PARTITIONS = st.frozensets(st.integers(0, 4), max_size=4)

@@ -73,9 +73,9 @@ def test_first_look_is_empty_and_the_next_has_the_answer(source: PolledLoad) -> 
     first = source.ask(ALL, 5)
     answered(source)
     assert (first.problem, first.is_logged) == ("load_source has not answered yet", True)
-    found = source.ask(ALL, 0)
-    assert found.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
-    assert found.problem == ""
+    expected = source.ask(ALL, 0)
+    assert expected.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
+    assert expected.problem == ""
 
 
 def test_function_is_polled_periodically(source: PolledLoad, function: Function) -> None:
@@ -110,12 +110,12 @@ def test_hanging_function_blocks_no_caller(source: PolledLoad, function: Functio
     assert function.asked.acquire(timeout=60)
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
     function.now += 30
-    found = source.look(ALL)
-    assert found.arrivals == {ALL[0]: 5, ALL[1]: 7}
-    assert found.problem == "load_source has not answered for 30 s"
+    expected = source.look(ALL)
+    assert expected.arrivals == {ALL[0]: 5, ALL[1]: 7}
+    assert expected.problem == "load_source has not answered for 30 s"
     function.now += MAX_AGE_S
-    found = source.look(ALL)
-    assert (found.arrivals, found.problem) == ({}, "load_source has not answered for 90 s")
+    expected = source.look(ALL)
+    assert (expected.arrivals, expected.problem) == ({}, "load_source has not answered for 90 s")
     function.said = {ALL[0]: 9.0}
     function.may_answer.set()
     answered(source)
@@ -127,8 +127,8 @@ def test_last_answer_is_valid_after_a_failure_until_it_is_old(source: PolledLoad
     answered(source)
     function.error = OSError("down")
     wake(source, function, 11)
-    found = source.look(ALL)
-    assert (found.arrivals, found.problem) == ({ALL[0]: 5, ALL[1]: 7}, "OSError: down")
+    expected = source.look(ALL)
+    assert (expected.arrivals, expected.problem) == ({ALL[0]: 5, ALL[1]: 7}, "OSError: down")
     for _ in range(6):
         wake(source, function, 10)
     assert source.look(ALL).arrivals == {}

@@ -23,7 +23,10 @@ PARTITIONS = [TopicPartition("t", p) for p in range(3)]
 
 def known(reader: FeedReader) -> dict[int, float]:
     """Round to a tenth of a record, because a few seconds of the hour have passed."""
-    return {at.partition: round(arrivals, 1) for at, arrivals in reader.look(PARTITIONS).arrivals.items()}
+    return {
+        partition.partition: round(arrivals, 1)
+        for partition, arrivals in reader.look(PARTITIONS).arrivals.items()
+    }
 
 
 def read(feed: Feed) -> FeedReader:
@@ -82,16 +85,19 @@ def test_old_record_in_another_partition_of_a_grown_feed_is_ignored() -> None:
 
 
 def test_forecasts_are_scaled_to_the_horizon_of_the_newest() -> None:
-    at = dict(enumerate(PARTITIONS))
+    partition = dict(enumerate(PARTITIONS))
     half, other = forecast(10, age_s=5, horizon_ms=HOUR_MS // 2), forecast(6, age_s=9, horizon_ms=2 * HOUR_MS)
     now_ms = 1000 * NOW_S
-    assert expected_of({at[0]: half, at[1]: forecast(10), at[2]: other}, now_ms)[0] == {
-        at[0]: 20,
-        at[1]: 10,
-        at[2]: 3,
+    assert expected_of({partition[0]: half, partition[1]: forecast(10), partition[2]: other}, now_ms)[0] == {
+        partition[0]: 20,
+        partition[1]: 10,
+        partition[2]: 3,
     }
     equal = forecast(10, horizon_ms=HOUR_MS // 2)
-    assert expected_of({at[0]: equal, at[1]: forecast(10)}, now_ms)[0] == {at[0]: 20, at[1]: 10}
+    assert expected_of({partition[0]: equal, partition[1]: forecast(10)}, now_ms)[0] == {
+        partition[0]: 20,
+        partition[1]: 10,
+    }
     assert expected_of({}, now_ms) == ({}, {})
 
 
@@ -183,8 +189,8 @@ def test_problem_explains_missing_forecasts(
     feed = Feed(batch)
     reader = read(feed)
     feed.wall += wall_s
-    told = reader.ask(PARTITIONS, 0)
-    assert (told.problem, told.is_logged) == (f"load feed feed: {why}", is_logged)
+    expected = reader.ask(PARTITIONS, 0)
+    assert (expected.problem, expected.is_logged) == (f"load feed feed: {why}", is_logged)
 
 
 def test_unread_feed_is_no_warning() -> None:
@@ -192,9 +198,9 @@ def test_unread_feed_is_no_warning() -> None:
     reader = feed.reader()
     assert reader.look(PARTITIONS).problem == "load feed feed: it has not been read yet"
     reader.step()
-    told = reader.look(PARTITIONS)
-    assert (told.problem, told.is_logged) == ("load feed feed: it has not been read yet", True)
-    assert told.arrivals == {}  # a plan would take half a feed for a whole one
+    expected = reader.look(PARTITIONS)
+    assert (expected.problem, expected.is_logged) == ("load feed feed: it has not been read yet", True)
+    assert expected.arrivals == {}  # a plan would take half a feed for a whole one
     reader.step()
     assert known(reader) == {0: 1, 1: 2}
     assert reader.look(PARTITIONS[:2]).problem == ""
@@ -257,8 +263,8 @@ def test_failure_is_retried_with_growing_pauses_and_logged_once(
     reader = feed.reader()
     assert [reader.step() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert feed.is_open == 0
-    told = reader.look(PARTITIONS)
-    assert (told.problem, told.is_logged) == ("load feed feed: there is no such topic", True)
+    expected = reader.look(PARTITIONS)
+    assert (expected.problem, expected.is_logged) == ("load feed feed: there is no such topic", True)
     feed.error = None
     feed.batches = [[record(0, forecast(1))]]
     assert reader.step() == 0

@@ -327,7 +327,7 @@ def test_isolation_level_selects_the_end(level: str, isolation: int) -> None:
 
     cluster.answer = spy  # type: ignore[method-assign]
     cluster.fetch(isolation_level=level)
-    assert {one for one in seen if one is not None} == {isolation}
+    assert {sent for sent in seen if sent is not None} == {isolation}
 
 
 def test_each_end_has_the_time_of_its_answer() -> None:
@@ -341,7 +341,7 @@ def test_each_end_has_the_time_of_its_answer() -> None:
 
     cluster.faults = faults
     cluster.fetch()
-    told = cluster.gathering.ended_at
-    assert set(told) == {A0, A1, A2, B0}
-    assert {tp for tp, at in told.items() if at >= 1.5} >= slow
-    assert len(set(told.values())) > 1
+    ended_at = cluster.gathering.ended_at
+    assert set(ended_at) == {A0, A1, A2, B0}
+    assert {tp for tp, time in ended_at.items() if time >= 1.5} >= slow
+    assert len(set(ended_at.values())) > 1

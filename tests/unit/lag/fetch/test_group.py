@@ -41,8 +41,8 @@ def test_member_owns_its_assignment_not_its_claims() -> None:
 
 
 def test_members_are_sorted_by_id() -> None:
-    found = members_of(described(a_member(member_id="b"), a_member(member_id="a", group_instance_id="i")))
-    assert [(one.member_id, one.instance_id) for one in found] == [("a", "i"), ("b", None)]
+    members = members_of(described(a_member(member_id="b"), a_member(member_id="a", group_instance_id="i")))
+    assert [(member.member_id, member.instance_id) for member in members] == [("a", "i"), ("b", None)]
 
 
 @pytest.mark.parametrize("data", [b"\0", b"\xff" * 9, given(0, 1)[:-5], b"\0\0\x7f\xff\xff\xff"])
