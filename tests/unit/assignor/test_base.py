@@ -264,14 +264,17 @@ def test_failing_clock_only_costs_the_measured_time() -> None:
     assert plan_of(CooperativeStickyAssignor(clock=fails).assign(cluster({"t": 4}), holders())) == CALM
 
 
-@pytest.mark.parametrize("what", ["measure", "explain", "Complaints.about_topics", "Complaints.log"])
-def test_failure_beside_the_plan_does_not_change_the_plan(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "part", ["Rebalance.metrics", "Rebalance.explain", "Complaints.about_topics", "Complaints.log"]
+)
+def test_failure_beside_the_plan_does_not_change_the_plan(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as a failure in reports or complaints."""
 
     def fails(*_args: object, **_options: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(f"kafka_assignors.assignor.base.{what}", fails)
+    failing = property(fails) if part == "Rebalance.metrics" else fails
+    monkeypatch.setattr(f"kafka_assignors.assignor.base.{part}", failing)
     leader = CooperativeStickyAssignor(on_plan=lambda report: report.why())
     assert plan_of(leader.assign(cluster({"t": 4}), holders())) == CALM
 
