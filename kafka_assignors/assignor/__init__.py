@@ -3,7 +3,7 @@
 - ``base``: `Assignor`, the course of a rebalance from ``metadata`` to ``on_assignment``.
 - ``options``: `Options` and `PlanReport`.
 - ``convert``, ``members``: kafka-python's values to the planner's and back; untrusted member data.
-- ``coordinator_access``: the private parts of kafka-python's coordinator.  Only this module and
+- ``coordinator_access``: the private parts of kafka-python's coordinator.  Only this folder and
   ``consumer/continuous`` use them.
 - ``second_round``, ``metadata_wait``, ``static_watch``: when a member requests a further rebalance.
 - ``fallback``: the plan when a strategy fails.  ``complaints``: warnings about members.

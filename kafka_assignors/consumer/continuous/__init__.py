@@ -1,6 +1,6 @@
 """A consumer that delivers records during a cooperative rebalance, with a coordinator of our own.
 
-Like ``assignor/coordinator_access.py`` this folder uses kafka-python's private parts.  No other module does.
+Like ``assignor/coordinator_access`` this folder uses kafka-python's private parts.  No other module does.
 
 - ``make``: gives a consumer the coordinator, if the version of kafka-python is known.
 - ``known_parts``: digests of the methods that this folder replaces or relies on.
