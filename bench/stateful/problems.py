@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from bench.measure import repeated
 from bench.programs import Facts, ProgramError, child
 from bench.stateful.streams_peer import StreamsPeer
-from kafka_assignors.assignor.collector import no_collections
+from kafka_assignors.assignor.collector import paused_collector
 from kafka_assignors.plan.stateful import StatefulOptions, Subtopology, plan_stateful
 from tests.support.stateful_group import SimulatedGroup
 
@@ -101,7 +101,7 @@ def measure(size: Size, event: str, *, play: bool) -> Iterator[Facts]:
     problem = group.group()
 
     def run() -> float:
-        with no_collections():
+        with paused_collector():
             started = time.perf_counter()
             plan_stateful(problem, group.options)
             return time.perf_counter() - started

@@ -1,13 +1,13 @@
-"""What kafka-python calls in a rebalance, for every strategy.
+"""The code that kafka-python calls in a rebalance, shared by all strategies.
 
-- ``base``: `Assignor`, with the way of a rebalance from ``metadata`` to ``on_assignment``.
+- ``base``: `Assignor`, the course of a rebalance from ``metadata`` to ``on_assignment``.
 - ``options``: `Options` and `PlanReport`.
-- ``convert``, ``joined``: kafka-python's values to ours and back; members whose data cannot be read.
-- ``coordinator_access``: the private parts of kafka-python's coordinator.  Nothing else touches them, but for
-  ``consumer/continuous``.
-- ``second_round``, ``metadata_wait``, ``static_watch``: what makes a member ask for a further rebalance.
-- ``fallback``: the plan where a strategy failed.  ``complaints``: problems, each logged once.
-- ``new_protocol``: groups that a broker converted (KIP-848).  ``upgrade``: from eager to cooperative.
+- ``convert``, ``members``: kafka-python's values to the planner's and back; untrusted member data.
+- ``coordinator_access``: the private parts of kafka-python's coordinator.  Only this folder and
+  ``consumer/continuous`` use them.
+- ``second_round``, ``metadata_wait``, ``static_watch``: when a member requests a further rebalance.
+- ``fallback``: the plan when a strategy fails.  ``complaints``: warnings about members.
+- ``new_protocol``: groups converted by the broker (KIP-848).  ``upgrade``: from eager to cooperative.
 - ``collector``: pauses the garbage collector during a plan.
-- ``lag/``: what the strategies have in common that plan with lag.
+- ``lag/``: the base of the strategies that plan by lag.
 """

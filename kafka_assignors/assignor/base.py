@@ -1,7 +1,7 @@
 """The base of all strategies: decode, plan, encode.
 
-What a consumer's user is owed: ``assign`` never raises.  Whatever members send, a valid plan comes out; what
-was wrong with it is one warning a member.
+``assign`` never raises: whatever the members send, it returns a valid plan.  It logs one warning for each
+member whose data it cannot use.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors.assignor import convert
-from kafka_assignors.assignor.collector import no_collections
+from kafka_assignors.assignor.collector import paused_collector
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.coordinator_access import ConsumerSide
-from kafka_assignors.assignor.fallback import RANGES, LastResort, what_is_free
-from kafka_assignors.assignor.joined import Told, member_of, told_by
+from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.fallback import RANGES, Fallback, fallback_assignment
+from kafka_assignors.assignor.members import MemberReport, read_user_data, to_member
 from kafka_assignors.assignor.metadata_wait import MetadataWait
 from kafka_assignors.assignor.new_protocol import ConversionNotice
 from kafka_assignors.assignor.options import ConfigurationError, Options, PlanReport, parse
-from kafka_assignors.assignor.second_round import NextRound
+from kafka_assignors.assignor.second_round import SecondRound
 from kafka_assignors.assignor.static_watch import StaticWatch
 from kafka_assignors.assignor.upgrade import first_bounce
 from kafka_assignors.plan import (
@@ -56,7 +56,7 @@ AssignorT = TypeVar("AssignorT", bound="Assignor")
 
 
 class _Preset(dict[str, Any]):
-    """Options that do not show what may be secret in them."""
+    """Options whose repr shows only names, because a value may be a password."""
 
     def __repr__(self) -> str:
         return f"<{', '.join(self)}>"
@@ -65,10 +65,10 @@ class _Preset(dict[str, Any]):
 class Assignor(AbstractPartitionAssignor):
     """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class.
 
-    (Or an instance of its own to each consumer.)
+    (Each consumer needs its own instance if you pass one.)
 
-    A subclass names itself, says which protocols it can, and plans; one that needs a history of its own also
-    says how it is written (``user_data``) and read (``told``).  All state is the instance's.
+    A subclass sets its name and protocols, and plans.  A strategy with a history of its own also encodes it
+    (``user_data``) and decodes it (``decode_user_data``).  The instance holds all state.
 
     Args:
         **options: fields of the class's ``options_type``.
@@ -81,37 +81,37 @@ class Assignor(AbstractPartitionAssignor):
     protocols: ClassVar[Sequence[RebalanceProtocol]] = (RebalanceProtocol.EAGER,)
     options_type: ClassVar[type[Options]] = Options
     in_order: ClassVar[bool] = False
-    """It deals in an order of its own, whoever had what."""
+    """Ignores current ownership and assigns in a fixed order."""
     by_rack: ClassVar[bool] = True
-    """It plans by racks, where they are known."""
+    """Plans by racks if members and brokers have them."""
     by_lag: ClassVar[bool] = False
-    """It plans by lag, where that is known."""
+    """Plans by lag where it is known."""
     by_forecast: ClassVar[bool] = False
-    """It plans by what is expected to come, too, where that is known."""
+    """Adds forecast arrivals to the lag it plans by."""
     by_priority: ClassVar[bool] = False
-    """It plans by the members' priorities."""
+    """Plans by the members' priorities."""
     is_classic_only: ClassVar[bool] = False
-    """It keeps what the broker's own assignors do not (KIP-848), so the broker must not convert the group."""
-    last_resort: ClassVar[LastResort] = RANGES
-    """What it plans by when everything else failed."""
+    """The broker must not convert the group (KIP-848): its own assignors do not keep this plan's promises."""
+    fallback: ClassVar[Fallback] = RANGES
+    """The plan to use if this strategy fails."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **options: Any) -> None:
         self.options = parse(self.options_type, {**self._preset, **options})
-        self._side = ConsumerSide()
+        self._access = CoordinatorAccess()
         self._owned: Ownership = {}
         self._generation = NO_GENERATION
-        self._next = NextRound()
-        self._metadata = MetadataWait()
+        self._second_round = SecondRound()
+        self._metadata_wait = MetadataWait()
         self._conversion = ConversionNotice()
         self._watch = StaticWatch()
 
     @classmethod
     def configured(cls: type[AssignorT], **options: Any) -> type[AssignorT]:
-        """The class with options set, for ``partition_assignment_strategy=[Strategy.configured(rack="a")]``.
+        """Set options: ``partition_assignment_strategy=[Strategy.configured(rack="a")]``.
 
         Raises:
-            ConfigurationError: a wrong option, named; here, not first in the consumer.
+            ConfigurationError: a wrong option, named.  Raised here, before a consumer is made.
         """
         preset = {**cls._preset, **options}
         parse(cls.options_type, preset)
@@ -123,9 +123,9 @@ class Assignor(AbstractPartitionAssignor):
 
     @classmethod
     def upgrading_from(cls, *eager: type[AbstractPartitionAssignor]) -> list[type[AbstractPartitionAssignor]]:
-        """The list for the first bounce of an upgrade: this strategy first, then those the group runs now.
+        """List strategies for the first bounce of an upgrade: this one, then the group's current ones.
 
-        The second bounce is this strategy alone (KIP-726).
+        The second bounce lists this strategy alone (KIP-726).
 
         Raises:
             ConfigurationError: see ``first_bounce``.
@@ -134,98 +134,102 @@ class Assignor(AbstractPartitionAssignor):
 
     @abstractmethod
     def plan(self, group: Group, claims: Claims) -> Assignment:
-        """Where every partition shall be.  Pure; called on the leader only."""
+        """Plan an owner for every partition.  Pure; called on the leader only."""
 
     def plan_provisionally(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
     ) -> Assignment:
-        """Plan one round while the leader's metadata lacks partitions that members own.  Pure.
+        """Plan one round whose members own partitions that the metadata does not list.  Pure.
 
         Args:
-            group: as the metadata has it.
-            claims: what its members own.
-            unlisted: owned partitions that the group does not list; their owners keep them.
+            group: the members, and the topics that the metadata lists.
+            claims: the partitions its members own.
+            unlisted: owned partitions that the metadata does not list; their owners keep them.
         """
         return keep_owned(group, claims, unlisted)
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        """What this member tells the leader beside its subscription.
+        """Encode what this member sends to the leader beside its subscription.
 
         Args:
-            revoked: what it owned in ``generation`` and has given back, as eager members do before joining.
+            revoked: partitions it owned in ``generation`` and revoked; eager members revoke before joining.
             generation: of its last assignment, ``NO_GENERATION`` before the first.
         """
         return b""
 
-    def told(self, user_data: bytes) -> Told:
-        """Read another member's ``user_data``.
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
+        """Decode a member's ``user_data``.
 
         Raises:
-            CodecError: bytes that are not what they should be.
+            CodecError: malformed bytes.
         """
-        return Told()
+        return MemberReport()
 
-    def with_lags(self, group: Group, said: Sequence[tuple[Member, Told]], complaints: Complaints) -> Group:
-        """The group with what can be found out about its lag, by strategies that plan by it.
+    def with_lags(
+        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
+    ) -> Group:
+        """Add lag to the group, in a strategy that plans by it.
 
         Args:
-            group: who plans.
-            said: its members, and what each of them told.
-            complaints: takes what is wrong with that.
+            group: the group to plan for.
+            reports: its members with their decoded user data.
+            complaints: collects problems with the reports.
         """
         return group
 
     @property
     def forecasts(self) -> int | None:
-        """Of how many partitions the last plan's load has a forecast in it; None where it takes none."""
+        """Number of partitions in the last plan that had a forecast; None without forecasts."""
         return None
 
-    def in_its_words(self) -> Mapping[Reason, Reason]:
-        """The reasons this strategy has where others move for balance or a rack, or leave a partition be."""
+    def reason_overrides(self) -> Mapping[Reason, Reason]:
+        """Map general reasons for a move to the ones this strategy gives instead."""
         return {}
 
     @property
-    def needs_leader(self) -> bool:
-        """Whether the leader has more to watch between rebalances than the topics' partitions."""
+    def leader_watches_lag(self) -> bool:
+        """Whether the leader watches lag between rebalances, beside the number of partitions."""
         return False
 
-    # --- what kafka-python calls -------------------------------------------------------------------------
+    # --- called by kafka-python --------------------------------------------------------------------------
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
-        """The protocols the consumer may choose from; it takes the highest that all its strategies can.
+        """Return the protocols this strategy can run.
+
+        The consumer runs the highest one that all its strategies support.
 
         Raises:
-            ConfigurationError: this instance already belongs to another consumer.
+            ConfigurationError: this instance belongs to another consumer already.
         """
-        if not self._side.look():
+        if not self._access.attach():
             raise ConfigurationError(
                 "partition_assignment_strategy", "one instance in two consumers: pass the class"
             )
-        if self._side.is_strange():
-            # An unknown kafka-python: with one protocol the mode is known, and a mixed list is refused.
+        if self._access.is_unknown_version():
+            # This version of kafka-python is unknown.  One protocol fixes the mode and refuses a mixed list.
             return [max(self.protocols)]
         return list(self.protocols)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this member sends when it joins (ConsumerProtocolSubscription v3).
+        """Build the subscription this member joins with (ConsumerProtocolSubscription v3).
 
         Raises:
-            UnknownMemberIdError: it lost its membership meanwhile; kafka-python begins the join anew.
+            UnknownMemberIdError: the membership was lost during the join; kafka-python joins again.
         """
-        self._side.look()
+        self._access.attach()
         lost = False
-        with self._aside("looking whether the membership is lost"):
-            lost = self._side.lost_while_joining()
+        with self._guarded("checking the membership"):
+            lost = self._access.lost_while_joining()
         if lost:
-            log.warning("%s: the membership was lost while joining, with all that was owned", self.name)
-            raise UnknownMemberIdError("the membership was lost while joining: the join begins anew")
-        # kafka-python 3.0 forgets a join that new metadata caused if a poll times out during it.
-        self._side.request_rejoin()
-        self._next.begins()
-        self._metadata.begins()
+            log.warning("%s: membership lost during the join; all owned partitions are lost", self.name)
+            raise UnknownMemberIdError("membership lost during the join: joining again")
+        # kafka-python 3.0 drops a join that new metadata caused if a poll times out during it.
+        self._access.request_rejoin()
+        self._second_round.begin()
+        self._metadata_wait.begin()
         owned, generation = self._last()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
-        eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._side.cooperative() is False
+        eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
         holds, revoked = ({}, owned) if eager else (owned, {})
         return convert.encode_subscription(
             topics, self.user_data(revoked, generation), holds, generation, self.options.rack
@@ -234,56 +238,56 @@ class Assignor(AbstractPartitionAssignor):
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Plan for the group: the leader's part.  Never raises; see the module."""
+        """Plan for the group, on the leader.  Never raises."""
         classic_only = self.is_classic_only or self.options.is_classic_only
         try:
             plan = self._assign(cluster, members)
             by_rack = self.by_rack and plan.group.in_racks is not None
             return convert.encode_assignment(plan, CLASSIC_ONLY if classic_only or by_rack else b"")
         except Exception:
-            # Whatever it is, it must not stop the user's group.
-            self._next.begins()
-            log.exception("%s: failed, falling back to %s", self.name, self.last_resort.name)
+            # A bug in a strategy must not stop the user's group.
+            self._second_round.begin()
+            log.exception("%s: assign() failed, falling back to %s", self.name, self.fallback.name)
             user_data = CLASSIC_ONLY if classic_only else b""
-            return what_is_free(self.last_resort, cluster, members, user_data)
+            return fallback_assignment(self.fallback, cluster, members, user_data)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Remember what this member was given."""
+        """Store this member's assignment, and request the next round if one is needed."""
         self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
         self._generation = generation
-        self._next.ends(generation, self._side.max_poll_interval_s())
-        with self._aside("looking after the group"):
-            self._conversion.look(self._side, self.name)
-            self._watch.assigned(self._side, needs_leader=self.needs_leader)
-        if (after_s := self._next.asks_after_s) is not None:
-            self._side.request_rejoin_after(after_s)
-        if self._metadata.waits:
-            self._side.request_rejoin_with_metadata()
+        self._second_round.end(generation, self._access.max_poll_interval_s())
+        with self._guarded("checking the group"):
+            self._conversion.check(self._access, self.name)
+            self._watch.on_assignment(self._access, leader_watches_lag=self.leader_watches_lag)
+        if (after_s := self._second_round.rejoin_after_s) is not None:
+            self._access.request_rejoin_after(after_s)
+        if self._metadata_wait.is_waiting:
+            self._access.request_rejoin_with_metadata()
 
     @property
     def waits(self) -> bool:
-        """On the leader: whether it will ask for another round if nobody else does."""
-        return self._next.asks_after_s is not None or self._metadata.waits
+        """Whether this member, as the leader, will request another round if no other member does."""
+        return self._second_round.rejoin_after_s is not None or self._metadata_wait.is_waiting
 
-    # --- the three steps ---------------------------------------------------------------------------------
+    # --- decode, plan, encode ----------------------------------------------------------------------------
 
     def _last(self) -> tuple[Ownership, int]:
-        """The consumer's last assignment, and its generation.
+        """Return the consumer's last assignment and its generation.
 
-        The consumer knows better than this assignor: the assignment may have come by another strategy of its
-        list, and it is gone once the membership is lost.  To claim that still would keep partitions from
-        everybody; as mere history (of an eager consumer) it may help.
+        The consumer knows more than this assignor.  Another strategy of its list may have made the
+        assignment, and a lost membership drops it.  A claim on lost partitions would keep them from every
+        member.  An eager consumer claims nothing, so its last assignment still serves as history.
         """
-        now = self._side.owned()
-        if now is None or (not now and not self._side.cooperative()):
+        current = self._access.owned()
+        if current is None or (not current and not self._access.cooperative()):
             return self._owned, self._generation
-        owned = convert.ownership(now)
-        ours = [one for one in self._side.assignors() if isinstance(one, Assignor)]
-        newest = max(ours, key=lambda one: one._generation, default=self)
+        owned = convert.ownership(current)
+        assignors = [assignor for assignor in self._access.assignors() if isinstance(assignor, Assignor)]
+        newest = max(assignors, key=lambda assignor: assignor._generation, default=self)
         if all(set(numbers) <= set(newest._owned.get(topic, ())) for topic, numbers in owned.items()):
             return owned, newest._generation
-        # It came by a strategy of somebody else's, so its date is not known better than this.
-        joined = self._side.generation()
+        # A foreign strategy made the assignment: the generation of the last join is the best known date.
+        joined = self._access.generation()
         return owned, NO_GENERATION if joined is None else joined
 
     def _assign(
@@ -291,61 +295,62 @@ class Assignor(AbstractPartitionAssignor):
     ) -> Assignment:
         started = self._now()
         complaints = Complaints()
-        with no_collections():
-            said = self._read(members, complaints)
-            group = self._group(cluster, tuple(member for member, _told in said))
-        with self._aside("finding out about lag"):  # this may wait; the collector need not wait with it
-            group = self.with_lags(group, said, complaints)
-        with no_collections():
-            return self._planned(group, complaints, started)
+        with paused_collector():
+            reports = self._read(members, complaints)
+            group = self._group(cluster, tuple(member for member, _report in reports))
+        with self._guarded("fetching lag"):  # may wait for brokers, so the collector runs meanwhile
+            group = self.with_lags(group, reports, complaints)
+        with paused_collector():
+            return self._plan_round(group, complaints, started)
 
     def _read(
         self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember], complaints: Complaints
-    ) -> list[tuple[Member, Told]]:
+    ) -> list[tuple[Member, MemberReport]]:
         cooperative = RebalanceProtocol.COOPERATIVE in self.protocols
-        joining = self._side.generation()
-        told = [(member, told_by(member, self.told, complaints)) for member in members]
+        joining = self._access.generation()
+        read = [(joined, read_user_data(joined, self.decode_user_data, complaints)) for joined in members]
         return [
-            (member_of(*each, complaints, cooperative=cooperative, joining=joining), each[1]) for each in told
+            (to_member(joined, report, complaints, cooperative=cooperative, joining=joining), report)
+            for joined, report in read
         ]
 
-    def _planned(self, group: Group, complaints: Complaints, started: float) -> Assignment:
+    def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)
         unlisted: dict[str, dict[str, list[int]]] = {}
-        with self._aside("looking for owned partitions that the metadata lacks"):
-            unlisted = self._metadata.unlisted(self._side, group, claims, self.name)
-        with self._aside("saying what is wrong with the members"):
+        with self._guarded("checking for owned partitions that the metadata does not list"):
+            unlisted = self._metadata_wait.unlisted(self._access, group, claims, self.name)
+        with self._guarded("logging complaints"):
             if not unlisted:
                 complaints.about_topics(group)
                 complaints.about_claims(claims)
             complaints.log(log, self.name)
         result = rebalance(
-            group, partial(self._safe_plan, unlisted), claims=claims, hold_back=self._this_round
+            group, partial(self._plan_or_fallback, unlisted), claims=claims, hold_back=self._this_round
         )
         result = result._replace(given=Assignment(group, result.given.owners, unlisted))
-        self._next.held = list(result.holds)
-        self._next.dates = {member.member_id: member.generation for member in group.members}
+        self._second_round.held = list(result.holds)
+        self._second_round.generations = {member.member_id: member.generation for member in group.members}
         seconds = self._now() - started
-        with self._aside("reporting the plan"):
+        with self._guarded("reporting the plan"):
             self._report(result, seconds)
         return result.given
 
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
-        """What of the target can be given now, and what is held back; see ``this_round``."""
-        return this_round(group, claims, target, self._next.overdue)
+        """Split the target into this round's assignment and the holds; see ``this_round``."""
+        return this_round(group, claims, target, self._second_round.overdue)
 
     @contextmanager
-    def _aside(self, what: str) -> Iterator[None]:
-        """What goes wrong in here is logged, if that is possible, and has no say in the plan."""
+    def _guarded(self, step: str) -> Iterator[None]:
+        """Log an exception and go on: a side task must not fail the rebalance."""
         try:
             yield
         except Exception:
             with suppress(Exception):
-                log.exception("%s: %s failed", self.name, what)
+                log.exception("%s: %s failed", self.name, step)
 
     def _now(self) -> float:
         now = 0.0
-        with self._aside("the clock"):
+        with self._guarded("reading the clock"):
             now = float(self.options.clock())
         return now
 
@@ -353,29 +358,33 @@ class Assignor(AbstractPartitionAssignor):
         topics = frozenset[str]().union(*{member.topics for member in members})
         counts = convert.partition_counts(cluster, topics)
         racks: dict[str, list[frozenset[str]]] = {}
-        if there := {member.rack for member in members if member.rack}:
-            with self._aside("reading the replicas' racks"):
-                racks = convert.replica_racks(cluster, counts, there)
+        if member_racks := {member.rack for member in members if member.rack}:
+            with self._guarded("reading the replicas' racks"):
+                racks = convert.replica_racks(cluster, counts, member_racks)
         group = Group(members, counts, racks)
         if group.too_many_racks:
-            log.warning("%s: too many different sets of racks for a plan, they are left out", self.name)
+            log.warning("%s: too many different rack sets for a plan; racks are ignored", self.name)
         return group
 
-    def _safe_plan(self, unlisted: Mapping[str, Ownership], group: Group, claims: Claims) -> Assignment:
-        """The plan; where there is a bug in it, the last resort, which then goes through the rounds, too."""
+    def _plan_or_fallback(
+        self, unlisted: Mapping[str, Ownership], group: Group, claims: Claims
+    ) -> Assignment:
+        """Plan; if planning fails, use the fallback plan, which passes through the rounds as well."""
         try:
             return self.plan_provisionally(group, claims, unlisted) if unlisted else self.plan(group, claims)
         except Exception:
-            log.exception("%s: planning failed, falling back to %s", self.name, self.last_resort.name)
-            return self.last_resort.plan(group)
+            log.exception("%s: planning failed, falling back to %s", self.name, self.fallback.name)
+            return self.fallback.plan(group)
 
     def _report(self, result: Rebalance, seconds: float) -> None:
-        why = partial(result.explain, in_order=self.in_order, by_load=self.by_lag, words=self.in_its_words())
+        why = partial(
+            result.explain, in_order=self.in_order, by_load=self.by_lag, words=self.reason_overrides()
+        )
         report = PlanReport(
             self.name, result.target, result.given, result.metrics, 1000 * seconds, why, self.forecasts
         )
         facts = report.facts()
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
         if self.options.on_plan is not None:
-            with self._aside("on_plan"):
+            with self._guarded("on_plan"):
                 self.options.on_plan(report)

@@ -1,4 +1,4 @@
-"""Python's garbage collector, while a plan is made."""
+"""Pauses Python's garbage collector during a plan."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["no_collections"]
+__all__ = ["paused_collector"]
 
 
 @contextmanager
-def no_collections() -> Iterator[None]:
-    """Keep the collector from looking for cycles for a while, if it is on.
+def paused_collector() -> Iterator[None]:
+    """Disable the collector of reference cycles for a while, if it is enabled.
 
-    A leader of a large group makes a million small objects, none of which is garbage before it is done:
-    going through them again and again takes a third of its time.
+    The leader of a large group creates a million small objects that all live until the plan is done.
+    Scanning them repeatedly takes a third of its time.
     """
-    on = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if on:
+        if was_enabled:
             gc.enable()

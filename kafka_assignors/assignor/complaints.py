@@ -1,4 +1,4 @@
-"""What was wrong with what the members sent: one warning a member and rebalance."""
+"""Warnings about bad data from members: one warning per member and rebalance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafka_assignors.plan import Claims, Group, shown
 __all__ = ["Complaints"]
 
 MOST_MEMBERS = 20
-MOST_TOPICS = 5  # a member may send thousands of names; the log need not
+MOST_TOPICS = 5  # a member may send thousands of names
 MOST_CHARACTERS = 50
 
 
@@ -20,11 +20,11 @@ class Complaints:
         self._by_member: dict[str, list[str]] = {}
 
     def add(self, member_id: str, complaint: str) -> None:
-        """Note one more complaint about a member."""
+        """Add a complaint about a member."""
         self._by_member.setdefault(member_id, []).append(complaint)
 
     def about_topics(self, group: Group) -> None:
-        """Members without topics, and topics that do not exist (named once, at their first subscriber)."""
+        """Report members without topics, and unknown topics (each once, at its first subscriber)."""
         unknown: dict[str, list[str]] = {}
         named: set[str] = set()
         seen: set[frozenset[str]] = set()
@@ -43,7 +43,7 @@ class Complaints:
             self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {shown}{more}")
 
     def about_claims(self, claims: Claims) -> None:
-        """Claims on what does not exist, and on what another member of the same generation claims."""
+        """Report claims on unknown partitions, and claims that another member disputes."""
         for member_id, count in claims.refused.items():
             self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")
         for member_id, (other, count) in claims.disputed.items():
@@ -52,19 +52,19 @@ class Complaints:
             )
 
     def lines(self) -> list[str]:
-        """One line for each member there is a complaint about."""
+        """Return one line for each member with a complaint."""
         return [
             f"member {shown(member_id)} {', '.join(complaints)}; that part is ignored"
             for member_id, complaints in sorted(self._by_member.items())
         ]
 
     def log(self, logger: logging.Logger, strategy: str) -> None:
-        """One warning for each line, up to a number a person reads."""
+        """Log a warning for each line, for the first ``MOST_MEMBERS`` members."""
         lines = self.lines()
         for line in lines[:MOST_MEMBERS]:
             logger.warning("%s: %s", strategy, line)
         if len(lines) > MOST_MEMBERS:
-            logger.warning("%s: and so on, for %d more members", strategy, len(lines) - MOST_MEMBERS)
+            logger.warning("%s: %d more members with complaints", strategy, len(lines) - MOST_MEMBERS)
 
 
 def _partitions(count: int) -> str:

@@ -1,4 +1,4 @@
-"""kafka-python's values <-> the planner's."""
+"""Converts kafka-python's values to the planner's and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3)
 
 
 def partition_counts(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
-    """Partitions of each topic that exists.  Kafka numbers them from 0 without gaps."""
+    """Count the partitions of each topic that exists.  Kafka numbers them from 0 without gaps."""
     counts = {}
     for topic in topics:
         if numbers := cluster.partitions_for_topic(topic):
@@ -44,7 +44,7 @@ def ownership(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 def owned_in(subscription: ConsumerProtocolSubscription) -> dict[str, list[int]]:
-    """The subscription's owned partitions (v1); a topic that is there twice has both lists."""
+    """Return the subscription's owned partitions (v1).  A topic that is listed twice gets both lists."""
     entries = subscription.owned_partitions or ()
     owned = {entry.topic: entry.partitions for entry in entries}
     if len(owned) < len(entries) or None in owned.values():
@@ -55,7 +55,7 @@ def owned_in(subscription: ConsumerProtocolSubscription) -> dict[str, list[int]]
 
 
 def topics_in(subscription: ConsumerProtocolSubscription) -> frozenset[str]:
-    """What a member subscribes to; the protocol can say "no array" and "no name", which is nothing."""
+    """Return a member's topics.  The protocol allows a null array and null names, which count as no topic."""
     topics = frozenset[str](subscription.topics or ())
     return topics - {None} if None in topics else topics
 
@@ -63,9 +63,9 @@ def topics_in(subscription: ConsumerProtocolSubscription) -> frozenset[str]:
 def replica_racks(
     cluster: ClusterMetadata, counts: Mapping[str, int], racks: Container[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """The racks, out of ``racks``, that have a replica of each partition (KIP-881), by topic.
+    """Return the racks, among ``racks``, that have a replica of each partition (KIP-881), by topic.
 
-    None at all where no broker is in one of them.  Linear in the replicas.
+    Empty if no broker is in one of them.  Linear in the number of replicas.
     """
     return racks_of_nodes(
         {broker.node_id: broker.rack for broker in cluster.brokers() if broker.rack in racks},
@@ -76,24 +76,24 @@ def replica_racks(
 def racks_of_nodes(
     rack_of: Mapping[int, str], nodes: Mapping[str, Iterable[tuple[int, ...]]]
 ) -> dict[str, list[frozenset[str]]]:
-    """From brokers to their racks, partition by partition; brokers not in ``rack_of`` are in none."""
+    """Map the brokers of each partition to their racks; a broker that is not in ``rack_of`` has none."""
     if not rack_of:
         return {}
-    # The same brokers have many partitions in common: one set for all of those.
+    # Many partitions share the same brokers, so they share one set.
     known: dict[tuple[int, ...], frozenset[str]] = {}
 
-    def racks(some: tuple[int, ...]) -> frozenset[str]:
-        if some not in known:
-            known[some] = frozenset(rack_of[node] for node in some if node in rack_of)
-        return known[some]
+    def racks(replicas: tuple[int, ...]) -> frozenset[str]:
+        if replicas not in known:
+            known[replicas] = frozenset(rack_of[node] for node in replicas if node in rack_of)
+        return known[replicas]
 
-    return {topic: [racks(some) for some in by_partition] for topic, by_partition in nodes.items()}
+    return {topic: [racks(replicas) for replicas in by_partition] for topic, by_partition in nodes.items()}
 
 
 def encode_subscription(
     topics: Iterable[str], user_data: bytes, owned: Ownership, generation: int, rack: str | None
 ) -> ConsumerProtocolSubscription:
-    """What a member sends when it joins."""
+    """Build the subscription a member joins with."""
     entry = ConsumerProtocolSubscription.TopicPartition
     return ConsumerProtocolSubscription(
         version=SUBSCRIPTION_VERSION,
@@ -106,26 +106,24 @@ def encode_subscription(
 
 
 def encode_assignment(plan: Assignment, user_data: bytes = b"") -> dict[str, ConsumerProtocolAssignment]:
-    """What the leader sends to each member; the user data is the same for all."""
+    """Build the assignment of each member; all get the same user data."""
     headers = [assignment.topic_header(topic) for topic in plan.group.names]
     return {
         member_id: PlannedAssignment(plan, headers, i, user_data) for member_id, i in plan.group.index.items()
     }
 
 
-# The stubs do not know the metaclass; without init=False it takes this for a message with its own schema.
+# The stubs do not know the metaclass.  Without init=False mypy takes this for a message with its own schema.
 class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore[call-arg]
-    """One member's part of a plan: the bytes come straight out of the plan, the objects if somebody looks.
+    """One member's part of a plan.  Encodes straight from the plan; builds entries only when they are read.
 
-    (For a million partitions those are three million objects, which kafka-python then turns into bytes.)
+    For a million partitions kafka-python would otherwise build three million objects and encode them.
     """
 
     def __init__(
         self, plan: Assignment, headers: Sequence[bytes], member: int, user_data: bytes = b""
     ) -> None:
-        super().__init__(
-            assignment.VERSION, user_data=user_data
-        )  # which also sets all fields to their defaults
+        super().__init__(assignment.VERSION, user_data=user_data)  # sets all fields to their defaults, too
         self._plan, self._headers, self._member = plan, headers, member
         self._entries: list[tuple[str, list[int]]] | None = None
         if plan.group.members[member].member_id in plan.unlisted:
@@ -143,7 +141,7 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         self._entries = entries
 
     def encode(self, *args: Any, **options: Any) -> bytes:
-        """The bytes; as kafka-python's own ``encode`` where more is asked for, or something was changed."""
+        """Encode from the plan; with options, or after a change, as kafka-python's own ``encode``."""
         if args or options or self._entries is not None:
             return bytes(super().encode(*args, **options))
         topics, numbers, bounds = self._plan.parts(self._member)

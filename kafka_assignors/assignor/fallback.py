@@ -1,4 +1,4 @@
-"""What the group gets when everything else failed: by as little code as can be."""
+"""The assignment when a strategy fails.  Depends on as little code as possible."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors.assignor import convert
 from kafka_assignors.plan import Assignment, Group, Member, plan_range, plan_seniors
 
-__all__ = ["RANGES", "SENIORS", "LastResort", "what_is_free"]
+__all__ = ["RANGES", "SENIORS", "Fallback", "fallback_assignment"]
 
 
-class LastResort(NamedTuple):
-    """A plan that needs nothing but subscriptions.
+class Fallback(NamedTuple):
+    """A plan that needs only subscriptions.
 
     Attributes:
         name: for the log.
-        plan: makes it.
+        plan: makes the plan.
     """
 
     name: str
     plan: Callable[[Group], Assignment]
 
 
-RANGES = LastResort("ranges", plan_range)
-SENIORS = LastResort("the most senior member", plan_seniors)
+RANGES = Fallback("ranges", plan_range)
+SENIORS = Fallback("the most senior member", plan_seniors)
 """For strategies under which a topic may have one owner only."""
 
 
-def what_is_free(
-    last_resort: LastResort,
+def fallback_assignment(
+    fallback: Fallback,
     cluster: ClusterMetadata,
     members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
     user_data: bytes = b"",
 ) -> dict[str, ConsumerProtocolAssignment]:
-    """The last resort's plan, without what another member says it still has in its hands (KIP-429).
+    """Plan with the fallback, without partitions that another member still claims (KIP-429).
 
-    Such a partition stays without an owner until the next rebalance, which is better than with two.
+    Such a partition has no owner until the next rebalance.  Two owners would be worse.
     """
     topics = {member.member_id: convert.topics_in(member.metadata) for member in members}
     wanted = frozenset[str]().union(*topics.values())
-    plain = tuple(Member(name, mine) for name, mine in topics.items())
-    plan = last_resort.plan(Group(plain, convert.partition_counts(cluster, wanted)))
-    hands: dict[tuple[str, int], set[str]] = {}
+    subscribers = tuple(Member(member_id, subscribed) for member_id, subscribed in topics.items())
+    plan = fallback.plan(Group(subscribers, convert.partition_counts(cluster, wanted)))
+    claimants: dict[tuple[str, int], set[str]] = {}
     for member in members:
         for topic, numbers in convert.owned_in(member.metadata).items():
             for number in numbers:
-                hands.setdefault((topic, number), set()).add(member.member_id)
+                claimants.setdefault((topic, number), set()).add(member.member_id)
     return {
-        name: ConsumerProtocolAssignment(
+        member_id: ConsumerProtocolAssignment(
             0,
             [
-                (topic, [p for p in mine if hands.get((topic, p), {name}) == {name}])
-                for topic, mine in own.items()
+                (topic, [p for p in numbers if claimants.get((topic, p), {member_id}) == {member_id}])
+                for topic, numbers in assigned.items()
             ],
             user_data,
         )
-        for name, own in plan.items()
+        for member_id, assigned in plan.items()
     }

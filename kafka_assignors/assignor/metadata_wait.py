@@ -1,10 +1,10 @@
-"""On the leader: whether its metadata may lack what members own, and for how many rounds that has lasted."""
+"""Waits, on the leader, for metadata that may not list owned partitions yet."""
 
 from __future__ import annotations
 
 import logging
 
-from kafka_assignors.assignor.coordinator_access import ConsumerSide
+from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.plan import NO_GENERATION, Claims, Group, unlisted_owners
 
 __all__ = ["MetadataWait"]
@@ -12,64 +12,62 @@ __all__ = ["MetadataWait"]
 log = logging.getLogger("kafka_assignors")
 
 _ROUNDS = 3
-"""A leader waits for so many rounds in a row: an update that fails must not keep a group from its plan."""
+"""Rounds in a row that a leader waits at most: a failing metadata update must not stop all planning."""
 
 
 class MetadataWait:
-    """Decides when a claim on a partition that the metadata does not list may be true.
+    """Decides whether a claim on a partition that the metadata does not list may be true.
 
-    kafka-python requests an update in each round and plans before it has come.  So the metadata is newer than
-    every true claim once this member has led the round before and an update has come since.  Then the
-    partition does not exist.  The state is one generation and one time, whatever members claim.
+    kafka-python requests a metadata update in each round, and plans before the answer.  Metadata is newer
+    than every true claim if this member led the previous round and an update arrived since.  A partition that
+    it does not list then does not exist.  The state is one generation and one time, whatever members claim.
 
     Attributes:
-        waits: a round is under way that was planned without the metadata, so another one will follow.
+        is_waiting: this round was planned without fresh metadata, so another round follows.
     """
 
     def __init__(self) -> None:
-        self.waits = False
+        self.is_waiting = False
         self._led = NO_GENERATION
         self._asked_at = float("inf")
         self._rounds = 0
 
-    def begins(self) -> None:
-        """A round begins."""
-        self.waits = False
+    def begin(self) -> None:
+        """Begin a round."""
+        self.is_waiting = False
 
     def unlisted(
-        self, side: ConsumerSide, group: Group, claims: Claims, strategy: str
+        self, access: CoordinatorAccess, group: Group, claims: Claims, strategy: str
     ) -> dict[str, dict[str, list[int]]]:
-        """Say who keeps which partitions in this round because the metadata may not list them yet.
-
-        Called once a round.
+        """Return the unlisted partitions that their owners keep in this round.  Called once a round.
 
         Args:
-            side: the leader's consumer; without one the metadata counts as complete.
-            group: as the metadata has it.
+            access: the leader's consumer; without one the metadata counts as complete.
+            group: the group with the topics that the metadata lists.
             claims: of that group.
             strategy: for the log.
 
         Returns:
             Member id -> topic -> partition numbers; see ``unlisted_owners``.
         """
-        unlisted = unlisted_owners(group, claims) if self._may_lack(side) else {}
+        unlisted = unlisted_owners(group, claims) if self._may_be_stale(access) else {}
         self._rounds = self._rounds + 1 if unlisted else 0
         if self._rounds > _ROUNDS:
             unlisted = {}
-        self.waits = bool(unlisted)
+        self.is_waiting = bool(unlisted)
         if unlisted:
             count = sum(len(numbers) for topics in unlisted.values() for numbers in topics.values())
             log.info(
-                "%s: the metadata lacks %d owned partitions; everything owned stays until it has come",
+                "%s: the metadata does not list %d owned partitions; all owned partitions stay until it does",
                 *(strategy, count),
             )
         return unlisted
 
-    def _may_lack(self, side: ConsumerSide) -> bool:
+    def _may_be_stale(self, access: CoordinatorAccess) -> bool:
         """Whether the metadata may be older than a claim."""
-        joining, updated_at = side.generation(), side.metadata_updated_at()
+        joining, updated_at = access.generation(), access.metadata_updated_at()
         if joining is None or updated_at is None:
             return False
         is_newer = self._led == joining - 1 and updated_at > self._asked_at
-        self._led, self._asked_at = joining, side.metadata_asked_at()
+        self._led, self._asked_at = joining, access.metadata_answer_at()
         return not is_newer

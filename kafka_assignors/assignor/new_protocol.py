@@ -1,10 +1,10 @@
-"""A group that the broker has converted to the new protocol (KIP-848): every member says so, once."""
+"""Logs that the broker converted the group to the new protocol (KIP-848), once on every member."""
 
 from __future__ import annotations
 
 import logging
 
-from kafka_assignors.assignor.coordinator_access import ConsumerSide
+from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 
 __all__ = ["ConversionNotice"]
 
@@ -12,19 +12,19 @@ log = logging.getLogger("kafka_assignors")
 
 
 class ConversionNotice:
-    """Logs when a group is converted, and when it is a classic one again."""
+    """Logs when the broker converts a group, and when it converts it back."""
 
     def __init__(self) -> None:
         self._is_converted = False
 
-    def look(self, side: ConsumerSide, strategy: str) -> None:
-        """Look at the last join: in a converted group its response names no leader."""
-        before, self._is_converted = self._is_converted, side.leader_id() == ""
+    def check(self, access: CoordinatorAccess, strategy: str) -> None:
+        """Check the last JoinGroup response: in a converted group it names no leader."""
+        before, self._is_converted = self._is_converted, access.leader_id() == ""
         if self._is_converted and not before:
             log.warning(
-                "%s: a member of the consumer protocol (KIP-848) joined, and the broker has converted the"
-                " group; its own assignor plans now, and this strategy has no effect",
+                "%s: a member with the consumer protocol (KIP-848) joined and the broker converted the group;"
+                " the broker's own assignor plans now and this strategy has no effect",
                 strategy,
             )
         elif before and not self._is_converted:
-            log.info("%s: the group is a classic one again, and planned by its leader", strategy)
+            log.info("%s: the broker converted the group back to a classic one; its leader plans", strategy)

@@ -1,4 +1,4 @@
-"""A strategy's options: declared as fields of a frozen dataclass, checked at construction."""
+"""Options of a strategy: fields of a frozen dataclass, checked at construction."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OptionsT = TypeVar("OptionsT", bound="Options")
 
 
 class ConfigurationError(OptionError, KafkaConfigurationError):
-    """A wrong option; also a ``KafkaConfigurationError``, as for kafka-python's own configuration."""
+    """A wrong option.  Also a ``KafkaConfigurationError``, as kafka-python raises for its own options."""
 
 
 PLANS = {"plans": True}
-"""``field(metadata=PLANS)``: the option decides what a plan looks like, and is not about one consumer."""
+"""``field(metadata=PLANS)``: the option changes the plan; other options concern one consumer only."""
 
 _POLICIES = ("upgrade", "disabled")
 
@@ -32,18 +32,17 @@ _LONGEST = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What the leader planned in one rebalance; handed to the ``on_plan`` option.
+    """The leader's plan of one rebalance; argument of the ``on_plan`` option.
 
     Attributes:
         strategy: its name on the wire.
-        target: where every partition shall be.
-        assignment: what is given out in this round; less than ``target`` while members still hold something.
+        target: the planned owner of every partition.
+        assignment: this round's assignment; less than ``target`` while members still hold partitions.
         metrics: of ``target``.
         milliseconds: from the members' subscriptions to the plan.
-        why: makes a reason for each partition, by topic and number; only made when called, as it takes
-            longer than the plan.
-        forecasts: of how many partitions there was a forecast in the load, which then stands for lag in
-            ``target`` and ``metrics``; None where the strategy takes none.
+        why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
+        forecasts: number of partitions with a forecast.  ``target`` and ``metrics`` then show load, which is
+            lag plus forecast, as lag.  None for a strategy without forecasts.
     """
 
     strategy: str
@@ -55,7 +54,7 @@ class PlanReport:
     forecasts: int | None = None
 
     def facts(self) -> dict[str, Any]:
-        """What is logged of a rebalance; counts are of partitions, what does not apply is left out."""
+        """Return the fields of the rebalance log line; counts are of partitions."""
         metrics, forecasts = self.metrics, self.forecasts
         optional = {
             "near": metrics.near,
@@ -80,10 +79,10 @@ class Options:
     """Options of every strategy.
 
     Attributes:
-        rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881);
+        rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881).
             ``sticky`` and its relatives plan by it.
-        on_plan: called on the leader with a ``PlanReport`` after each plan; what it raises is logged.
-        clock: seconds, for measuring how long a plan took.
+        on_plan: called on the leader with a ``PlanReport`` after each plan.  Exceptions are logged.
+        clock: seconds, to measure how long a plan takes.
     """
 
     rack: str | None = None
@@ -92,11 +91,11 @@ class Options:
 
     @property
     def is_classic_only(self) -> bool:
-        """Whether these options ask for what the broker's own assignors do not keep (KIP-848)."""
+        """Whether these options keep the broker from converting the group (KIP-848)."""
         return False
 
     def check(self) -> None:
-        """Refuse values that make no sense.
+        """Check the values.
 
         Raises:
             ConfigurationError: naming the option.
@@ -132,12 +131,12 @@ class StickyOptions(Options):
         return self.migration_policy == "disabled"
 
     def check(self) -> None:
-        """Refuse values that make no sense.
+        """Check the values.
 
         Raises:
             ConfigurationError: naming the option.
         """
-        Options.check(self)  # slots make a new class, which super() without arguments does not know
+        Options.check(self)  # with slots, dataclass makes a new class that super() does not know
         if self.migration_policy not in _POLICIES:
             raise ConfigurationError(
                 "migration_policy", f"expected {' or '.join(_POLICIES)}, got {self.migration_policy!r}"
@@ -145,7 +144,7 @@ class StickyOptions(Options):
 
 
 def _can_be_sent(value: str) -> bool:
-    """Whether Kafka's protocol has room for a string; half a surrogate pair cannot be encoded at all."""
+    """Whether a string fits Kafka's protocol; half a surrogate pair cannot be encoded."""
     try:
         return len(value.encode()) <= _LONGEST
     except UnicodeEncodeError:
@@ -153,7 +152,7 @@ def _can_be_sent(value: str) -> bool:
 
 
 def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
-    """Make options out of keyword arguments.
+    """Build options from keyword arguments.
 
     Raises:
         ConfigurationError: an unknown name, or a value ``check`` refuses.

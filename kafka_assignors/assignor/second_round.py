@@ -1,4 +1,4 @@
-"""When the leader requests the second round of a cooperative rebalance, if no member does (KIP-429)."""
+"""Decides when the leader requests the second round of a cooperative rebalance (KIP-429)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass, replace
 
 from kafka_assignors.plan import NO_GENERATION, Hold
 
-__all__ = ["PATIENCE_S", "NextRound"]
+__all__ = ["PATIENCE_S", "SecondRound"]
 
 _ROUNDS = 5
-"""How often the leader asks for another round because of one and the same hold, at most."""
+"""Rounds that the leader requests for one hold, at most."""
 
 PATIENCE_S = 1.0
-"""How long the leader leaves that to the members that revoke something, seconds.  Asking at once cuts
-the round short for members that have not heard of it yet; a member with something to revoke is faster."""
+"""Seconds that the leader waits for the members that revoke partitions to request the round.  A request at
+once cuts the round short for members that have not joined it yet; a revoking member is faster."""
 
 _BUSY_S = 300.0
-"""How long a member may be busy where no consumer says, seconds: kafka-python's ``max_poll_interval_ms``."""
+"""Seconds a member may be busy if no setting is known: kafka-python's ``max_poll_interval_ms``."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """How long a hold lasts already.
+    """The age of a hold.
 
     Attributes:
-        rounds: for how many rounds its member has claimed the partition in spite of it.
+        rounds: rounds in which the member claimed the partition in spite of the hold.
         since: generation of the first round that withheld the partition.
         until: time up to which the member may be busy.
-        is_busy: whether the member still claims what it had before that round.
+        is_busy: whether the member still sends the claims it had before that round.
     """
 
     rounds: int
@@ -38,23 +38,23 @@ class _Wait:
     is_busy: bool = False
 
 
-class NextRound:
-    """What the leader held back, and for how many rounds it has.
+class SecondRound:
+    """Counts the rounds for which the leader holds partitions back.
 
-    A member that revokes something requests the next round.  A member that never had what it claims revokes
-    nothing: kafka-python's own cooperative members claim what they had before they lost their membership, and
-    a broken client claims anything.  So the leader asks, too, and counts rounds.
+    A member that revokes partitions requests the next round.  A member that never had a claimed partition
+    revokes nothing: kafka-python's own cooperative members repeat the claims of a lost membership, and a
+    broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
-    A claim older than the round that withheld the partition does not count: its member has joined again while
-    its application was busy, and gives the partition back at its next ``poll()``.  That member then asks
-    itself.  A claim older than its member's own join is no such claim: the member never had the partition.
+    A claim older than the round that withheld the partition does not count.  Its member has joined again
+    while its application was busy, revokes the partition at its next ``poll()``, and then requests a round.
+    A claim from before its member's own join does count, because the member never had the partition.
 
     Args:
         clock: seconds.
 
     Attributes:
-        held: holds of the round that is being planned.
-        dates: member id -> generation of its claims in that round.
+        held: holds of the current round.
+        generations: member id -> generation of its claims in the current round.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,20 +63,21 @@ class NextRound:
         self._joined: dict[str, int] = {}  # member id -> a generation that it joined in, or after
         self._led: int | None = None
         self.held: list[Hold] = []
-        self.dates: Mapping[str, int] = {}
+        self.generations: Mapping[str, int] = {}
 
     @property
     def overdue(self) -> set[Hold]:
-        """Holds that should have ended in an earlier round; see ``this_round``.
+        """Return holds that should have ended in an earlier round; see ``this_round``.
 
-        A partition is held back twice (its member may have missed the first time), then given to its holder.
-        Then the claim is true, so once more; if it still goes on, the holder keeps the partition.
+        The leader holds a partition back for two rounds (the member may have missed the first), then assigns
+        it to the claimant.  This makes the claim true, so the leader holds the partition back once more.  If
+        the claim persists, the claimant keeps the partition.
         """
         return {hold for hold, wait in self._waits.items() if wait.rounds % 3 == 2 or wait.rounds >= _ROUNDS}
 
     @property
-    def asks_after_s(self) -> float | None:
-        """Seconds after which the leader asks for another round if no member does.  None: it does not."""
+    def rejoin_after_s(self) -> float | None:
+        """Seconds after which the leader requests another round if no member does; None: never."""
         waits = [wait for wait in self._waits.values() if wait.rounds <= _ROUNDS]
         if not waits:
             return None
@@ -85,25 +86,27 @@ class NextRound:
         return PATIENCE_S
 
     @property
-    def settling(self) -> bool:
-        """Whether something was held back in the last round."""
+    def is_settling(self) -> bool:
+        """Whether the last round held partitions back."""
         return bool(self._waits)
 
-    def begins(self) -> None:
-        """A rebalance begins.  A round that it interrupts does not count: not every member heard of it."""
-        self.held, self.dates = [], {}
+    def begin(self) -> None:
+        """Begin a round.  A round that it interrupts does not count, because members may have missed it."""
+        self.held, self.generations = [], {}
 
-    def ends(self, generation: int, busy_s: float | None = None) -> None:
-        """A rebalance has ended, in which ``held`` was held back.
+    def end(self, generation: int, busy_s: float | None = None) -> None:
+        """End a round, and count it for its holds.
 
         Args:
             generation: of that rebalance.
             busy_s: the consumer's ``max_poll_interval_ms``, in seconds; None without a consumer.
         """
         held, self.held = self.held, []
-        if self.dates:
-            newest = 0 if self._led is None else self._led + 1
-            self._joined = {member_id: self._joined.get(member_id, newest) for member_id in self.dates}
+        if self.generations:
+            earliest = 0 if self._led is None else self._led + 1
+            self._joined = {
+                member_id: self._joined.get(member_id, earliest) for member_id in self.generations
+            }
             self._led = generation
         until = self._clock() + (_BUSY_S if busy_s is None else busy_s)
         self._waits = {hold: self._wait(hold, generation, until) for hold in held}
@@ -112,8 +115,8 @@ class NextRound:
         wait = self._waits.get(hold)
         if wait is None:
             return _Wait(1, generation, until)
-        date = self.dates.get(hold.member_id, NO_GENERATION)
-        is_possible = date >= self._joined.get(hold.member_id, 0)
-        if NO_GENERATION < date < wait.since and is_possible and self._clock() < wait.until:
+        claimed = self.generations.get(hold.member_id, NO_GENERATION)
+        is_possible = claimed >= self._joined.get(hold.member_id, 0)
+        if NO_GENERATION < claimed < wait.since and is_possible and self._clock() < wait.until:
             return replace(wait, is_busy=True)
         return replace(wait, rounds=wait.rounds + 1, is_busy=False)

@@ -1,10 +1,10 @@
-"""Static members (KIP-345): notice partitions that nobody owns, because the leader may not.
+"""Static members (KIP-345) look for partitions without an owner, because the leader may not notice them.
 
-A static leader that restarts gets its old assignment back without a rebalance, and kafka-python does not
-learn that it leads: nobody watches the metadata.  A static member that restarts with more topics does not
-cause a rebalance either.  So each static member compares its metadata with what the group owns, as the broker
-describes it, and asks for a rebalance where something has no owner.  Its join differs from its last one by
-the generation in the subscription, so the broker begins a rebalance though it may not be the leader.
+A static leader that restarts gets its old assignment back without a rebalance.  kafka-python then does not
+know that it leads, so no member watches the metadata.  A static member that restarts with more topics does
+not cause a rebalance either.  So each static member compares its metadata with the assignments that the
+broker describes, and requests a rebalance if a partition has no owner.  Its subscription has a new
+generation, so the broker starts a rebalance even if the member is not the leader.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import zlib
 
-from kafka_assignors.assignor.coordinator_access import ConsumerSide
+from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.lag.fetch.group import GroupMember, members_of
 
 __all__ = ["StaticWatch"]
@@ -21,79 +21,85 @@ log = logging.getLogger("kafka_assignors")
 
 _FIRST_S = 0.3
 _SPREAD_S = 1.2
-"""Members ask one after the other, in an order made from their instance ids; the first request is enough."""
+"""Members request one after the other, in the order of a hash of their instance ids.  The first is enough."""
 
 _NAMES = 3
 
 
 class StaticWatch:
-    """Looks after a restart, and when the metadata lists other partitions than at the last assignment.
+    """Checks the group after a restart, and when the metadata lists other partitions than at the last check.
 
-    A look is one DescribeGroups request.  Dynamic members never look: their leader is always the one that
-    planned.  A member that took part in the last rebalance leaves the matter to its leader while that one is
-    still in the group; one that has restarted since cannot know whether the leader planned.
+    A check is one DescribeGroups request.  Dynamic members never check: their leader is always the member
+    that planned.  A member that took part in the last rebalance leaves it to its leader while the leader is
+    in the group.  A member that restarted since cannot know whether the leader planned, so it checks itself.
     """
 
     def __init__(self) -> None:
-        self._side: ConsumerSide | None = None
+        self._access: CoordinatorAccess | None = None
         self._member_id: str | None = None
         self._is_restarted = False
-        self._needs_leader = False
-        self._listed: dict[str, int] | None = None  # at the last look; None: never looked
-        self._looks_in: int | None = None  # the generation for which a look is under way
+        self._leader_watches_lag = False
+        self._checked: dict[str, int] | None = None  # partition counts at the last check; None: never checked
+        self._checking_in: int | None = None  # the generation whose check is under way
 
-    def assigned(self, side: ConsumerSide, *, needs_leader: bool) -> None:
-        """The member has got an assignment.  On the I/O thread.
+    def on_assignment(self, access: CoordinatorAccess, *, leader_watches_lag: bool) -> None:
+        """Follow a new assignment.  On the I/O thread.
 
         Args:
-            side: its consumer.
-            needs_leader: the strategy needs a leader that watches more than the metadata.
+            access: the member's consumer.
+            leader_watches_lag: whether the leader also watches lag between rebalances.
         """
-        if (instance_id := side.instance_id()) is None:
+        if (instance_id := access.instance_id()) is None:
             return
-        # A join from outside gives a static member a new id; it has no part in a rebalance then.
-        before, self._member_id = self._member_id, side.member_id()
-        self._is_restarted = self._member_id not in (before, side.leader_id())
-        self._needs_leader = needs_leader
-        self._listed = None if self._is_restarted else side.listed()
-        if self._side is None:
-            self._side = side
+        # A restarted static member gets a new id, and takes part in no rebalance.
+        before, self._member_id = self._member_id, access.member_id()
+        self._is_restarted = self._member_id not in (before, access.leader_id())
+        self._leader_watches_lag = leader_watches_lag
+        self._checked = None if self._is_restarted else access.partition_counts()
+        if self._access is None:
+            self._access = access
             self._delay_s = _FIRST_S + _SPREAD_S * (zlib.crc32(instance_id.encode()) % 1000) / 1000
-            side.at_metadata(self._compare)
-        self._compare()
+            access.on_metadata_update(self._check_if_changed)
+        self._check_if_changed()
 
-    def _compare(self) -> None:
-        side = self._side
+    def _check_if_changed(self) -> None:
+        access = self._access
         try:
-            if side is None or side.listed() == self._listed or self._looks_in == side.generation():
+            if (
+                access is None
+                or access.partition_counts() == self._checked
+                or self._checking_in == access.generation()
+            ):
                 return
-            side.run(self._look)
-            self._looks_in = side.generation()
-        except Exception as error:  # kafka-python's refresh of the metadata must go on
-            log.debug("no look at the group's partitions: %s", error)
+            access.run(self._check)
+            self._checking_in = access.generation()
+        except Exception as error:  # kafka-python's metadata refresh must go on
+            log.debug("cannot check the group's partitions: %s", error)
 
-    async def _look(self) -> None:
-        side, generation = self._side, self._looks_in
-        if side is None:
+    async def _check(self) -> None:
+        access, generation = self._access, self._checking_in
+        if access is None:
             return
         try:
-            await side.sleep(self._delay_s)
-            if side.settled_generation() != generation:
+            await access.sleep(self._delay_s)
+            if access.settled_generation() != generation:
                 return
-            listed = side.listed()
-            described = await side.describe_group()
-            if side.settled_generation() != generation or described.group_state != "Stable":
+            listed = access.partition_counts()
+            described = await access.describe_group()
+            if access.settled_generation() != generation or described.group_state != "Stable":
                 return
-            self._listed = listed
-            self._decide(side, listed, members_of(described))
-        except Exception as error:  # the next update of the metadata is the next chance
-            log.debug("no look at the group's partitions: %s", error)
+            self._checked = listed
+            self._decide(access, listed, members_of(described))
+        except Exception as error:  # the next metadata update triggers another check
+            log.debug("cannot check the group's partitions: %s", error)
         finally:
-            if self._looks_in == generation:
-                self._looks_in = None
+            if self._checking_in == generation:
+                self._checking_in = None
 
-    def _decide(self, side: ConsumerSide, listed: dict[str, int], members: tuple[GroupMember, ...]) -> None:
-        has_leader = any(member.member_id == side.leader_id() for member in members)
+    def _decide(
+        self, access: CoordinatorAccess, listed: dict[str, int], members: tuple[GroupMember, ...]
+    ) -> None:
+        has_leader = any(member.member_id == access.leader_id() for member in members)
         if has_leader and not self._is_restarted:
             return
         owned = {tp for member in members for tp in member.owned}
@@ -101,9 +107,9 @@ class StaticWatch:
         if free and all(member.readable for member in members):
             names = ", ".join(f"{topic}-{partition}" for topic, partition in free[:_NAMES])
             more = f" and {len(free) - _NAMES} more" if len(free) > _NAMES else ""
-            log.info("asking for a rebalance: no member owns %s%s", names, more)
-        elif self._needs_leader and not has_leader:
-            log.info("asking for a rebalance: the leader has restarted, and nobody watches the group's lag")
+            log.info("requesting a rebalance: no member owns %s%s", names, more)
+        elif self._leader_watches_lag and not has_leader:
+            log.info("requesting a rebalance: the leader restarted, so no member watches the group's lag")
         else:
             return
-        side.request_rejoin()
+        access.request_rejoin()

@@ -14,11 +14,11 @@ __all__ = ["first_bounce"]
 def first_bounce(
     to: type[AbstractPartitionAssignor], eager: Sequence[type[AbstractPartitionAssignor]]
 ) -> list[type[AbstractPartitionAssignor]]:
-    """The new strategy first, then those the group runs now.  The second bounce is the new one alone.
+    """List the new strategy first, then the group's current ones.  The second bounce lists the new one alone.
 
     Raises:
-        ConfigurationError: no strategy is given, or one that cannot run eager; or the new one is not
-            cooperative, and needs no second bounce.
+        ConfigurationError: no current strategy is given, one of them cannot run eager, or the new one is not
+            cooperative and needs no second bounce.
     """
     if RebalanceProtocol.COOPERATIVE not in to().supported_protocols():
         raise ConfigurationError("upgrading_from", f"{to.__name__} is eager: list both, in any order")

@@ -152,7 +152,7 @@ def _member(group_id: str, member: Mapping[str, Any], ranks: Assignor | None) ->
 def _priority(strategy: Assignor, user_data: str | None) -> int | None:
     """As the group's leader reads it: nonsense is no priority."""
     try:
-        return strategy.told(as_bytes(user_data or "")).priority
+        return strategy.decode_user_data(as_bytes(user_data or "")).priority
     except CodecError:
         return None
 

@@ -1,6 +1,7 @@
-"""What users put around kafka-python's consumer.
+"""Additions to kafka-python's consumer.
 
-- ``continuous``: `ContinuousConsumer`, which goes on during a cooperative rebalance.
+- ``continuous``: `ContinuousConsumer`, which delivers records during a cooperative rebalance.
+- ``listener``: `OwnershipListener`, which reports the partitions a member really gains and loses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A rebalance listener that acts only on what was really lost and really gained (KIP-54, the last section).
+"""A rebalance listener that acts only on partitions really lost and really gained (KIP-54, last section).
 
-With a sticky strategy most partitions come back in the rebalance that took them away.  KIP-54's listener
-commits before partitions are revoked, and cleans up and initialises only where the owner really changed.
-This is that pattern, for eager and cooperative consumers alike:
+With a sticky strategy most partitions return in the rebalance that took them away.  KIP-54's listener commits
+before partitions are revoked, and opens and closes state only if the owner really changes.  This class
+implements the pattern for eager and cooperative consumers:
 
     class Counts(OwnershipListener):
         def gained(self, partitions): ...   # open state
@@ -15,7 +15,7 @@ This is that pattern, for eager and cooperative consumers alike:
         listener.processed(record)
 
 Hooks may be plain or ``async def`` methods.  They run on the consumer's I/O thread, within the rebalance:
-they must not call what blocks on that thread (``commit``, ``committed``, ``position``).
+they must not call methods that block on that thread (``commit``, ``committed``, ``position``).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Partitions = frozenset[TopicPartition]
 
 
 class OwnershipListener(AsyncConsumerRebalanceListener):
-    """Subclass it, override ``gained`` and ``lost``, and tell it what is ``processed``.
+    """Base class: override ``gained`` and ``lost``, and call ``processed``.
 
     Args:
         consumer: the consumer this listener is for.
-        commit: commit what was ``processed`` before a partition is given back.  A commit that fails is
-            logged: the records since the last one are read again.
+        commit: whether to commit processed offsets before partitions are revoked.  A failed commit is logged;
+            records since the last commit are then read again.
     """
 
     def __init__(self, consumer: KafkaConsumer, *, commit: bool = True) -> None:
@@ -56,59 +56,62 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
 
     @property
     def owned(self) -> Partitions:
-        """What was gained and not lost yet."""
+        """The partitions gained and not lost since."""
         return self._owned
 
     def processed(self, record: ConsumerRecord) -> None:
-        """The record is done, and all before it in its partition, which may be committed up to it.
+        """Mark a record, and all before it in its partition, as processed.
 
-        What is done too late, when the partition is lost already, is not ours to commit any more.
+        Ignored if the partition is already lost: its new owner commits.
         """
-        at = TopicPartition(record.topic, record.partition)
-        if at in self._owned:
-            self._done[at] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+        partition = TopicPartition(record.topic, record.partition)
+        if partition in self._owned:
+            self._done[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
     def offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What is processed, for ``consumer.commit(listener.offsets())`` between rebalances."""
+        """Return processed offsets, for ``consumer.commit(listener.offsets())`` between rebalances."""
         return dict(self._done)
 
     def gained(self, partitions: Partitions) -> Awaitable[None] | None:
-        """These are ours now and were not before: open their state, seek where to start."""
+        """Override: open the state of new partitions, and seek."""
 
     def lost(self, partitions: Partitions) -> Awaitable[None] | None:
-        """These were ours and are not any more: flush and drop their state.  Also called on close."""
+        """Override: flush and drop the state of lost partitions.  Also called on close."""
 
-    # --- what kafka-python calls; async, because only so can a commit be awaited on its I/O thread --------
+    # --- called by kafka-python; async, because the I/O thread must await a commit ------------------------
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Commit.  A cooperative consumer names what it really loses; an eager one everything, each time."""
-        named = frozenset(revoked)
-        await self._commit_done(named)
+        """Commit, and drop lost partitions.
+
+        A cooperative consumer passes only partitions it really loses; an eager one passes all, each time.
+        """
+        passed = frozenset(revoked)
+        await self._commit_done(passed)
         if runs_cooperative(self._consumer) or is_closing(self._consumer):
-            await self._forget(named)
-        else:  # what an eager consumer does not name it lost without a word, by unsubscribing
-            await self._forget(self._owned - named)
+            await self._forget(passed)
+        else:  # an eager consumer does not pass partitions that it loses by unsubscribing
+            await self._forget(self._owned - passed)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """An eager consumer learns here what it really lost, and both what they really gained."""
-        now = frozenset(assigned)
+        """Find gained partitions, and for an eager consumer the really lost ones."""
+        current = frozenset(assigned)
         before, self._generation = self._generation, generation_of(self._consumer)
-        if runs_cooperative(self._consumer):  # it names only what is new, also after unsubscribing
-            lost = now | (self._owned - self._consumer.assignment())
+        if runs_cooperative(self._consumer):  # passes only new partitions, also after unsubscribing
+            lost = current | (self._owned - self._consumer.assignment())
         elif self._generation == before + 1:
-            lost = self._owned - now
-        else:  # in the generations it missed, others may have had what comes back
+            lost = self._owned - current
+        else:  # in a generation it missed, others may have owned partitions that return
             lost = self._owned
         try:
             await self._forget(lost)
         finally:
-            gained = now - self._owned
+            gained = current - self._owned
             self._owned |= gained
             if gained:
                 await _finish(self.gained(gained))
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        """The membership is gone, and with it the right to commit; others may have gone on already."""
+        """Drop partitions of a lost membership without a commit; others may own them already."""
         await self._forget(frozenset(lost))
 
     async def _forget(self, partitions: Partitions) -> None:

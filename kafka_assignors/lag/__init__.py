@@ -1,4 +1,4 @@
-"""How much is left to read: the arithmetic and the decisions (pure), and asking the cluster."""
+"""Consumer lag: arithmetic and decisions (pure), and fetching from the cluster."""
 
 from __future__ import annotations
 

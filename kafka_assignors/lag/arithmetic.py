@@ -1,18 +1,17 @@
-"""What is left to read of one partition: KIP-169's arithmetic, and the cases it does not speak of.  Pure.
+"""The lag of one partition: KIP-169's arithmetic, and the cases it leaves open.  Pure.
 
-KIP-169: the lag is ``end - committed``; without a commit it is 0 where ``auto_offset_reset`` is ``latest``,
-and the whole log (``end - begin``) where it is anything else.  The rest follows from what a consumer would
-do:
+KIP-169: the lag is ``end - committed``.  Without a commit it is 0 if ``auto_offset_reset`` is ``latest``, and
+otherwise the whole log (``end - begin``).  The other cases follow the consumer:
 
-- **A commit that is no longer in the log** is as good as none.  The consumer asks for it, is told that it is
-  out of range, and starts where ``auto_offset_reset`` says.  That is so below the begin (the log was
-  truncated: retention, deleted records) and beyond the end (the topic was deleted and created again, or an
-  unclean election lost records).
+- **A commit outside the log** counts as none.  The broker answers a fetch from there with "out of range", and
+  the consumer starts where ``auto_offset_reset`` says.  A commit is below the begin after a truncation
+  (retention, deleted records).  It is beyond the end after the topic was deleted and created again, or after
+  an unclean election lost records.
 - A commit *at* the end or *at* the begin is in the log.
-- It is never negative, whatever the three numbers are.
+- The lag is never negative.
 
-Who asks a cluster has to ask for commits first and for ends later.  The other way round a group that makes
-progress in between has commits beyond ends that are merely old, and a whole log would count as unread.
+A caller must fetch commits before ends.  The other way round, a group that makes progress in between has
+commits beyond the older ends, and its whole log would count as unread.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from typing import Literal
 __all__ = ["Reset", "begin_matters", "lag"]
 
 Reset = Literal["earliest", "latest"]
-"""Where a consumer starts without a valid commit; what is not ``latest`` counts as ``earliest`` (KIP-169)."""
+"""Where a consumer starts without a valid commit.  All but ``latest`` counts as ``earliest`` (KIP-169)."""
 
 
 def lag(end: int, committed: int | None, begin: int | None, reset: Reset) -> int:
-    """Records left to read.
+    """Return the records left to read.
 
     Args:
         end: offset of the next record to be written.
-        committed: offset of the next record the group would read; None: it never committed, or that expired.
-        begin: offset of the oldest record there is.  None only where ``begin_matters`` says that it does not.
+        committed: offset of the next record the group would read; None: no commit, or an expired one.
+        begin: offset of the oldest record.  May be None only if ``begin_matters`` is False.
         reset: the consumer's ``auto_offset_reset``.
 
     Returns:
-        A number of offsets, 0 or more.  Offsets need not be records: transaction markers and compaction use
-        some up.
+        A number of offsets, 0 or more.  Not every offset is a record: transaction markers and compaction
+        leave gaps.
     """
     first = 0 if begin is None else begin
     if committed is None or not first <= committed <= end:
@@ -45,10 +44,9 @@ def lag(end: int, committed: int | None, begin: int | None, reset: Reset) -> int
 
 
 def begin_matters(end: int, committed: int | None, reset: Reset) -> bool:
-    """Whether the lag depends on where the log begins, so that it has to be asked for.
+    """Whether the lag depends on the begin of the log, so that a caller must fetch it.
 
-    It does not if the group is caught up, if it would start at the end anyway, or if nothing was ever
-    written.
+    It does not if the group is caught up, if it would start at the end, or if the log was never written.
     """
     if end <= 0 or committed == end:
         return False

@@ -1,7 +1,7 @@
-"""How a program reaches a cluster: settings from its command line, the environment and a properties file.
+"""Connection settings of a program: from its command line, the environment and a properties file.
 
-A password on a command line can be read by everybody on the machine, so it comes from one of the other two.
-What ``--bootstrap`` says wins over the environment, and that over the file.
+Every user of the machine can read a command line, so passwords come from the environment or the file.
+``--bootstrap`` overrides the environment, and the environment overrides the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka_assignors.errors import OptionError
 __all__ = ["ENVIRONMENT", "connection_settings", "read_properties"]
 
 ENVIRONMENT = "KAFKA_ASSIGNORS_"
-"""Before a setting's name in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
+"""Prefix of a setting's name in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
 
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
 _SETTINGS = (
@@ -29,7 +29,7 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _MECHANISMS = (*_WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
 
-# What librdkafka's clients call them.
+# Names in librdkafka's clients.
 _OTHER_NAMES = {
     "sasl_mechanisms": "sasl_mechanism",
     "sasl_username": "sasl_plain_username",
@@ -50,16 +50,16 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def connection_settings(
     bootstrap: str | None, properties: Mapping[str, str], environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Keyword arguments for kafka-python's clients.
+    """Build keyword arguments for kafka-python's clients.
 
     Args:
-        bootstrap: ``host:port``, several with commas between them.
-        properties: of a file, under kafka-python's names, Java's or librdkafka's, with dots or underscores.
-            Those that have nothing to do with the connection are passed over.
-        environment: the process's.
+        bootstrap: ``host:port``, separated by commas.
+        properties: entries of a file, with kafka-python's, Java's or librdkafka's names, with dots or
+            underscores.  Entries that do not concern the connection are ignored.
+        environment: of the process.
 
     Raises:
-        OptionError: a setting that is wrong, missing, or about security and unknown; it tells no secret.
+        OptionError: a wrong or missing setting, or an unknown one about security.  Never shows a secret.
     """
     settings: dict[str, Any] = {}
     for key, value in properties.items():
@@ -79,17 +79,17 @@ def connection_settings(
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:
-    """One line of a file, or of the environment, as settings; none if it is about something else."""
+    """Convert one line of the file or the environment; empty if it does not concern the connection."""
     name = _OTHER_NAMES.get(name, name)
     if name in _SETTINGS:
         return {name: value}
-    if name == "sasl_jaas_config":  # Java's way to name a user
-        found = {setting: pattern.search(value) for setting, pattern in _JAAS.items()}
-        return {setting: re.sub(r"\\(.)", r"\1", match[1]) for setting, match in found.items() if match}
-    if name == "ssl_endpoint_identification_algorithm":  # Java's way to say whether the name must match
+    if name == "sasl_jaas_config":  # Java's user and password
+        matches = {setting: pattern.search(value) for setting, pattern in _JAAS.items()}
+        return {setting: re.sub(r"\\(.)", r"\1", match[1]) for setting, match in matches.items() if match}
+    if name == "ssl_endpoint_identification_algorithm":  # Java's host name check
         return {"ssl_check_hostname": bool(value)}
     if name.startswith(("ssl_", "sasl_", "security_")):
-        # To pass over a misspelt one would be to connect with less security than was asked for.
+        # Ignoring a misspelt setting would connect with less security than the user asked for.
         known = ", ".join(s for s in _SETTINGS if s.startswith(("ssl_", "sasl_", "security_")))
         raise OptionError(name, f"unknown, there is {known}")
     return {}
@@ -109,11 +109,11 @@ def _addresses(value: str | None) -> list[str]:
 
 
 def _check_security(settings: Mapping[str, Any]) -> None:
-    """What kafka-python finds out only by not connecting, or (an unknown protocol) not at all."""
+    """Check settings that kafka-python would report as a failed connection, or not at all."""
     protocol = _one_of("security_protocol", settings.get("security_protocol", "PLAINTEXT"), _PROTOCOLS)
     for name in _FILES:
         if name in settings and not Path(settings[name]).is_file():
-            raise OptionError(name, f"there is no file {settings[name]!r}")
+            raise OptionError(name, f"no file {settings[name]!r}")
     if protocol.startswith("SASL"):
         if "sasl_mechanism" not in settings:
             raise OptionError("sasl_mechanism", f"missing, security_protocol {protocol} needs it")
@@ -130,21 +130,21 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The entries of a properties file, as Java reads them: comments, continued lines and escapes."""
-    found: dict[str, str] = {}
+    """Parse a properties file as Java does: comments, continued lines and escapes."""
+    entries: dict[str, str] = {}
     logical = ""
     for line in (*text.splitlines(), ""):
         rest = line.lstrip()
         if not logical and rest.startswith(("#", "!")):
             continue
         logical += rest
-        if (len(logical) - len(logical.rstrip("\\"))) % 2:  # an odd one at the end continues the line
+        if (len(logical) - len(logical.rstrip("\\"))) % 2:  # an odd number of backslashes continues the line
             logical = logical[:-1]
             continue
         if match := re.match(r"((?:[^\s=:\\]|\\.)+)\s*[=:]?\s*(.*)", logical, re.DOTALL):
-            found[_unescaped(match[1])] = _unescaped(match[2])
+            entries[_unescaped(match[1])] = _unescaped(match[2])
         logical = ""
-    return found
+    return entries
 
 
 def _unescaped(text: str) -> str:

@@ -1,6 +1,6 @@
-"""What one member knows of lag: kept fresh in the background for what it owns, asked for when it leads.
+"""A member's lag: refreshed in the background for owned partitions, fetched on demand when it leads.
 
-Nothing in here runs on the consumer's I/O thread but looking up what is known, and one wait with a deadline.
+On the consumer's I/O thread this only reads known lag, and waits once with a deadline.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as NotInTime  # its own until Python 3.11
+from concurrent.futures import TimeoutError as FutureTimeout  # its own until Python 3.11
 from functools import partial
 
 from kafka_assignors.background import Background
-from kafka_assignors.lag.sources import Answer, Lags, Source, one_line
+from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, one_line
 from kafka_assignors.plan import TopicPartition
 
 __all__ = ["LagKeeper"]
@@ -22,26 +22,26 @@ __all__ = ["LagKeeper"]
 log = logging.getLogger("kafka_assignors")
 
 _END_S = 1.0
-"""How long ``close`` waits for the threads: a fetch ends at once, what somebody else wrote may not."""
+"""Seconds that ``close`` waits for the threads.  A fetch ends at once; a user's function may not."""
 
 _MARGIN = 0.1
-"""The part of a leader's patience that is left for an answer to get from one thread to the other."""
+"""Part of a leader's timeout that is left for an answer to pass from one thread to the other."""
 
 
 class LagKeeper:
-    """Keeps the lag of what a member owns, and asks for more when the member leads.
+    """Keeps the lag of owned partitions, and fetches more when the member leads.
 
     Args:
         source: where lag comes from.
-        refresh_s: seconds between two looks at what is owned; what was asked for counts as long.
-        timeout_s: seconds one look in the background may take.
+        refresh_s: seconds between two measurements of owned partitions, and for which fetched lag is valid.
+        timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.
-        what: the word for it in the names of its threads, and in the log.
+        what: names the threads and appears in the log.
     """
 
     def __init__(
         self,
-        source: Source,
+        source: LagSource,
         refresh_s: float,
         timeout_s: float,
         now: Callable[[], float] = time.monotonic,
@@ -53,97 +53,99 @@ class LagKeeper:
         self._timeout_s = timeout_s
         self._now = now
         self._source = source
-        # Two, so that the leader does not wait for what hangs in the background.
+        # Two threads, so that the leader does not wait for a background call that hangs.
         self._mine = Background(f"kafka-assignors-{what}", now)
         self._leading = Background(f"kafka-assignors-{what}-leader", now)
-        self._busy: Future[Answer] | None = None
+        self._busy: Future[LagAnswer] | None = None
         self._turn = 0
         self._measured: tuple[Lags, float] = {}, now()
         self._asked: dict[TopicPartition, tuple[int, float]] = {}
         self._asking = threading.Lock()
 
-    def keep(self, partitions: Collection[TopicPartition], still: Callable[[], bool] = lambda: True) -> None:
-        """Keep the lag of these fresh, in place of all before, for as long as they are ``still`` owned."""
+    def keep(
+        self, partitions: Collection[TopicPartition], is_current: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Refresh the lag of these partitions, and no others, as long as ``is_current()``."""
         self._turn += 1
         if partitions:
-            self._mine.submit(partial(self._refresh, frozenset(partitions), still, self._turn))
+            self._mine.submit(partial(self._refresh, frozenset(partitions), is_current, self._turn))
 
     def report(self) -> tuple[Lags, float]:
-        """The last look at what is owned, and when it was, on the clock of ``now``."""
+        """Return the last measurement of owned partitions, and its time on the clock ``now``."""
         return self._measured
 
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
-        """Ask for the lag of these, owned or not, and wait for ``timeout_s`` seconds at most.
+    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
+        """Fetch the lag of any partitions; wait for ``timeout_s`` seconds at most.
 
-        An answer that comes too late is remembered.  Nobody waits behind one that is still to come.
+        An answer that comes too late is kept for ``recent``.  Until it comes, further calls fail at once.
         """
         if self._busy is not None and not self._busy.done():
-            return Answer({}, "still busy with what was asked for before")
+            return LagAnswer({}, "the previous request is still running")
         deadline = self._now() + timeout_s * (1 - _MARGIN)
         future = self._leading.submit(lambda: self._look(partitions, max(deadline - self._now(), 0.0)))
         try:
             return future.result(timeout_s)
-        except NotInTime:
+        except FutureTimeout:
             self._busy = future
-            return Answer({}, f"no answer within {timeout_s:.2f} s")
+            return LagAnswer({}, f"no answer within {timeout_s:.2f} s")
         except CancelledError:
-            return Answer({}, "closed")
+            return LagAnswer({}, "closed")
         except Exception as error:
-            return Answer({}, one_line(error))
+            return LagAnswer({}, one_line(error))
 
-    def look(self, partitions: Collection[TopicPartition]) -> Answer:
-        """In a job of ``later``: the lag of these, now; it may raise anything."""
+    def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
+        """Fetch the lag of these partitions, in a job of ``later``.  May raise any exception."""
         return self._look(partitions, self._timeout_s)
 
     def recent(self) -> Lags:
-        """What was asked and looked for a moment ago."""
+        """Return lag fetched within the last ``refresh_s`` seconds."""
         with self._asking:
-            self._forget_the_old()
-            return {at: lag for at, (lag, _then) in self._asked.items()}
+            self._drop_expired()
+            return {partition: lag for partition, (lag, _fetched_at) in self._asked.items()}
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
-        """Run a job in the background in a while; it may ``look``.  What it raises is logged."""
-        self._mine.submit(job, seconds).add_done_callback(_say_what_failed)
+        """Run a job in the background after ``seconds``; it may ``look``.  Exceptions are logged."""
+        self._mine.submit(job, seconds).add_done_callback(_log_failure)
 
     def close(self) -> None:
-        """End both threads, and what is under way on them."""
-        lines = (self._mine, self._leading)
-        for line in lines:
-            line.stop()
+        """End both threads and their jobs."""
+        threads = (self._mine, self._leading)
+        for thread in threads:
+            thread.stop()
         self._source.close()
         until = time.monotonic() + _END_S
-        ended = [line.join(max(until - time.monotonic(), 0.0)) for line in lines]
+        ended = [thread.join(max(until - time.monotonic(), 0.0)) for thread in threads]
         if not all(ended):
-            log.warning("a %s source is still busy %g s after it should have ended", self._what, _END_S)
+            log.warning("the %s source has not ended within %g s of close()", self._what, _END_S)
 
-    def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         answer = self._source.lags(partitions, timeout_s)
-        then = self._now()
+        fetched_at = self._now()
         with self._asking:
-            self._forget_the_old()
-            self._asked |= {at: (lag, then) for at, lag in answer.lags.items()}
+            self._drop_expired()
+            self._asked |= {partition: (lag, fetched_at) for partition, lag in answer.lags.items()}
         return answer
 
-    def _forget_the_old(self) -> None:
+    def _drop_expired(self) -> None:
         since = self._now() - self._refresh_s
-        self._asked = {at: known for at, known in self._asked.items() if known[1] > since}
+        self._asked = {partition: known for partition, known in self._asked.items() if known[1] > since}
 
-    def _refresh(self, owned: frozenset[TopicPartition], still: Callable[[], bool], turn: int) -> None:
-        if turn != self._turn or not still():
-            return  # it is somebody else's, or another turn goes on
+    def _refresh(self, owned: frozenset[TopicPartition], is_current: Callable[[], bool], turn: int) -> None:
+        if turn != self._turn or not is_current():
+            return  # other partitions are owned now, or another turn refreshes them
         try:
             answer = self._source.lags(owned, self._timeout_s)
         except Exception as error:
-            answer = Answer({}, one_line(error))
+            answer = LagAnswer({}, one_line(error))
         if answer.problem:
             log.debug(
                 "no lag of %d of %d partitions: %s", len(owned) - len(answer.lags), len(owned), answer.problem
             )
-        if answer.lags and turn == self._turn:  # an old reading that says its age is better than none
+        if answer.lags and turn == self._turn:  # keep an old measurement with its age rather than none
             self._measured = answer.lags, self._now()
-        self.later(self._refresh_s, partial(self._refresh, owned, still, turn))
+        self.later(self._refresh_s, partial(self._refresh, owned, is_current, turn))
 
 
-def _say_what_failed(future: Future[object]) -> None:
+def _log_failure(future: Future[object]) -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("looking at lag failed", exc_info=error)
+        log.error("background lag job failed", exc_info=error)

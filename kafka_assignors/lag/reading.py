@@ -1,4 +1,4 @@
-"""What a look at the cluster brought: lags, the offsets they come from, and why others could not be had."""
+"""The result of one fetch: lags, the offsets they come from, and reasons for missing lags."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Offsets", "Reading"]
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Where a partition's log begins and ends, and how far a group is.
+    """Begin and end of a partition's log, and the group's commit.
 
     Attributes:
-        begin: offset of the oldest record; None: it was not asked for, because the lag does not depend on it.
+        begin: offset of the oldest record; None: not fetched, because the lag does not depend on it.
         end: offset of the next record to be written.
-        committed: offset of the next record the group would read; None: it has no commit.
+        committed: offset of the next record the group would read; None: no commit.
     """
 
     begin: int | None
@@ -27,12 +27,12 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The lags of one look.  Each partition asked for is in ``lags`` and ``offsets``, or else in ``missing``.
+    """The lags of one fetch.  A requested partition is in ``lags`` and ``offsets``, or in ``missing``.
 
     Attributes:
         lags: records left to read.
-        offsets: what the lags were made of.
-        missing: why there is no lag: a few words for a log or a terminal, never a secret.
+        offsets: the offsets behind each lag.
+        missing: why a lag is unknown: a few words for a log or a terminal, never a secret.
     """
 
     lags: Mapping[TopicPartition, int]

@@ -1,4 +1,4 @@
-"""What a lag fetcher takes over from a consumer's configuration.  Pure: nothing is opened or looked up."""
+"""The settings a lag fetcher takes from a consumer's configuration.  Pure: opens and resolves nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECURITY = (
     *("ssl_keyfile", "ssl_password", "ssl_crlfile"),
 )
 _NOT_OF_CONNECTIONS = ("ssl_ciphers",)
-"""kafka-python's consumer accepts it, and its connections do not use it."""
+"""Accepted by kafka-python's consumer, but unused by its connections."""
 
 _SECRET = ("sasl_plain_password", "ssl_password", "proxy_url", "socks5_proxy")
 _TIMES = ("request_timeout_ms", "retry_backoff_ms")
@@ -42,7 +42,7 @@ _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 
 class _Secret(str):
-    """Text that kafka-python can use as it is, and that does not show where it logs a whole configuration."""
+    """Text that kafka-python uses unchanged, but whose repr is hidden when it logs a configuration."""
 
     __slots__ = ()
 
@@ -52,15 +52,16 @@ class _Secret(str):
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """What a lag fetcher works with.
+    """The settings of a lag fetcher.
 
     Attributes:
-        client: keyword arguments for kafka-python's admin client; what is secret does not show in its repr.
-        group_id: whose commits.
+        client: keyword arguments for kafka-python's admin client; its repr hides secrets.
+        group_id: the group whose commits are fetched.
         reset: where the group's consumers start without a commit.
-        isolation: which end counts, as Kafka numbers it: 0 the high watermark, 1 the last stable offset.
-        request_timeout_ms: the longest a single request may take.
-        retry_backoff_ms: the pause before something is asked again.
+        isolation: Kafka's number of the isolation level: 0 ends at the high watermark, 1 at the last stable
+            offset.
+        request_timeout_ms: longest time of a single request.
+        retry_backoff_ms: pause before a retry.
     """
 
     client: Mapping[str, Any]
@@ -74,22 +75,22 @@ class FetchSettings:
 def fetch_settings(
     consumer_config: Mapping[str, Any], group_id: str | None, auto_offset_reset: str | None
 ) -> FetchSettings:
-    """Pick out of a consumer's configuration what concerns lag.
+    """Select the settings that concern lag from a consumer's configuration.
 
     Args:
-        consumer_config: keyword arguments as ``KafkaConsumer`` takes them.  What is about neither connections
-            nor the group is passed over.
-        group_id: instead of the configuration's.
-        auto_offset_reset: instead of the configuration's; ``earliest``, ``latest`` or ``none``.
+        consumer_config: keyword arguments of ``KafkaConsumer``.  Settings that concern neither the connection
+            nor the group are ignored.
+        group_id: overrides the configuration's.
+        auto_offset_reset: overrides the configuration's; ``earliest``, ``latest`` or ``none``.
 
     Raises:
-        OptionError: a value that is missing or cannot work; it names the field, and tells no secret.
+        OptionError: a missing or invalid value.  Names the field, and never shows a secret.
     """
     given = dict(consumer_config)
     for name in given:
         if not isinstance(name, str):
             raise OptionError("consumer_config", f"{type(name).__name__} is no name of a setting")
-        # To pass over a misspelt one would be to connect with less security than was asked for.
+        # Ignoring a misspelt setting would connect with less security than the user asked for.
         if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_SECURITY, *_NOT_OF_CONNECTIONS):
             raise OptionError(name, "KafkaConsumer has no such setting")
     client = {name: given[name] for name in (*_CONNECTION, *_SECURITY) if name in given}
@@ -98,7 +99,7 @@ def fetch_settings(
             client[name] = _Secret(client[name])
     _check_servers(client.get("bootstrap_servers", "localhost"))
     for name in ("proxy_url", "socks5_proxy"):
-        # What kafka-python says of one it does not know tells all of it, with its password.
+        # kafka-python's error for an unknown scheme shows the whole URL, with its password.
         scheme = str(client.get(name) or "socks5://").partition("://")[0]
         if scheme not in _PROXIES:
             raise OptionError(
@@ -108,7 +109,7 @@ def fetch_settings(
     return FetchSettings(
         client=client,
         group_id=_group_id(given.get("group_id") if group_id is None else group_id),
-        # kafka-python's own default.
+        # The default is kafka-python's own.
         reset=_reset(
             given.get("auto_offset_reset", "latest") if auto_offset_reset is None else auto_offset_reset
         ),
@@ -157,7 +158,7 @@ def _check_servers(value: object) -> None:
 
 
 def _check_security(client: Mapping[str, Any]) -> None:
-    """What kafka-python finds out only by not connecting."""
+    """Check settings that kafka-python would report as a failed connection."""
     protocol = client.get("security_protocol", "PLAINTEXT")
     if protocol not in _PROTOCOLS:
         raise OptionError("security_protocol", f"{protocol!r} is none of {', '.join(_PROTOCOLS)}")

@@ -1,4 +1,4 @@
-"""Where lag comes from: the cluster, or a function of the user's."""
+"""Sources of lag: the cluster, or a user's function."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["Answer", "Lags", "Source", "from_cluster", "from_function", "one_line"]
+__all__ = ["LagAnswer", "LagSource", "Lags", "from_cluster", "from_function", "one_line"]
 
 Lags = Mapping[TopicPartition, int]
 
-_MOST_LAG = 2**63 - 1
+_MAX_LAG = 2**63 - 1
 
 
-class Answer(NamedTuple):
-    """What could be found out.
+class LagAnswer(NamedTuple):
+    """The answer of a source.
 
     Attributes:
         lags: records left to read.
-        problem: why that is not all, a line a person can act on; empty when it is.
+        problem: why some lags are unknown, as a line for the user; empty if all are known.
     """
 
     lags: Lags
     problem: str = ""
 
 
-class Source(Protocol):
-    """Where lag comes from; asked by two threads, at once at times."""
+class LagSource(Protocol):
+    """A source of lag.  Two threads call it, sometimes at once."""
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
-        """Records left to read.  May raise anything."""
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
+        """Return the records left to read.  May raise any exception."""
 
     def close(self) -> None:
-        """Nothing more is asked for; what is under way in another thread shall end soon."""
+        """Stop; end calls that are under way in other threads soon."""
 
 
-def from_cluster(config: Mapping[str, Any]) -> Source:
-    """Ask the cluster a consumer of this configuration reads from; it connects when it is asked.
+def from_cluster(config: Mapping[str, Any]) -> LagSource:
+    """Make a source that fetches from a consumer's cluster; it connects at the first call.
 
     Raises:
-        OptionError: the configuration cannot work.
+        OptionError: invalid configuration.
     """
     return _Cluster(LagFetcher(config))
 
 
 def from_function(
-    tell: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
+    function: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
     option: str = "lag_source",
     *,
     whole: bool = True,
-) -> Source:
-    """Ask a function of the user's, and check what it says.
+) -> LagSource:
+    """Make a source that calls a user's function and checks its answers.
 
     Args:
-        tell: called with partitions, returns records of each it knows.
-        option: whose value that is.
-        whole: whether it counts whole records; estimates are rounded.
+        function: called with partitions, returns records for each partition it knows.
+        option: the option that holds the function.
+        whole: whether answers are whole records; otherwise estimates are rounded.
     """
-    return _Function(tell, option, whole)
+    return _Function(function, option, whole)
 
 
 class _Cluster:
@@ -70,45 +70,45 @@ class _Cluster:
         self._fetcher = fetcher
         self.close = fetcher.close
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         reading = self._fetcher.fetch(partitions, 1000 * timeout_s)
         if not reading.missing:
-            return Answer(reading.lags)
-        at, why = min(reading.missing.items())
-        return Answer(reading.lags, f"{at.topic}-{at.partition}: {why}")
+            return LagAnswer(reading.lags)
+        partition, reason = min(reading.missing.items())
+        return LagAnswer(reading.lags, f"{partition.topic}-{partition.partition}: {reason}")
 
 
 class _Function:
     def __init__(
         self,
-        tell: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
+        function: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
         option: str,
         whole: bool,
     ) -> None:
-        self._tell = tell
+        self._function = function
         self._option = option
         self._whole = whole
         self._numbers = (int, np.integer) if whole else (int, np.integer, float, np.floating)
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
-        told: Mapping[Any, Any] = self._tell(partitions)
-        found: dict[TopicPartition, int] = {}
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
+        answer: Mapping[Any, Any] = self._function(partitions)
+        lags: dict[TopicPartition, int] = {}
         problem = ""
-        for at in partitions:
-            lag = told.get(at)
+        for partition in partitions:
+            lag = answer.get(partition)
             if isinstance(lag, self._numbers) and 0 <= lag < float("inf"):
-                found[at] = min(int(lag) if self._whole else round(float(lag)), _MOST_LAG)
+                lags[partition] = min(int(lag) if self._whole else round(float(lag)), _MAX_LAG)
             elif not problem:
-                what = "nothing" if lag is None else f"{lag!r}"
-                problem = f"{self._option} says {what} of {at.topic}-{at.partition}"
-        return Answer(found, problem)
+                value = "nothing" if lag is None else f"{lag!r}"
+                problem = f"{self._option} returned {value} for {partition.topic}-{partition.partition}"
+        return LagAnswer(lags, problem)
 
     def close(self) -> None:
-        """It is not ours to close."""
+        """Do nothing: the user owns the function."""
 
 
 def one_line(error: Exception) -> str:
-    """What went wrong, as part of a line."""
+    """Describe an exception in one line."""
     if isinstance(error, KafkaAssignorsError):
         return str(error)
     return f"{type(error).__name__}: {error}".split("\n")[0]

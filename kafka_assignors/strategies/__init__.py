@@ -1,4 +1,4 @@
-"""The strategies users pass to a consumer: one file each.  What they share is in ``assignor``."""
+"""The strategies that users pass to a consumer, one file each.  ``assignor`` has their common code."""
 
 from __future__ import annotations
 

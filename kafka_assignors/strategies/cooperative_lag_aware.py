@@ -9,28 +9,28 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.joined import Told
 from kafka_assignors.assignor.lag.base import LagAssignor, log
-from kafka_assignors.assignor.lag.expectations import Expectations
+from kafka_assignors.assignor.lag.forecasts import LoadForecasts
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.feed.load_feed import LoadFeed
-from kafka_assignors.lag.feed.sources import LoadSource, ToldLoad
+from kafka_assignors.lag.feed.sources import LoadSource, PolledLoad
 from kafka_assignors.plan import Assignment, Claims, Group, Member, Reason, plan_cooperative_lag_aware
 
 __all__ = ["CooperativeLagAwareAssignor"]
 
 
 class CooperativeLagAwareAssignor(LagAssignor):
-    """The least lag for whoever has the most, over all topics, and no move that does not pay.
+    """Minimises the largest lag any member carries, over all topics; moves partitions only if that pays.
 
-    In cooperative rounds (KIP-429).  See ``plan_cooperative_lag_aware``.  With ``load_source`` the load is
-    lag and what is expected to come; its threads begin with the first join.
+    Moves take cooperative rounds (KIP-429).  See ``plan_cooperative_lag_aware``.  With ``load_source`` the
+    load is lag plus forecast arrivals; its threads start with the first join.
     """
 
     name = "cooperative-lag-aware"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
-    by_rack = True  # while there is no lag
+    by_rack = True  # when lag is unknown
     options_type = CooperativeLagOptions
     by_forecast = True
     over_topics = True
@@ -38,8 +38,8 @@ class CooperativeLagAwareAssignor(LagAssignor):
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
-        self._expectations: Expectations | None = None
-        self._hopeless = self.options.load_source is None
+        self._forecasts: LoadForecasts | None = None
+        self._is_unavailable = self.options.load_source is None
 
     @property
     def pays_from(self) -> float:
@@ -53,64 +53,68 @@ class CooperativeLagAwareAssignor(LagAssignor):
             min_improvement=self.options.min_improvement,
         )
 
-    # --- what is expected to come ---------------------------------------------------------------------------
+    # --- forecasts ------------------------------------------------------------------------------------------
 
     @property
     def forecasts(self) -> int | None:
         if self.options.load_source is None:
             return None
-        return 0 if self._expectations is None else self._expectations.counted
+        return 0 if self._forecasts is None else self._forecasts.count
 
-    def in_its_words(self) -> Mapping[Reason, Reason]:
+    def reason_overrides(self) -> Mapping[Reason, Reason]:
         return {Reason.LOAD: Reason.EXPECTED_LOAD} if self.forecasts else {}
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         joining = super().metadata(topics)
-        with self._aside("beginning to read forecasts"):
-            # Not first with an assignment: who joins may lead in a moment.
-            if (expectations := self._expecting()) is not None:
-                expectations.source.begin()
+        with self._guarded("starting to read forecasts"):
+            # Start before the first assignment, because a joining member may be the leader at once.
+            if (forecasts := self._open_forecasts()) is not None:
+                forecasts.source.begin()
         return joining
 
-    def with_lags(self, group: Group, said: Sequence[tuple[Member, Told]], complaints: Complaints) -> Group:
-        group = super().with_lags(group, said, complaints)
-        with self._aside("taking forecasts into account"):
-            if (expectations := self._expecting()) is not None:
+    def with_lags(
+        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
+    ) -> Group:
+        group = super().with_lags(group, reports, complaints)
+        with self._guarded("adding forecasts"):
+            if (forecasts := self._open_forecasts()) is not None:
                 left_s = max(self._deadline - time.monotonic(), 0.0)
-                return expectations.in_plan(group, settling=self._next.settling, timeout_s=left_s)
+                return forecasts.in_plan(group, settling=self._second_round.is_settling, timeout_s=left_s)
         return group
 
-    def with_expected_now(self, group: Group) -> Group:
-        return group if self._expectations is None else self._expectations.now(group)
+    def with_forecasts(self, group: Group) -> Group:
+        return group if self._forecasts is None else self._forecasts.now(group)
 
     def close(self) -> None:
         super().close()
-        if self._expectations is not None:
-            self._expectations.source.close()
+        if self._forecasts is not None:
+            self._forecasts.source.close()
 
-    def _expecting(self) -> Expectations | None:
-        """Made when it is first needed; None where there is nothing to expect, or no more."""
-        if self._expectations is None and not self._closed and not self._hopeless:
+    def _open_forecasts(self) -> LoadForecasts | None:
+        """Return the forecasts, made at the first call; None without a source, or after ``close``."""
+        if self._forecasts is None and not self._closed and not self._is_unavailable:
             source = self._load_source()
-            self._hopeless = source is None
-            self._expectations = None if source is None else Expectations(self.name, source)
-        return None if self._closed else self._expectations
+            self._is_unavailable = source is None
+            self._forecasts = None if source is None else LoadForecasts(self.name, source)
+        return None if self._closed else self._forecasts
 
     def _load_source(self) -> LoadSource | None:
-        """None where there is none, or cannot be one, which is said."""
+        """Make the source; None without one, or, with a warning, if it cannot work."""
         options, given = self.options, self.options.load
         try:
             if isinstance(given, LoadFeed):
-                config = {**(self._side.config() or {}), **(options.consumer_config or {})}
+                config = {**(self._access.config() or {}), **(options.consumer_config or {})}
                 source: LoadSource = given.reader(config, options.load_max_age_ms)
             elif given is not None:
-                source = ToldLoad(given, options.lag_refresh_ms / 1000, options.load_max_age_ms / 1000)
+                source = PolledLoad(given, options.lag_refresh_ms / 1000, options.load_max_age_ms / 1000)
             else:
                 return None
-        except OptionError as error:  # what the consumer let pass
+        except OptionError as error:  # the consumer accepts some options that lag fetching refuses
             log.warning("%s: no forecasts, lag alone decides: %s", self.name, error)
             return None
-        if not self._side.at_close(self.close):  # nobody would end its threads
-            log.warning("%s: no forecasts, lag alone decides: this kafka-python is not known", self.name)
+        if not self._access.on_close(self.close):  # the threads would never end
+            log.warning(
+                "%s: no forecasts, lag alone decides: this kafka-python version is unknown", self.name
+            )
             return None
         return source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.assignor.base import Assignor
-from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.assignor.options import StickyOptions
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import cooperative_user_data
@@ -14,11 +14,11 @@ __all__ = ["CooperativeStickyAssignor"]
 
 
 class CooperativeStickyAssignor(Assignor):
-    """As ``sticky``, with moves staged over two rounds so that nobody stops for what does not move.
+    """As ``sticky``, but moves take two rounds, so that a member keeps reading the partitions it keeps.
 
-    May share a group with Java's ``CooperativeStickyAssignor`` and with kafka-python's.  In a consumer whose
-    list also has an eager strategy (the first bounce of an upgrade, KIP-726) it runs eager, and says so to
-    the leader: such a member names nothing as still in its hands.
+    May share a group with Java's ``CooperativeStickyAssignor`` and with kafka-python's.  It runs eager in a
+    consumer whose list also has an eager strategy (the first bounce of an upgrade, KIP-726).  Such a member
+    claims no partitions when it joins.
     """
 
     name = "cooperative-sticky"
@@ -31,5 +31,5 @@ class CooperativeStickyAssignor(Assignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         return cooperative_user_data.encode(generation, revoked)
 
-    def told(self, user_data: bytes) -> Told:
-        return Told(*cooperative_user_data.decode(user_data))
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
+        return MemberReport(*cooperative_user_data.decode(user_data))

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.fallback import SENIORS
-from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.assignor.options import PLANS, ConfigurationError, Options
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, Reason, plan_failover
@@ -24,10 +24,10 @@ class FailoverOptions(Options):
     """Options of ``failover``.
 
     Attributes:
-        priority: of this consumer, a signed 32-bit number; the highest is active.  None: 2147483647.
-        assignment_consumer_priority: the same by the name it has in Java.
-        preempt: whether a member with a higher priority takes over from an active one that lives.  The
-            leader's counts, and any member may come to lead: give it to all of them alike.
+        priority: of this consumer, a signed 32-bit number.  The highest is active.  None: 2147483647.
+        assignment_consumer_priority: another name of ``priority``, as in Java.
+        preempt: whether a member with a higher priority takes over from a live active member.  The leader's
+            value applies.  Set the same value on all members.
     """
 
     priority: int | None = None
@@ -35,12 +35,12 @@ class FailoverOptions(Options):
     preempt: bool = field(default=True, metadata=PLANS)
 
     def check(self) -> None:
-        """Refuse values that make no sense.
+        """Check the values.
 
         Raises:
             ConfigurationError: naming the option.
         """
-        Options.check(self)  # slots make a new class, which super() without arguments does not know
+        Options.check(self)  # with slots, dataclass makes a new class that super() does not know
         for name in ("priority", "assignment_consumer_priority"):
             value: Any = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool)
@@ -65,10 +65,10 @@ class FailoverOptions(Options):
 
 
 class FailoverAssignor(Assignor):
-    """The subscriber with the highest priority gets everything, the others stand by.  See ``plan_failover``.
+    """Assigns all partitions to the subscriber with the highest priority; the others stand by.
 
-    May share a group with the published Java ``FailoverAssignor``: it writes that one's 4 bytes first, and
-    reads them.  A member whose priority cannot be read ranks last.
+    See ``plan_failover``.  May share a group with the published Java ``FailoverAssignor``: it writes and
+    reads that assignor's 4 bytes.  A member whose priority cannot be read ranks last.
     """
 
     name = "failover"
@@ -77,7 +77,7 @@ class FailoverAssignor(Assignor):
     by_rack = False
     is_classic_only = True
     by_priority = True
-    last_resort = SENIORS  # ranges would make several members active
+    fallback = SENIORS  # with ranges several members would be active
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_failover(group, claims, preempt=self.options.preempt)
@@ -85,20 +85,20 @@ class FailoverAssignor(Assignor):
     def plan_provisionally(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
     ) -> Assignment:
-        """The active member stays, also where it would have to give way."""
+        """Keep the active member, even if a higher priority would preempt it."""
         return plan_failover(group, claims, preempt=False, elsewhere=unlisted)
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         return failover_user_data.encode(self.options.sent, revoked, generation)
 
-    def told(self, user_data: bytes) -> Told:
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
         priority = failover_user_data.decode_priority(user_data)
         try:
-            return Told(*failover_user_data.decode_history(user_data), priority)
+            return MemberReport(*failover_user_data.decode_history(user_data), priority)
         except CodecError as error:
-            return Told(priority=priority, unread=str(error))
+            return MemberReport(priority=priority, unread=str(error))
 
-    def in_its_words(self) -> Mapping[Reason, Reason]:
+    def reason_overrides(self) -> Mapping[Reason, Reason]:
         if self.options.preempt:
             return {Reason.MOVED: Reason.HIGHEST, Reason.NEARER: Reason.HIGHEST}
         return {Reason.MOVED: Reason.ACTIVE, Reason.NEARER: Reason.ACTIVE, Reason.KEPT: Reason.STAYS}

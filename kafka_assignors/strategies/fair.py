@@ -9,7 +9,7 @@ __all__ = ["FairAssignor"]
 
 
 class FairAssignor(Assignor):
-    """As fair as can be, from scratch each time (KIP-54 with stickiness switched off).  See ``plan_fair``."""
+    """The fairest plan, made from scratch each time (KIP-54 without stickiness).  See ``plan_fair``."""
 
     name = "fair"
     in_order = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.assignor.base import Assignor
-from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import (
     Assignment,
     Claims,
@@ -19,7 +19,7 @@ __all__ = ["FairestStickyAssignor"]
 
 
 class FairestStickyAssignor(Assignor):
-    """Everything owned stays; only the rest is placed, as fairly as that allows.
+    """Keeps every owned partition, and assigns the others as fairly as that allows.
 
     See ``plan_fairest_sticky``.
     """
@@ -34,5 +34,5 @@ class FairestStickyAssignor(Assignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         return history.encode(revoked, generation) if revoked else b""
 
-    def told(self, user_data: bytes) -> Told:
-        return Told(*history.decode(user_data)) if user_data else Told()
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
+        return MemberReport(*history.decode(user_data)) if user_data else MemberReport()

@@ -9,16 +9,16 @@ __all__ = ["LagAwareAssignor"]
 
 
 class LagAwareAssignor(LagAssignor):
-    """Topic by topic: as many partitions for everybody, then as little lag as can be; eager.
+    """Topic by topic: equal partition counts, then the smallest largest lag; eager.
 
-    KIP-169 to the letter.  See ``plan_lag_aware``.
+    Follows KIP-169 exactly.  See ``plan_lag_aware``.
     """
 
     name = "lag-aware"
     in_order = True
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        return super().user_data({}, NO_GENERATION)  # who had what has no say in the plan
+        return super().user_data({}, NO_GENERATION)  # the plan ignores current ownership
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_lag_aware(group)

@@ -9,7 +9,7 @@ __all__ = ["RangeAssignor"]
 
 
 class RangeAssignor(Assignor):
-    """Contiguous ranges, topic by topic; equal topics are co-located.  See ``plan_range``."""
+    """Assigns contiguous ranges, topic by topic; equal topics are co-located.  See ``plan_range``."""
 
     name = "range"
     in_order = True

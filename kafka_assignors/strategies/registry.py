@@ -32,10 +32,10 @@ STRATEGIES: dict[str, type[Assignor]] = {
 
 
 def strategy(name: str) -> type[Assignor]:
-    """The strategy of that name.
+    """Return the strategy of that name.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: unknown name.
     """
     if name not in STRATEGIES:
         raise ConfigurationError("strategy", f"unknown {name!r}, there is {', '.join(STRATEGIES)}")

@@ -9,7 +9,7 @@ __all__ = ["RoundRobinAssignor"]
 
 
 class RoundRobinAssignor(Assignor):
-    """All partitions dealt in turn.  See ``plan_roundrobin``."""
+    """Assigns all partitions in turn.  See ``plan_roundrobin``."""
 
     name = "roundrobin"
     in_order = True

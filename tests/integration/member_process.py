@@ -171,10 +171,10 @@ def _reported(commit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _known_lag(consumer: KafkaConsumer) -> int:
-    """What it would tell a leader of its lag, all in all; 0 under a strategy that tells nothing."""
+    """Sum of the lag that the consumer would report to a leader; 0 for a strategy that reports none."""
     kinds = [a for a in consumer._coordinator._assignors.values() if isinstance(a, LagAssignor)]
-    told = [kind.told(kind.user_data({}, NO_GENERATION)) for kind in kinds]
-    return sum(sum(one.lags.values()) for one in told)
+    reports = [kind.decode_user_data(kind.user_data({}, NO_GENERATION)) for kind in kinds]
+    return sum(sum(report.lags.values()) for report in reports)
 
 
 def _keep_joining(consumer: KafkaConsumer) -> None:

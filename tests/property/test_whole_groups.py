@@ -35,12 +35,12 @@ class Consumer:
         self.knows: dict[str, int] = {}
         self.updated_at = 0.0
         self.assignor = CooperativeStickyAssignor()
-        self.assignor._side = self  # type: ignore[assignment]  # this object answers for the coordinator
+        self.assignor._access = self  # type: ignore[assignment]  # this object answers for the coordinator
 
-    def look(self) -> bool:
+    def attach(self) -> bool:
         return True
 
-    def is_strange(self) -> bool:
+    def is_unknown_version(self) -> bool:
         return False
 
     def cooperative(self) -> bool:
@@ -70,7 +70,7 @@ class Consumer:
     def metadata_updated_at(self) -> float | None:
         return self.updated_at
 
-    def metadata_asked_at(self) -> float:
+    def metadata_answer_at(self) -> float:
         return self.updated_at
 
     def request_rejoin_with_metadata(self) -> None:

@@ -1,8 +1,7 @@
-"""What the lag-aware strategies have in common.
+"""The common base of the strategies that plan by lag.
 
-- ``base``: `LagAssignor`, which fetches lag, sends it, and plans with the newest report of each partition.
+- ``base``: `LagAssignor`, which fetches and reports lag, and plans with the newest report of each partition.
 - ``options``: its options.  ``reports``: lag that members report in their user data.
-- ``expectations``: forecasts in the load that the leader plans with.
-- ``skew_watcher``: asks for a rebalance when lag has drifted apart.
-- ``simulated``: a strategy by name and options, as a planner for simulations.
+- ``forecasts``: adds forecast arrivals to the load that the leader plans with.
+- ``skew_watcher``: requests a rebalance when lag has become uneven.
 """

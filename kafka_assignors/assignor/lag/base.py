@@ -1,4 +1,4 @@
-"""What the strategies that plan by lag have in common: finding it out, and never waiting for it for long."""
+"""The base of the strategies that plan by lag.  It never waits for lag beyond a deadline."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.joined import Told
 from kafka_assignors.assignor.lag.options import LagOptions
-from kafka_assignors.assignor.lag.reports import reported
+from kafka_assignors.assignor.lag.reports import newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
-from kafka_assignors.lag.sources import Answer, Lags, Source, from_cluster, from_function
+from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster, from_function
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
 from kafka_assignors.wire import lag_user_data
 
@@ -32,11 +32,10 @@ log = logging.getLogger("kafka_assignors")
 
 
 class LagAssignor(Assignor):
-    """Reports the lag of what its member owns; on the leader, puts together what all members reported.
+    """Reports the lag of its member's partitions; on the leader, plans with the lag that all members report.
 
-    What nobody reported, or too long ago, the leader asks the cluster for, and goes on without it after
-    ``lag_timeout_ms``.  The threads this takes start with the first assignment and end with the consumer's
-    ``close()``.
+    The leader fetches lag that no member reported, or only too long ago.  After ``lag_timeout_ms`` it plans
+    without.  The threads start with the first assignment and end with the consumer's ``close()``.
     """
 
     options_type = LagOptions
@@ -44,7 +43,7 @@ class LagAssignor(Assignor):
     is_classic_only = True
     by_lag = True
     over_topics: ClassVar[bool] = False
-    """It adds up what a member has of several topics."""
+    """Balances the sum of a member's lag over all topics."""
     options: LagOptions
 
     def __init__(self, **options: object) -> None:
@@ -52,157 +51,161 @@ class LagAssignor(Assignor):
         self._keeper: LagKeeper | None = None
         self._watcher: SkewWatcher | None = None
         self._closed = False
-        self._unable = ""  # why there is no keeper
+        self._unavailable = ""  # why there is no keeper
         self._complained = False
-        self._said: tuple[object, bytes] = None, b""
+        self._sent: tuple[object, bytes] = None, b""  # the last user data, and its contents
         # On the leader:
         self._deadline = 0.0
-        self._given: Assignment | None = None
-        self._settling: Lags = {}
+        self._planned: Assignment | None = None
+        self._round_lags: Lags = {}
 
     def close(self) -> None:
-        """End the threads; the consumer's ``close()`` does that, too."""
+        """End the threads.  The consumer's ``close()`` calls this."""
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
 
     @property
     def pays_from(self) -> float:
-        """The part by which a plan has to make the largest load smaller, for a rebalance to be asked for."""
+        """Minimum relative reduction of the largest load for which the leader requests a rebalance."""
         return 0.1
 
     @property
-    def needs_leader(self) -> bool:
+    def leader_watches_lag(self) -> bool:
         return self.options.skew is not None
 
-    def with_expected_now(self, group: Group) -> Group:
-        """Put what is expected to come into a group's lags, in the background; the same group if nothing."""
+    def with_forecasts(self, group: Group) -> Group:
+        """Add forecasts to a group's lag, in the background; without forecasts, return the same group."""
         return group
 
-    # --- what members tell each other ----------------------------------------------------------------------
+    # --- user data -----------------------------------------------------------------------------------------
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        lags, then = ({}, 0.0) if self._keeper is None else self._keeper.report()
-        owned = convert.ownership(self._side.owned() or ()) or self._owned
-        what = revoked, owned, generation, then
-        # The same bytes again while nothing has changed: a broker takes a join with other bytes for news.
-        if self._said[0] != what:
-            age_ms = 1000 * (time.monotonic() - then) if lags else 0
-            have = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
-            mine = {at: lags[at] for at in have if at in lags}
-            self._said = what, lag_user_data.encode(revoked, generation, mine, age_ms)
-        return self._said[1]
+        lags, measured_at = ({}, 0.0) if self._keeper is None else self._keeper.report()
+        owned = convert.ownership(self._access.owned() or ()) or self._owned
+        contents = revoked, owned, generation, measured_at
+        # Repeat the same bytes while nothing changes: other bytes make a broker start a rebalance.
+        if self._sent[0] != contents:
+            age_ms = 1000 * (time.monotonic() - measured_at) if lags else 0
+            partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
+            own_lags = {partition: lags[partition] for partition in partitions if partition in lags}
+            self._sent = contents, lag_user_data.encode(revoked, generation, own_lags, age_ms)
+        return self._sent[1]
 
-    def told(self, user_data: bytes) -> Told:
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
         if not user_data:
-            return Told()
+            return MemberReport()
         revoked, generation, lags, age_ms = lag_user_data.decode(user_data)
-        return Told(revoked, generation, lags=lags, lag_age_ms=age_ms)
+        return MemberReport(revoked, generation, lags=lags, lag_age_ms=age_ms)
 
-    # --- what kafka-python calls ---------------------------------------------------------------------------
+    # --- called by kafka-python ----------------------------------------------------------------------------
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        self._given = None
-        with self._aside("ending the watch over lag"):
+        self._planned = None
+        with self._guarded("stopping the skew watcher"):
             if self._watcher is not None:
-                self._watcher.rest()
+                self._watcher.stop()
         return super().metadata(topics)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        given, settled = self._given, not self._next.held
-        self._given = None
+        planned, is_settled = self._planned, not self._second_round.held
+        self._planned = None
         super().on_assignment(assignment, generation)
-        with self._aside("keeping lag"):
-            keeper = self._ready()
+        with self._guarded("tracking lag"):
+            keeper = self._open_keeper()
             if keeper is None:
                 return
-            joined = self._side.generation()
+            joined = self._access.generation()
 
-            def still() -> bool:
-                """Not after the membership was lost, or in another generation."""
-                return self._side.generation() == joined
+            def is_current() -> bool:
+                """Whether the member is still in the generation of this assignment."""
+                return self._access.generation() == joined
 
-            keeper.keep([TopicPartition(t, p) for t, ps in self._owned.items() for p in ps], still)
-            if self._watcher is not None and given is not None and settled:
-                self._watcher.lead(given, still)
+            keeper.keep([TopicPartition(t, p) for t, ps in self._owned.items() for p in ps], is_current)
+            if self._watcher is not None and planned is not None and is_settled:
+                self._watcher.lead(planned, is_current)
 
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
-        self._given = None
-        patience = self.options.lag_timeout_ms / 1000
-        if (session := self._side.session_timeout_s()) is not None:
-            patience = min(patience, session / 3)  # the leader must not be taken for dead while it waits
-        self._deadline = time.monotonic() + patience
-        self._given = super()._assign(cluster, members)
-        return self._given
+        self._planned = None
+        timeout_s = self.options.lag_timeout_ms / 1000
+        if (session_s := self._access.session_timeout_s()) is not None:
+            timeout_s = min(timeout_s, session_s / 3)  # the leader must not lose its session while it waits
+        self._deadline = time.monotonic() + timeout_s
+        self._planned = super()._assign(cluster, members)
+        return self._planned
 
     # --- the leader ----------------------------------------------------------------------------------------
 
-    def with_lags(self, group: Group, said: Sequence[tuple[Member, Told]], complaints: Complaints) -> Group:
+    def with_lags(
+        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
+    ) -> Group:
         subscribers = group.subscribed.sum(axis=1)
-        # What only one member can have is a load to it, and decides what it gets of other topics; but where
-        # no topic has a choice of members, lag decides nothing.
+        # A topic with one subscriber is part of that member's load, so it decides about other topics.  If no
+        # topic has two subscribers, lag decides nothing.
         matters = subscribers > 0 if self.over_topics else subscribers > 1
-        read = [n for n, does in zip(group.names, matters, strict=True) if does and (subscribers > 1).any()]
+        has_choice = bool((subscribers > 1).any())
+        read = [
+            name for name, is_relevant in zip(group.names, matters, strict=True) if is_relevant and has_choice
+        ]
         lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in read}
         known = {
-            **reported(said, self.options.lag_max_age_ms, complaints, of_owned=self.over_topics),
-            # What the leader has just seen itself is as true as can be, and younger than any report: those
-            # have waited for the rebalance to begin.
+            **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.over_topics),
+            # The leader's own reading is newer than any report: reports date from before the rebalance.
             **({} if self._keeper is None else self._keeper.recent()),
-            # While partitions wait to be handed over the plan is to be the same again, not another one.
-            **(self._settling if self._next.settling else {}),
+            # The rounds of one rebalance plan with the same lag, so that they reach the same target.
+            **(self._round_lags if self._second_round.is_settling else {}),
         }
-        for at, lag in known.items():
-            if at.topic in lags and 0 <= at.partition < len(lags[at.topic]):
-                lags[at.topic][at.partition] = lag
+        for partition, lag in known.items():
+            if partition.topic in lags and 0 <= partition.partition < len(lags[partition.topic]):
+                lags[partition.topic][partition.partition] = lag
         rest = [
             TopicPartition(topic, p)
             for topic, of_topic in lags.items()
             for p in np.flatnonzero(of_topic == UNKNOWN_LAG).tolist()
         ]
         answer = self._ask(rest)
-        for at in rest:
-            lags[at.topic][at.partition] = answer.lags.get(at, UNKNOWN_LAG)
-        self._settling = {**known, **answer.lags}
-        unknown = [at for at in rest if at not in answer.lags]
+        for partition in rest:
+            lags[partition.topic][partition.partition] = answer.lags.get(partition, UNKNOWN_LAG)
+        self._round_lags = {**known, **answer.lags}
+        unknown = [partition for partition in rest if partition not in answer.lags]
         if answer.problem or not unknown:
-            self._say_when_it_changes(len(unknown), sum(map(len, lags.values())), answer.problem)
+            self._log_change(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: of_topic.tolist() for topic, of_topic in lags.items()})
 
-    def _ask(self, partitions: Sequence[TopicPartition]) -> Answer:
+    def _ask(self, partitions: Sequence[TopicPartition]) -> LagAnswer:
         if not partitions:
-            return Answer({})
-        keeper = self._ready()
+            return LagAnswer({})
+        keeper = self._open_keeper()
         if keeper is None:
-            return Answer({}, self._unable)
+            return LagAnswer({}, self._unavailable)
         return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
 
-    def _say_when_it_changes(self, unknown: int, partitions: int, why: str) -> None:
+    def _log_change(self, unknown: int, partitions: int, problem: str) -> None:
         if not unknown and self._complained:
             log.info("%s: the lag of all partitions is known again", self.name)
         elif unknown and not self._complained:
             log.warning(
-                "%s: no lag of %d of %d partitions (%s): counts decide there",
-                *(self.name, unknown, partitions, shown(why)),
+                "%s: no lag of %d of %d partitions (%s): these are planned by count",
+                *(self.name, unknown, partitions, shown(problem)),
             )
         self._complained = unknown > 0
 
     # --- the background ------------------------------------------------------------------------------------
 
-    def _ready(self) -> LagKeeper | None:
-        """The keeper, made when it is first needed; None where there is no way to ask, or no more."""
-        if self._keeper is None and not self._closed and not self._unable:
-            self._keeper = self._made()
+    def _open_keeper(self) -> LagKeeper | None:
+        """Return the keeper, made at the first call; None if lag cannot be fetched, or after ``close``."""
+        if self._keeper is None and not self._closed and not self._unavailable:
+            self._keeper = self._make_keeper()
         return None if self._closed else self._keeper
 
-    def _made(self) -> LagKeeper | None:
+    def _make_keeper(self) -> LagKeeper | None:
         source = self._source()
         if source is None:
             return None
-        if not self._side.at_close(self.close):  # nobody would end its threads
-            self._unable = "this kafka-python is not known"
+        if not self._access.on_close(self.close):  # the threads would never end
+            self._unavailable = "this kafka-python version is unknown"
             return None
         options = self.options
         keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
@@ -212,22 +215,22 @@ class LagAssignor(Assignor):
                 keeper,
                 self.plan,
                 self.pays_from,
-                self._side,
-                with_expected=self.with_expected_now,
+                self._access,
+                with_expected=self.with_forecasts,
             )
         return keeper
 
-    def _source(self) -> Source | None:
-        """None, and why not in ``_unable``; by hand, without a consumer, there need not be one."""
+    def _source(self) -> LagSource | None:
+        """Make the source; None if impossible (``_unavailable`` says why) or without a consumer."""
         if self.options.lag_source is not None:
             return from_function(self.options.lag_source)
-        there, given = self._side.config(), self.options.consumer_config
-        if there is None and given is None:
-            if self._side.is_strange():
-                self._unable = "this kafka-python is not known"
+        own, option = self._access.config(), self.options.consumer_config
+        if own is None and option is None:
+            if self._access.is_unknown_version():
+                self._unavailable = "this kafka-python version is unknown"
             return None
         try:
-            return from_cluster({**(there or {}), **(given or {})})
-        except OptionError as error:  # what the consumer let pass
-            self._unable = str(error)
+            return from_cluster({**(own or {}), **(option or {})})
+        except OptionError as error:  # the consumer accepts some options that lag fetching refuses
+            self._unavailable = str(error)
             return None

@@ -20,22 +20,22 @@ LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, fl
 
 @dataclass(frozen=True, slots=True)
 class LagOptions(Options):
-    """Where lag comes from, and what is done about it.
+    """Options of every strategy that plans by lag.
 
     Attributes:
-        consumer_config: keyword arguments of ``KafkaConsumer``, out of which the connection, the group and
-            ``auto_offset_reset`` are taken.  Not needed within a consumer, whose own they are by default.
-        lag_source: called with partitions, returns their lag (records) as a mapping, those it does not know
-            left out.  In place of asking the cluster.  It is called on threads of ours, on two at once at
-            times; what it raises is logged.
-        lag_timeout_ms: how long the leader waits for lag in a rebalance, at most.
-        lag_refresh_ms: how often a member measures the lag of what it owns, in the background.
-        lag_max_age_ms: what a member reports counts no more when it is older.
-        rebalance_on_skew: whether the leader asks for a rebalance when lag has become uneven: True, or a
+        consumer_config: keyword arguments of ``KafkaConsumer`` for the connection, the group and
+            ``auto_offset_reset``.  By default the consumer's own.
+        lag_source: replaces the cluster as the source of lag.  It is called with partitions and returns a
+            mapping of lag (records), without the partitions it does not know.  Calls come from background
+            threads, sometimes two at once.  Exceptions are logged.
+        lag_timeout_ms: longest time the leader waits for lag in a rebalance.
+        lag_refresh_ms: how often a member measures the lag of its partitions, in the background.
+        lag_max_age_ms: the leader ignores older reports.
+        rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
             ``RebalanceOnSkew`` that says when.
     """
 
-    # It has passwords in it.
+    # It may hold passwords.
     consumer_config: Mapping[str, Any] | None = field(default=None, repr=False)
     lag_source: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]] | None = None
     lag_timeout_ms: float = 2_000
@@ -66,14 +66,14 @@ class LagOptions(Options):
         if not isinstance(given, Mapping):
             raise ConfigurationError("consumer_config", f"expected a mapping, got a {type(given).__name__}")
         try:
-            # The group and where to start may come from the consumer.
+            # The consumer may supply the group and the offset reset.
             from_cluster({"group_id": "group", **given}).close()
         except OptionError as error:
             raise ConfigurationError("consumer_config", f"{error.option}: {error.reason}") from error
 
     @property
     def skew(self) -> RebalanceOnSkew | None:
-        """When to ask for a rebalance; None for never."""
+        """When to request a rebalance; None for never."""
         if isinstance(self.rebalance_on_skew, RebalanceOnSkew):
             return self.rebalance_on_skew
         return RebalanceOnSkew() if self.rebalance_on_skew else None
@@ -81,18 +81,18 @@ class LagOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class CooperativeLagOptions(LagOptions):
-    """How much of balance goes to counts, and how much to calm; and what is expected beyond lag.
+    """Options of ``cooperative-lag-aware``: the limits of a plan, and forecasts.
 
     Attributes:
-        load_source: where forecasts of what will come are from, which then count beside lag: the name of a
-            topic, or a ``LoadFeed``; or a function that is called with partitions, and returns the records
-            expected of each, those it does not know left out.  It is called on a thread of ours, every
-            ``lag_refresh_ms`` once this consumer has led, and never waited for.
-        load_max_age_ms: forecasts count no more when their event time is further away than that; nor does
-            what a function said longer ago.
-        max_partition_skew: partitions one member may have more than another that could have one of them;
-            1 is KIP-169's rule, None leaves counts to the load.
-        min_improvement: the part by which the largest load has to fall, or nothing moves for it; 0.1 is 10 %.
+        load_source: where forecasts of arrivals come from; they add to lag.  The name of a topic, a
+            ``LoadFeed``, or a function that is called with partitions and returns the expected records,
+            without the partitions it does not know.  A background thread calls the function every
+            ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.
+        load_max_age_ms: forecasts whose event time is further away, and older answers of a function, are
+            ignored.
+        max_partition_skew: how many partitions more a member may have than another that could have one of
+            them.  1 is KIP-169's rule; None sets no limit.
+        min_improvement: least relative reduction of the largest load that justifies moves; 0.1 is 10 %.
     """
 
     load_source: str | LoadFeed | LoadFunction | None = None

@@ -1,45 +1,50 @@
-"""The lag that members report: whose word counts, and whose is too old."""
+"""The lag that members report: selects the newest valid report of each partition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.joined import Told
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.sources import Lags
 from kafka_assignors.plan import Member, TopicPartition
 
-__all__ = ["reported"]
+__all__ = ["newest_reports"]
 
 
-def reported(
-    said: Iterable[tuple[Member, Told]], oldest_ms: float, complaints: Complaints, *, of_owned: bool
+def newest_reports(
+    reports: Iterable[tuple[Member, MemberReport]],
+    max_age_ms: float,
+    complaints: Complaints,
+    *,
+    of_owned: bool,
 ) -> Lags:
-    """What members report of the lag, in records.
+    """Return the lag that members report, in records.
 
-    A member's word counts for what it says it owns (or, of a strategy whose members do not say that, for the
-    topics it subscribes to).  The youngest report of a partition counts, and the larger lag of two equally
-    old ones: members come in any order.
+    A member may report the partitions it claims.  If members of the strategy send no claims, it may report
+    all partitions of its topics.  The newest report of a partition counts.  Of two equally old reports the
+    larger lag counts, because the order of members is arbitrary.
 
     Args:
-        said: members, and what they told.
-        oldest_ms: older reports count for nothing.
-        complaints: takes reports of what is not the member's.
-        of_owned: whether members say what they own.
+        reports: members with their decoded user data.
+        max_age_ms: older reports are ignored.
+        complaints: collects reports about partitions that are not the member's.
+        of_owned: whether members send the partitions they own.
     """
     best: dict[TopicPartition, tuple[int, int]] = {}
-    for member, told in said:
-        if told.lag_age_ms > oldest_ms:
+    for member, report in reports:
+        if report.lag_age_ms > max_age_ms:
             continue
         owned = {topic: set(numbers) for topic, numbers in member.owned.items()} if of_owned else {}
-        strange = 0
-        for at, lag in told.lags.items():
-            if at.topic not in member.topics or (of_owned and at.partition not in owned.get(at.topic, ())):
-                strange += 1
+        foreign = 0
+        for partition, lag in report.lags.items():
+            is_owned = partition.partition in owned.get(partition.topic, ())
+            if partition.topic not in member.topics or (of_owned and not is_owned):
+                foreign += 1
                 continue
-            report = -told.lag_age_ms, lag
-            if at not in best or best[at] < report:
-                best[at] = report
-        if strange:
-            complaints.add(member.member_id, f"reports the lag of {strange} partitions that are not its own")
-    return {at: lag for at, (_age, lag) in best.items()}
+            candidate = -report.lag_age_ms, lag
+            if partition not in best or best[partition] < candidate:
+                best[partition] = candidate
+        if foreign:
+            complaints.add(member.member_id, f"reports the lag of {foreign} partitions that are not its own")
+    return {partition: lag for partition, (_age, lag) in best.items()}

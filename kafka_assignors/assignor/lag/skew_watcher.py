@@ -1,7 +1,7 @@
-"""On the leader: asks for a rebalance when lag has become uneven and a plan would make it clearly better.
+"""Requests a rebalance, on the leader, when lag is uneven and a new plan would clearly improve it.
 
-kafka-python has no public call for that, and only a leader's request starts a rebalance for sure.  So the
-watcher is quiet on every other member, and while a rebalance goes on.
+Only a leader's request always starts a rebalance.  So the watcher is idle on other members and during a
+rebalance.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from kafka_assignors.assignor.coordinator_access import ConsumerSide
+from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
 from kafka_assignors.lag.keeper import LagKeeper
-from kafka_assignors.lag.sources import Answer, Lags, one_line
+from kafka_assignors.lag.sources import LagAnswer, Lags, one_line
 from kafka_assignors.plan import (
     UNKNOWN_LAG,
     Assignment,
@@ -33,15 +33,15 @@ log = logging.getLogger("kafka_assignors")
 
 
 class SkewWatcher:
-    """Looks at a group's lag now and then, for as long as its consumer leads it.
+    """Checks a group's lag periodically while its consumer leads the group.
 
     Args:
-        policy: when to ask.
-        keeper: whose thread it looks on, and what it asks for lag.
+        policy: when to request a rebalance.
+        keeper: runs the checks on its thread, and fetches lag.
         plan: the strategy's.
-        min_improvement: the part by which the plan has to make the largest load smaller.
-        side: the consumer.
-        with_expected: puts into the lags of a group what is expected to come, as a plan would have it.
+        min_improvement: least relative reduction of the largest load.
+        access: the consumer.
+        with_expected: adds forecasts to a group's lag, as a plan would.
         now: seconds, as ``time.monotonic``.
     """
 
@@ -51,49 +51,49 @@ class SkewWatcher:
         keeper: LagKeeper,
         plan: Callable[[Group, Claims], Assignment],
         min_improvement: float,
-        side: ConsumerSide,
+        access: CoordinatorAccess,
         *,
         with_expected: Callable[[Group], Group] = lambda group: group,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keeper = keeper
         self._plan = plan
-        self._side = side
+        self._access = access
         self._with_expected = with_expected
         self._now = now
-        self._watch = SkewWatch(policy, str(side.member_id()), min_improvement)
+        self._watch = SkewWatch(policy, str(access.member_id()), min_improvement)
         self._turn = 0
 
-    def lead(self, given: Assignment, still: Callable[[], bool] = lambda: True) -> None:
-        """This member leads a group that has settled on this assignment, for as long as it ``still`` does."""
+    def lead(self, planned: Assignment, is_current: Callable[[], bool] = lambda: True) -> None:
+        """Watch a group that has settled on this assignment, as long as ``is_current()``."""
         self._turn += 1
         self._watch.settled(self._now())
         members = tuple(
-            replace(member, owned=given.of_member(i), generation=0, holds=False)
-            for i, member in enumerate(given.group.members)
+            replace(member, owned=planned.of_member(i), generation=0, holds=False)
+            for i, member in enumerate(planned.group.members)
         )
-        self._next_look(replace(given.group, members=members, lags={}), still, self._turn)
+        self._schedule(replace(planned.group, members=members, lags={}), is_current, self._turn)
 
-    def rest(self) -> None:
-        """A rebalance begins, and who leads after it is not known."""
+    def stop(self) -> None:
+        """Stop watching: a rebalance begins, and another member may lead after it."""
         self._turn += 1
 
-    def _next_look(self, group: Group, still: Callable[[], bool], turn: int) -> None:
-        self._keeper.later(self._watch.check_s, partial(self._look, group, still, turn))
+    def _schedule(self, group: Group, is_current: Callable[[], bool], turn: int) -> None:
+        self._keeper.later(self._watch.check_s, partial(self._check, group, is_current, turn))
 
-    def _look(self, group: Group, still: Callable[[], bool], turn: int) -> None:
-        if turn != self._turn or not still():
+    def _check(self, group: Group, is_current: Callable[[], bool], turn: int) -> None:
+        if turn != self._turn or not is_current():
             return
         try:
             answer = self._keeper.look([group.at(p) for p in range(group.size)])
-        except Exception as error:  # without lag there is nothing to decide, and members say why
-            log.debug("no look at the lag of the group: %s", one_line(error))
-            answer = Answer({})
+        except Exception as error:  # members log why there is no lag
+            log.debug("cannot check the group's lag: %s", one_line(error))
+            answer = LagAnswer({})
         try:
             if answer.lags:
                 self._decide(group, answer.lags, turn)
         finally:
-            self._next_look(group, still, turn)
+            self._schedule(group, is_current, turn)
 
     def _decide(self, group: Group, lags: Lags, turn: int) -> None:
         with_lags = replace(
@@ -116,7 +116,7 @@ class SkewWatcher:
             return
         self._watch.asked(self._now())
         log.info(
-            "asking for a rebalance: the largest %s of a member is %d records, and can be %d",
+            "requesting a rebalance: the largest %s of a member is %d records, a new plan makes it %d",
             *("lag" if group is with_lags else "expected load", largest, after),
         )
-        self._side.request_rejoin_from_elsewhere()
+        self._access.request_rejoin_threadsafe()

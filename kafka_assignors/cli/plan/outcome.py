@@ -129,7 +129,7 @@ def solve(
             forecasts.  None: nothing did.
     """
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
-    words = dict(assignor.in_its_words())
+    words = dict(assignor.reason_overrides())
     if seen is None or assignor.by_forecast:
         words |= {} if seen is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
         seen = group

@@ -1,13 +1,13 @@
-"""A consumer that goes on during a cooperative rebalance, by a coordinator of our own.
+"""A consumer that delivers records during a cooperative rebalance, with a coordinator of our own.
 
-Like ``adapter/consumer_side.py`` this folder touches kafka-python's private parts, and nothing outside does.
+Like ``assignor/coordinator_access`` this folder uses kafka-python's private parts.  No other module does.
 
-- ``make``: gives a consumer that coordinator, if kafka-python is the one we know.
-- ``known_parts``: the digests of the methods that the next files replace or rely on.
+- ``make``: gives a consumer the coordinator, if the version of kafka-python is known.
+- ``known_parts``: digests of the methods that this folder replaces or relies on.
 - ``coordinator``: ``poll()`` does not wait for a join; joins while the application is busy.
-- ``offsets``: commits, fetches of offsets, and LeaveGroup during a join, over a second connection.
-- ``heartbeat``: more heartbeats right after a join.
-- ``join_state``: the phase of a member in a join, and the steps it allows.  Pure.
+- ``offsets``: commits, offset fetches and LeaveGroup during a join, over a second connection.
+- ``heartbeat``: extra heartbeats right after a join.
+- ``join_state``: the phases of a join and their transitions.  Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``ContinuousConsumer``: a ``KafkaConsumer`` that goes on during a cooperative rebalance."""
+"""``ContinuousConsumer``: a ``KafkaConsumer`` that delivers records during a cooperative rebalance."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["ContinuousConsumer"]
 
 
 class ContinuousConsumer(KafkaConsumer):
-    """A ``KafkaConsumer`` whose ``poll()`` goes on with the partitions it keeps during a rebalance.
+    """A ``KafkaConsumer`` whose ``poll()`` keeps delivering the partitions it keeps during a rebalance.
 
-    For cooperative strategies.  With an eager strategy, without a group, or with a kafka-python whose parts
-    are not known here (one warning), it is a ``KafkaConsumer``.
+    For cooperative strategies.  With an eager strategy, without a group, or (after one warning) with an
+    unknown version of kafka-python it behaves as a ``KafkaConsumer``.
 
     Args:
         *topics: as for ``KafkaConsumer``.

@@ -1,12 +1,11 @@
-"""A coordinator whose ``poll()`` never waits for a join, so that the consumer goes on with what it keeps.
+"""A coordinator whose ``poll()`` never waits for a join, so that the consumer keeps delivering records.
 
-kafka-python's consumer returns nothing from JoinGroup to the answer of SyncGroup, and a broker answers
-JoinGroup when the last member has joined.  Here the join stays on the I/O thread, where kafka-python runs it
-anyway; ``poll()`` fetches meanwhile and applies the assignment once it has come.  Listeners run inside
+kafka-python's ``poll()`` returns no records from JoinGroup to the answer of SyncGroup, and a broker answers
+JoinGroup when the last member has joined.  This coordinator runs the join on the I/O thread, as kafka-python
+does, but ``poll()`` fetches meanwhile and applies the assignment when it has arrived.  Listeners run inside
 ``poll()`` only, as before.
 
-Like ``consumer_side`` this module touches kafka-python's private parts; ``known_parts`` checks them before
-use.
+Like ``coordinator_access`` this module uses kafka-python's private parts; ``known_parts`` checks them first.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
-from kafka_assignors.consumer.continuous.heartbeat import SoonHeartbeat
+from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.offsets import Offsets, OffsetsDuringJoins
 
@@ -39,8 +38,8 @@ __all__ = ["ContinuousCoordinator"]
 log = logging.getLogger("kafka_assignors")
 
 
-_SLICE_MS = 20  # how often poll() looks at a join under way
-_COMMIT_MS = 5000  # for the commit of partitions that are given back
+_SLICE_MS = 20  # how often poll() checks a join under way
+_COMMIT_MS = 5000  # for the commit of revoked partitions
 
 
 class ContinuousCoordinator(OffsetsDuringJoins):
@@ -49,24 +48,24 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     rejoining: bool
 
     def begin(self) -> None:
-        """Start from a coordinator that has not joined yet."""
+        """Initialise a coordinator that has not joined yet."""
         self._join = JoinState()
-        self.heartbeat.__class__ = SoonHeartbeat
-        self._heard_at = float("-inf")  # the broker heard from this member then, or later
+        self.heartbeat.__class__ = EarlyHeartbeat
+        self._confirmed_at = float("-inf")  # the broker heard from this member at this time or later
         self._joined_at = float("-inf")
-        self._commits_next = False  # the next commit is the one before a join
-        self._update: Any = None  # of the metadata; the next join waits for it
+        self._commit_precedes_join = False  # whether the next commit is the one before a join
+        self._update: Any = None  # a metadata update that the next join waits for
 
-    # --- poll never waits for a join
+    # --- poll() does not wait for a join
 
     def poll(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but with partitions to go on with it does not wait for a join or a coordinator.
+        """As inherited, but does not wait for a join or a coordinator while there are partitions to deliver.
 
-        Takes at most a slice of ``timeout_ms``, or ``retry_backoff_ms`` where no broker names a coordinator;
-        and, where an assignment takes partitions away, the time of their commit.
+        Takes at most a slice of ``timeout_ms``, or ``retry_backoff_ms`` if no broker names a coordinator.
+        If an assignment revokes partitions, add the time of their commit.
         """
         self._hold_back_unsubscribed()
-        if not self._goes_on():
+        if not self._keeps_delivering():
             return bool(super().poll(timeout_ms))
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         self._invoke_completed_offset_commit_callbacks()
@@ -74,37 +73,37 @@ class ContinuousCoordinator(OffsetsDuringJoins):
         if self.coordinator_unknown() and not self.ensure_coordinator_ready(timeout_ms=slice_ms):
             return self._may_still_own()
         try:
-            for _ in range(2):  # the first applies an assignment, the second begins the follow-up
+            for _ in range(2):  # the first turn applies an assignment, the second begins the follow-up join
                 if self._join.is_in_flight or not self.need_rejoin() or not self._may_join(slice_ms):
                     break
                 self.ensure_active_group(timeout_ms=0)
         except KafkaTimeoutError:
             return False
-        if self._join.is_in_flight and not self._may_still_own():  # stopped for a while, or cut off
+        if self._join.is_in_flight and not self._may_still_own():  # the process was suspended, or cut off
             self._net.run(self._net.sleep, slice_ms / 1000)
             return False
         self._maybe_auto_commit_offsets_async()
         return True
 
     def time_to_next_poll(self) -> float:
-        """Seconds that the consumer may wait for records."""
-        return _SLICE_MS / 1000 if self._goes_on() else float(super().time_to_next_poll())
+        """Return the seconds that the consumer may wait for records."""
+        return _SLICE_MS / 1000 if self._keeps_delivering() else float(super().time_to_next_poll())
 
     def need_rejoin(self) -> bool:
-        """Also while an assignment waits to be applied."""
+        """As inherited, and while an assignment waits to be applied."""
         return bool(
             super().need_rejoin()
             or (self._join_task is not None and self._subscription.partitions_auto_assigned())
         )
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
-        """As inherited; without a coordinator new partitions do not hold up the others."""
-        if self._goes_on() and self.coordinator_unknown():
+        """As inherited, but without a coordinator new partitions do not hold up the others."""
+        if self._keeps_delivering() and self.coordinator_unknown():
             timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
 
-    def _goes_on(self) -> bool:
-        """Whether there are partitions to deliver and something the inherited ``poll`` would wait for."""
+    def _keeps_delivering(self) -> bool:
+        """Whether there are partitions to deliver while the inherited ``poll`` would wait."""
         subscription = self._subscription
         return bool(
             subscription.partitions_auto_assigned()
@@ -113,12 +112,12 @@ class ContinuousCoordinator(OffsetsDuringJoins):
         )
 
     def _may_still_own(self) -> bool:
-        """No other member has our partitions within a session of when the broker heard from us."""
+        """Whether the session is valid, so that no other member can own our partitions."""
         session_s = self.config["session_timeout_ms"] / 1000
-        return not self._generation.is_lost() and time.monotonic() - self._heard_at < session_s
+        return not self._generation.is_lost() and time.monotonic() - self._confirmed_at < session_s
 
     def _hold_back_unsubscribed(self) -> None:
-        """Deliver unsubscribed topics no more, and those that were subscribed again."""
+        """Stop delivering unsubscribed topics; resume topics that were subscribed again."""
         if not self._subscription.partitions_auto_assigned():
             return
         topics = self._subscription.subscription or ()
@@ -126,7 +125,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             state.mark_pending_revocation(partition.topic not in topics)
 
     def _may_join(self, timeout_ms: float) -> bool:
-        """A pattern needs fresh metadata, as in the inherited ``poll``, unless the join goes on already."""
+        """Whether a join may begin; a pattern first needs fresh metadata, as in the inherited ``poll``."""
         if not self._subscription.subscribed_pattern or self.rejoining:
             return True
         update = self._update = self._update or self._cluster.request_update()
@@ -142,18 +141,18 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     # --- joins
 
     async def join_group_async(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but a join that ended between two polls is applied, and not made again.
+        """As inherited, but applies a join that ended between two polls instead of repeating it.
 
-        A join that goes on after this call ends like one begun outside ``poll()``: see ``_undo_join``.
+        A join that continues after this call ends like one begun outside ``poll()``: see ``_undo_join``.
         """
         before = self._join_task
         if before is not None and before.is_done:
 
-            async def again() -> Any:
+            async def repeat_result() -> Any:
                 return await before
 
-            self._join_task = self._manager.call_soon(again)
-        self._join.polled = True
+            self._join_task = self._manager.call_soon(repeat_result)
+        self._join.is_in_poll = True
         try:
             return bool(await super().join_group_async(timeout_ms))
         except Exception:
@@ -161,7 +160,7 @@ class ContinuousCoordinator(OffsetsDuringJoins):
                 self._join_task = None
             raise
         finally:
-            self._join.polled = False
+            self._join.is_in_poll = False
             if self._join_task is not None and self._join_task is not before:
                 self._undo_if_it_fails(self._join_task)
 
@@ -170,16 +169,16 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     ) -> None:
         """As inherited, but auto-commit does not wait for its answer.
 
-        The request goes out before JoinGroup, on the same connection.  It is waited for where topics were
-        unsubscribed, whose positions are dropped here.
+        The request precedes JoinGroup on the same connection.  The method awaits its answer only if topics
+        were unsubscribed, because their positions are dropped here.
         """
-        self._commits_next = self.config["enable_auto_commit"] and not self._generation.is_lost()
+        self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
         await super()._on_join_prepare_async(generation, member_id, timeout_ms)
 
     async def _commit_offsets_sync_async(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """As inherited; the first commit of the inherited ``_on_join_prepare_async`` is our own instead."""
-        if self._commits_next:  # nothing is awaited between there and here
-            self._commits_next = False
+        """As inherited, but replaces the first commit of the inherited ``_on_join_prepare_async``."""
+        if self._commit_precedes_join:  # no await lies between the two methods
+            self._commit_precedes_join = False
             await self._commit_before_join()
         else:
             await super()._commit_offsets_sync_async(offsets, timeout_ms)
@@ -193,20 +192,20 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
 
     async def _do_join_and_sync_async(self) -> bytes:
-        """As inherited, and again while other members begin new rounds; heartbeats go on with the answer.
+        """As inherited, but repeats the join while other members begin new rounds, then resumes heartbeats.
 
         Raises:
-            UnknownMemberIdError: the membership was lost; the join begins anew, which reports that.
+            UnknownMemberIdError: the membership was lost; the join starts again and reports the loss.
             KafkaError: as inherited.
         """
         self._update = None
         self._join.send()
-        self._manager.call_soon(self._beat_during_join)
+        self._manager.call_soon(self._heartbeat_during_join)
         try:
             assignment = await self._joined_and_synced()
             with self._lock:
                 self._check_joining()
-                self._heard_at = self._joined_at
+                self._confirmed_at = self._joined_at
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
@@ -215,35 +214,35 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             ):  # compared with the generation after a reset
                 self._check_joining()
             raise
-        self._beat_again()
+        self._resume_heartbeats()
         return assignment
 
     async def _joined_and_synced(self) -> bytes:
         while True:
             if self._generation.is_lost() and self._subscription.assignment:
-                log.warning("group %s: the membership was lost while joining", self.group_id)
-                self.rejoining = False  # prepare again: listeners hear of the loss
-                raise UnknownMemberIdError("the membership was lost: the join begins anew")
+                log.warning("group %s: membership lost during the join", self.group_id)
+                self.rejoining = False  # prepare again, so that listeners are called with the loss
+                raise UnknownMemberIdError("membership lost during the join: joining again")
             try:
                 assignment: bytes = await super()._do_join_and_sync_async()
-            except RebalanceInProgressError:  # others have begun the next round already
-                if not self._may_join_unpolled():
+            except RebalanceInProgressError:  # other members have begun the next round
+                if not self._may_join_outside_poll():
                     raise
             else:
                 return assignment
 
-    async def _beat_during_join(self) -> None:
-        """Confirm the membership until SyncGroup is answered, through all rounds of the join.
+    async def _heartbeat_during_join(self) -> None:
+        """Send heartbeats until SyncGroup is answered, through all rounds of the join.
 
-        The broker keeps a member that waits, with or without heartbeats; but a member with state commits only
-        under a membership that was confirmed lately.
+        The broker keeps a waiting member even without heartbeats.  But a stateful member commits only under a
+        membership that was confirmed recently.
         """
         join = self._join_task
         while True:
             await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
             if self._join_task is not join or not self._join.is_in_flight:
                 return
-            generation = self._generation  # another one after each answer of JoinGroup
+            generation = self._generation  # changes with each answer of JoinGroup
             if not generation.has_member_id() or self.coordinator_unknown():
                 continue
             sent_at = time.monotonic()
@@ -256,25 +255,25 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             with suppress(KafkaError):
                 response = await self._manager.send(request, node_id=self._second_connection())
                 if response.error_code in (NoError.errno, RebalanceInProgressError.errno):
-                    self._heard_at = self.heartbeat.last_send = sent_at
+                    self._confirmed_at = self.heartbeat.last_send = sent_at
                     self.heartbeat.received_heartbeat()
 
-    def _beat_again(self) -> None:
-        polled = self.heartbeat.last_poll
+    def _resume_heartbeats(self) -> None:
+        last_poll = self.heartbeat.last_poll
         self._enable_heartbeat()
-        self.heartbeat.last_poll = polled  # this is no poll: max_poll_interval_ms goes on
+        self.heartbeat.last_poll = last_poll  # a join is no poll: max_poll_interval_ms continues
 
     def _check_joining(self) -> None:
-        """Fail a join whose generation was reset meanwhile with a retriable error.
+        """Fail a join whose generation was reset during it, with a retriable error.
 
         Raises:
-            UnjoinedGroupException: the member left, or was expelled.
+            UnjoinedGroupException: the member left, or the broker removed it.
         """
         if self.state is not MemberState.REBALANCING:
             raise UnjoinedGroupException()
 
     def _process_join_group_response(self, response: Any, send_time: float) -> Any:
-        """As inherited; SyncGroup is sent next, or after the plan."""
+        """As inherited, and keep the time.  SyncGroup follows at once, or after the plan."""
         joined = super()._process_join_group_response(response, send_time)
         self._joined_at = time.monotonic()
         return joined
@@ -282,12 +281,12 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     async def _on_join_complete_async(
         self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
     ) -> None:
-        """As inherited, after a commit: positions of partitions that are given back go now."""
-        given = self._join.apply()
+        """As inherited, after a commit, because the positions of revoked partitions are dropped here."""
+        assigned = self._join.apply()
         try:
             if self.config["enable_auto_commit"] and not self._generation.is_lost():
-                await self._commit_before_applying(given)
-            if self._generation.is_lost():  # since the answer came: begin anew, which reports the loss
+                await self._commit_before_applying(assigned)
+            if self._generation.is_lost():  # since the answer arrived: join again, which reports the loss
                 self.reset_generation(member_id=self._generation.member_id)
                 return
             await super()._on_join_complete_async(generation, member_id, protocol, member_assignment_bytes)
@@ -295,10 +294,10 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             if self._join.settle():
                 self.request_rejoin()
 
-    async def _commit_before_applying(self, given: frozenset[TopicPartition]) -> None:
-        """Commit up to the last ``poll()``; wait for it where partitions are given back."""
+    async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
+        """Commit up to the last ``poll()``; wait for the answer only if partitions are revoked."""
         offsets = self._subscription.all_consumed_offsets()
-        if not offsets.keys() <= given:
+        if not offsets.keys() <= assigned:
             await self._commit_now(offsets)
         elif offsets:
             self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
@@ -306,34 +305,35 @@ class ContinuousCoordinator(OffsetsDuringJoins):
     async def _commit_now(self, offsets: Offsets) -> None:
         try:
             await self._commit_offsets_sync_async(offsets, timeout_ms=_COMMIT_MS)
-        except Exception as error:  # records are read again; the rebalance goes on
+        except Exception as error:  # the next owner reads the records again; the rebalance goes on
             log.warning("commit before revoking partitions failed: %s", error)
 
     def stable(self) -> bool:
-        """Also while an assignment waits: the heartbeat loop asks."""
-        return bool(super().stable() or (self._join.waits and self.state is MemberState.REBALANCING))
+        """As inherited, and while an assignment waits, for the heartbeat loop."""
+        return bool(super().stable() or (self._join.is_answered and self.state is MemberState.REBALANCING))
 
     def request_rejoin(self) -> None:
-        """As inherited; kept when an assignment that waits is applied."""
+        """As inherited, and keep the request when a waiting assignment is applied."""
         super().request_rejoin()
-        self._join.request_again()
+        self._join.request_rejoin()
 
     # --- joins while the application is busy
 
     async def _do_heartbeat(self) -> None:
-        """As inherited; a rebalance that the answer reports is joined here and now.
+        """As inherited, but joins a rebalance as soon as the answer reports it.
 
-        The broker answers JoinGroup when the last member has joined: a batch must not hold up the others.
+        The broker answers JoinGroup when the last member has joined: one member's batch must not hold up the
+        others.
         """
         sent_at = time.monotonic()
         await super()._do_heartbeat()
         if self.heartbeat.last_receive >= sent_at:
-            self._heard_at = sent_at
+            self._confirmed_at = sent_at
         if self.rejoin_needed and self._join.may_begin:
-            self._join_unpolled()
+            self._join_outside_poll()
 
-    def _may_join_unpolled(self) -> bool:
-        """Whether a join has nothing to do that needs ``poll()``: listeners, or fresh metadata."""
+    def _may_join_outside_poll(self) -> bool:
+        """Whether a join needs neither listeners nor fresh metadata, which only ``poll()`` provides."""
         subscription = self._subscription
         topics = subscription.subscription
         return bool(
@@ -346,12 +346,12 @@ class ContinuousCoordinator(OffsetsDuringJoins):
             and not self.heartbeat.poll_timeout_expired()
         )
 
-    def _join_unpolled(self) -> None:
-        """Join on the I/O thread.  Without auto-commit: the application still processes its records."""
-        settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
-        if not self._may_join_unpolled() or not (settled or self._join.waits):
+    def _join_outside_poll(self) -> None:
+        """Join on the I/O thread without auto-commit, because the application still processes records."""
+        is_settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
+        if not self._may_join_outside_poll() or not (is_settled or self._join.is_answered):
             return
-        self._join.settle()  # an assignment that waits is out of date
+        self._join.settle()  # drops an assignment that waits
         self._is_leader = False
         self._subscription.reset_group_subscription()
         self.rejoining = True
@@ -363,18 +363,18 @@ class ContinuousCoordinator(OffsetsDuringJoins):
         task.add_errback(lambda error: self._undo_join(task, error))
 
     def _undo_join(self, task: Any, error: Exception) -> None:
-        """After a fault that passes heartbeats go on, and the next one leads to another join."""
+        """Resume heartbeats after a retriable error; the next one leads to another join."""
         with self._lock:
-            if self._join_task is not task or self._join.polled or self._generation.is_lost():
-                return  # poll() takes care
+            if self._join_task is not task or self._join.is_in_poll or self._generation.is_lost():
+                return  # poll() handles it
             if not isinstance(error, (RetriableError, RebalanceInProgressError)):
                 return  # poll() raises it
             self._join_task = None
             self.rejoining = False
-            self.rejoin_needed = True  # also where the subscription had changed: the join took note of it
+            self.rejoin_needed = True  # also if the subscription had changed, because the join cleared that
             self.state = MemberState.STABLE
-            self._beat_again()
+            self._resume_heartbeats()
 
     async def _on_close_prepare_async(self) -> None:
-        self._join.closing = True
+        self._join.is_closing = True
         await super()._on_close_prepare_async()

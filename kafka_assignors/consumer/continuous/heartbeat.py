@@ -1,4 +1,4 @@
-"""When a continuous member sends heartbeats."""
+"""The heartbeat schedule of a continuous member."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import time
 
 from kafka.coordinator.heartbeat import Heartbeat
 
-__all__ = ["SoonHeartbeat"]
+__all__ = ["EarlyHeartbeat"]
 
 _SOON_S = (0.05, 0.15, 0.35, 0.75, 1.55)  # after a join, before the regular ones
 _ROUNDING_S = 0.001
 
 
-class SoonHeartbeat(Heartbeat):
-    """More heartbeats right after a join: the second round of a rebalance mostly follows at once.
+class EarlyHeartbeat(Heartbeat):
+    """Sends extra heartbeats right after a join, because a second round mostly follows at once.
 
-    All are due at fixed times after the answer of SyncGroup, which comes to all members together.  So members
-    hear of the next rebalance together, too, and JoinGroup is answered after one heartbeat interval at the
-    most.
+    All are due at fixed times after the answer of SyncGroup, which reaches all members together.  So all
+    members learn of the next rebalance together, and JoinGroup takes at most one heartbeat interval.
     """
 
     def time_to_next_heartbeat(self) -> float:
-        """Seconds until the next heartbeat is due."""
+        """Return the seconds until the next heartbeat is due."""
         if self.heartbeat_failed:
             return float(super().time_to_next_heartbeat())
         interval: float = self.config["heartbeat_interval_ms"] / 1000

@@ -1,9 +1,9 @@
-"""Where a continuous member is in a rebalance, and what it may do there.  Pure: no calls into kafka-python.
+"""The phases of a continuous member's join, and their transitions.  Pure: no calls into kafka-python.
 
     SETTLED -> JOINING -> ANSWERED -> APPLYING -> SETTLED
 
-JOINING happens on the I/O thread, while the application goes on.  Listeners run inside ``poll()``: before
-JOINING and in APPLYING.  A join that fails, or whose membership is lost, is SETTLED again.
+JOINING runs on the I/O thread, while the application works.  Listeners run inside ``poll()``: before JOINING
+and in APPLYING.  A join that fails, or whose membership is lost, returns to SETTLED.
 """
 
 from __future__ import annotations
@@ -18,91 +18,91 @@ Partitions = frozenset[TopicPartition]
 
 
 class Phase(Enum):
-    """The steps of a join."""
+    """The phases of a join."""
 
     SETTLED = auto()
     """No join is under way."""
     JOINING = auto()
-    """From JoinGroup to the answer of SyncGroup.  The broker reads nothing else from that connection."""
+    """From JoinGroup to the answer of SyncGroup.  The broker serves no other request on that connection."""
     ANSWERED = auto()
-    """The assignment is here and waits for the next ``poll()``."""
+    """The assignment has arrived and waits for the next ``poll()``."""
     APPLYING = auto()
     """``poll()`` applies the assignment: listeners may run."""
 
 
 class JoinState:
-    """The phase of a member, with the answer that waits to be applied.
+    """The phase of a member's join, with the assignment to apply.
 
     Attributes:
-        phase: where the member is.
-        given: partitions of the assignment that waits (ANSWERED); empty otherwise.
-        again: whether a rejoin was requested since the assignment came.
-        polled: whether ``poll()`` is preparing, awaiting or applying a join.
-        closing: whether ``close()`` was called.
+        phase: the current phase.
+        assigned: partitions of the assignment that waits (ANSWERED); empty otherwise.
+        is_rejoin_requested: whether a rejoin was requested since the assignment arrived.
+        is_in_poll: whether ``poll()`` is preparing, awaiting or applying a join.
+        is_closing: whether ``close()`` was called.
     """
 
     def __init__(self) -> None:
         self.phase = Phase.SETTLED
-        self.given: Partitions = frozenset()
-        self.again = False
-        self.polled = False
-        self.closing = False
+        self.assigned: Partitions = frozenset()
+        self.is_rejoin_requested = False
+        self.is_in_poll = False
+        self.is_closing = False
 
     @property
     def is_in_flight(self) -> bool:
-        """Whether JoinGroup or SyncGroup waits for its answer."""
+        """Whether JoinGroup or SyncGroup is unanswered."""
         return self.phase is Phase.JOINING
 
     @property
-    def waits(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether an assignment waits for ``poll()``."""
         return self.phase is Phase.ANSWERED
 
     @property
     def is_member(self) -> bool:
-        """Whether the member goes on with what it has while a join is under way."""
+        """Whether the member keeps its current assignment while a join is under way."""
         return self.phase in (Phase.JOINING, Phase.ANSWERED)
 
     @property
     def may_begin(self) -> bool:
         """Whether a join may begin outside ``poll()``.
 
-        Not while ``poll()`` has one in hand, as its listeners may be running, nor in ``close()``.  A newer
-        round replaces an assignment that waits.  The member keeps claiming partitions it must give back until
-        the application polls.  The rest of the group does not wait.
+        Not while ``poll()`` handles a join, because listeners may be running, nor in ``close()``.  A newer
+        round replaces an assignment that waits.  The member claims partitions it must revoke until the
+        application polls, but the rest of the group does not wait.
         """
-        if self.polled or self.closing:
+        if self.is_in_poll or self.is_closing:
             return False
-        return self.phase is Phase.SETTLED or (self.waits and self.again)
+        return self.phase is Phase.SETTLED or (self.is_answered and self.is_rejoin_requested)
 
     def send(self) -> None:
-        """JoinGroup is about to be sent."""
+        """Enter JOINING: JoinGroup is about to be sent."""
         self._enter(Phase.JOINING)
 
-    def answer(self, given: Partitions) -> None:
-        """SyncGroup is answered."""
+    def answer(self, assigned: Partitions) -> None:
+        """Enter ANSWERED with the partitions of SyncGroup's answer."""
         self._enter(Phase.ANSWERED)
-        self.given = given
+        self.assigned = assigned
 
     def apply(self) -> Partitions:
-        """``poll()`` applies the assignment; returns its partitions."""
-        given, again = self.given, self.again
+        """Enter APPLYING, in ``poll()``; return the partitions of the assignment."""
+        assigned, is_rejoin_requested = self.assigned, self.is_rejoin_requested
         self._enter(Phase.APPLYING)
-        self.again = again
-        return given
+        self.is_rejoin_requested = is_rejoin_requested
+        return assigned
 
     def settle(self) -> bool:
-        """The join is over, failed or dropped; returns whether another one was requested meanwhile."""
-        again = self.again
+        """Enter SETTLED after a join, also a failed one; return whether a rejoin was requested meanwhile."""
+        is_rejoin_requested = self.is_rejoin_requested
         self._enter(Phase.SETTLED)
-        return again
+        return is_rejoin_requested
 
-    def request_again(self) -> None:
-        """A rejoin is requested.  kafka-python forgets it when it applies an assignment that waits."""
-        if self.waits:
-            self.again = True
+    def request_rejoin(self) -> None:
+        """Keep a request to rejoin, which kafka-python drops when it applies an assignment."""
+        if self.is_answered:
+            self.is_rejoin_requested = True
 
     def _enter(self, phase: Phase) -> None:
-        # Other threads read `phase` alone: it comes last.
-        self.given, self.again = frozenset(), False
+        # Other threads read only `phase`, so it is set last.
+        self.assigned, self.is_rejoin_requested = frozenset(), False
         self.phase = phase

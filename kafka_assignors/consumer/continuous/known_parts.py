@@ -1,7 +1,7 @@
-"""Whether kafka-python is the one whose private parts ``coordinator`` and ``offsets`` rely on.
+"""Checks that kafka-python's private parts are the ones that ``coordinator`` and ``offsets`` rely on.
 
-A coordinator is replaced only if every method that ours overrides, repeats or calls has the source we know.
-Another kafka-python keeps its own behaviour: a rebalance must not depend on luck.
+A coordinator is replaced only if every method that ours overrides, repeats or calls has a known source.
+With another version of kafka-python the consumer behaves as kafka-python's own.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ KNOWN: dict[str, str] = {
 
 
 def part_digest(owner: type, methods: str) -> str:
-    """Digest of the sources of a class's methods; empty if one is missing or has no source."""
+    """Return the digest of the sources of a class's methods; empty if one is missing or has no source."""
     digest = hashlib.sha256()
     try:
         for name in methods.split():
@@ -80,7 +80,7 @@ def part_digest(owner: type, methods: str) -> str:
 
 @cache
 def unknown_parts() -> tuple[str, ...]:
-    """Classes of kafka-python that are not as we know them.  Takes some 30 ms, once in a process."""
+    """Return the classes of kafka-python with unknown sources.  Takes about 30 ms, once per process."""
     return tuple(
         owner.__name__
         for owner, methods in _METHODS.items()

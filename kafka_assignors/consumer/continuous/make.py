@@ -1,4 +1,4 @@
-"""``make_continuous``: gives a consumer the coordinator that does not wait."""
+"""``make_continuous``: gives a consumer a coordinator whose ``poll()`` does not wait for joins."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ log = logging.getLogger("kafka_assignors")
 
 
 def make_continuous(consumer: KafkaConsumer) -> bool:
-    """Make a consumer deliver during cooperative rebalances, as `ContinuousConsumer` does.
+    """Make a consumer deliver records during cooperative rebalances, as `ContinuousConsumer` does.
 
-    For consumers that come from a framework.  Call it before the first ``poll()``.
+    For consumers that a framework creates.  Call it before the first ``poll()``.
 
     Args:
         consumer: a ``KafkaConsumer``.  Unchanged if it has no group, an eager strategy or a custom
-            coordinator class.  Unchanged with a warning if it has polled, or if we do not know its
-            kafka-python.
+            coordinator class.  Unchanged, with a warning, if it has polled, or if its version of
+            kafka-python is unknown.
 
     Returns:
-        Whether the consumer goes on during a rebalance.
+        Whether the consumer delivers during rebalances.
     """
     coordinator: Any = getattr(consumer, "_coordinator", None)
     if type(coordinator) is ContinuousCoordinator:
@@ -44,7 +44,7 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
         return False
     if unknown := unknown_parts():
         log.warning(
-            "kafka-python %s has parts we do not know (%s): poll() waits for rebalances, as in KafkaConsumer",
+            "kafka-python %s is unknown (differs in %s): poll() waits for rebalances, as in KafkaConsumer",
             kafka.__version__,
             ", ".join(unknown),
         )

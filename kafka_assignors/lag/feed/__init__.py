@@ -1,5 +1,5 @@
 """Forecasts of load from the feed topic.
 
-- ``load_feed``: `LoadFeed`, the public face.  ``sources``: where the leader may take load from.
+- ``load_feed``: `LoadFeed`, the public face.  ``sources``: the sources of load a leader may use.
 - ``reader``: follows the topic on a thread.  ``consumer``: its connection.
 """

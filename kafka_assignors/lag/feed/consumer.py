@@ -1,4 +1,4 @@
-"""A consumer of the load feed: kafka-python's, without a group, over a link that never waits for long."""
+"""A consumer of the load feed: kafka-python's, without a group, over a link whose waits are bounded."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from kafka_assignors.plan import shown
 __all__ = ["FeedConsumer", "FeedRecord", "TopicMissingError"]
 
 _WAIT_MS = 1_000
-"""How long a broker may wait for news before it answers.  It answers in order, so whatever else it is asked
-meanwhile waits as long."""
+"""How long a broker may wait for records before it answers.  Other answers wait as long: it keeps order."""
 
 _AT_ONCE = 1_000
-"""Records it hands over at a time, at most: reading must not keep the interpreter from others for long."""
+"""Records per poll at most: reading must not keep the interpreter from other threads for long."""
 
 
 _SOON_MS = 100
-"""How long to wait for where in a partition reading begins."""
+"""How long to wait for the start position in a partition."""
 
 
 class TopicMissingError(LagError):
-    """There is no such topic, or not yet."""
+    """The topic does not exist, or not yet."""
 
 
 class FeedRecord(NamedTuple):
-    """A record as it was read; ``partition`` is the topic's own."""
+    """A record of the feed.  ``partition`` is the feed topic's."""
 
     partition: int
     key: bytes | None
@@ -42,16 +41,16 @@ class FeedRecord(NamedTuple):
 
 
 class FeedConsumer:
-    """Reads a topic from its beginning.  It owns one daemon thread; making one never waits.
+    """Reads a topic from its beginning.  Owns one daemon thread; the constructor never waits.
 
-    Nothing is ever created by asking for it, and no offset is committed.  All but ``shut`` is for one thread.
+    Never creates the topic and commits no offset.  Use it from one thread; ``shut`` may come from any.
 
     Args:
-        client: keyword arguments about the connection, as ``fetch_settings`` picks them out.
-        topic: what to read.
+        client: keyword arguments for the connection, as ``fetch_settings`` selects them.
+        topic: the topic to read.
 
     Raises:
-        LagError: settings that kafka-python does not take.
+        LagError: kafka-python refuses the settings.
     """
 
     def __init__(self, client: Mapping[str, Any], topic: str) -> None:
@@ -61,19 +60,19 @@ class FeedConsumer:
             self._link = Link(client)
         except Exception as error:
             raise lag_error(error) from error
-        # kafka-python's consumer has an option for that, which does not reach its metadata requests.
+        # The consumer's own option for this does not reach its metadata requests.
         self._link.manager.cluster.config["allow_auto_create_topics"] = False
         self._consumer: Any = None
-        self._found: tuple[object, frozenset[int]] | None = None
+        self._topic_seen: tuple[object, frozenset[int]] | None = None
         self._to_reach: dict[TheirPartition, int] = {}
 
     def open(self, timeout_s: float) -> None:
-        """Connect, and begin at the topic's beginning.
+        """Connect, and start at the topic's beginning.
 
         Raises:
-            LagError: no broker answers, or lets us read; there is no such topic.
+            LagError: no broker answers, access is denied, or the topic does not exist.
         """
-        self._found = self._look(timeout_s)
+        self._topic_seen = self._describe(timeout_s)
         try:
             self._consumer = KafkaConsumer(
                 **self._client,
@@ -86,7 +85,7 @@ class FeedConsumer:
                 max_poll_records=_AT_ONCE,
                 metrics_enabled=False,
             )
-            partitions = [TheirPartition(self._topic, p) for p in sorted(self._found[1])]
+            partitions = [TheirPartition(self._topic, p) for p in sorted(self._topic_seen[1])]
             self._consumer.assign(partitions)
             self._to_reach = self._consumer.end_offsets(partitions, timeout_ms=int(1000 * timeout_s))
         except GeneratorExit as error:
@@ -97,18 +96,18 @@ class FeedConsumer:
             raise lag_error(error) from error
 
     def is_same(self, timeout_s: float) -> bool:
-        """Whether the topic is still the one that was opened: not created again, nor grown.
+        """Whether the topic is still the one that was opened: neither created again nor grown.
 
         Raises:
             LagError: as ``open``.
         """
-        return self._look(timeout_s) == self._found
+        return self._describe(timeout_s) == self._topic_seen
 
     def poll(self, timeout_s: float) -> list[FeedRecord]:
-        """What came next, in the order of each partition; waits for it.
+        """Wait for records; return them in the order of each partition.
 
         Raises:
-            LagError: it cannot be read.
+            LagError: reading failed.
         """
         try:
             batches = self._consumer.poll(int(1000 * timeout_s))
@@ -119,23 +118,23 @@ class FeedConsumer:
         except Exception as error:
             raise lag_error(error) from error
         return [
-            FeedRecord(at.partition, record.key, record.value)
-            for at, records in batches.items()
+            FeedRecord(partition.partition, record.key, record.value)
+            for partition, records in batches.items()
             for record in records
         ]
 
     def has_caught_up(self) -> bool:
-        """Whether all was read that was there at ``open``.
+        """Whether all records that existed at ``open`` were read.
 
         Raises:
-            LagError: it cannot be found out.
+            LagError: the position is unknown.
         """
         try:
-            # A position also passes what is no record, as the ends of transactions.
+            # A position also passes transaction markers, which are no records.
             self._to_reach = {
-                at: end
-                for at, end in self._to_reach.items()
-                if end > 0 and (self._consumer.position(at, timeout_ms=_SOON_MS) or 0) < end
+                partition: end
+                for partition, end in self._to_reach.items()
+                if end > 0 and (self._consumer.position(partition, timeout_ms=_SOON_MS) or 0) < end
             }
         except GeneratorExit as error:
             raise LagClosedError("the reader was closed") from error
@@ -144,18 +143,18 @@ class FeedConsumer:
         return not self._to_reach
 
     def shut(self) -> None:
-        """Ask the thread to end; what waits here ends as well.  Any thread may, more than once."""
+        """Ask the thread to end, and with it calls that wait.  From any thread, any number of times."""
         self._link.shut()
 
     def wait_shut(self, timeout_s: float) -> bool:
-        """Whether the thread came to its end in time."""
+        """Wait for the thread; return whether it ended in time."""
         return self._link.wait_shut(timeout_s)
 
-    def _look(self, timeout_s: float) -> tuple[object, frozenset[int]]:
-        """The topic's id, if brokers tell it, and its partitions."""
+    def _describe(self, timeout_s: float) -> tuple[object, frozenset[int]]:
+        """Return the topic's id, None with old brokers, and its partitions."""
         try:
             response = self._link.run(self._ask, 1000 * timeout_s, timeout_s=timeout_s)
-        except GeneratorExit as error:  # so ends what waits for a loop that ends
+        except GeneratorExit as error:  # raised when the loop ends during the wait
             raise LagClosedError("the reader was closed") from error
         except Exception as error:
             raise lag_error(error) from error

@@ -1,4 +1,4 @@
-"""The feed as an option: which topic, and where."""
+"""The load feed as an option: its topic and cluster."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class LoadFeed:
-    """A topic that has forecasts in it.
+    """A topic with forecasts.
 
     Attributes:
         topic: its name.
-        max_age_ms: forecasts count no more when their event time is further away than that; None leaves it to
-            the option ``load_max_age_ms``.
-        consumer_config: keyword arguments of ``KafkaConsumer`` about the connection, where the feed is in
-            another cluster, or read by another user; what is not in it is the consumer's own.
+        max_age_ms: forecasts whose event time is further away are ignored; None: the option
+            ``load_max_age_ms`` applies.
+        consumer_config: keyword arguments of ``KafkaConsumer`` for the connection, if the feed is in another
+            cluster or needs another user.  Other settings are the consumer's own.
 
     Raises:
-        OptionError: a value that cannot be.
+        OptionError: an invalid value.
     """
 
     topic: str = "kafka-assignors-load"
     max_age_ms: float | None = None
-    # It has passwords in it.
+    # It may hold passwords.
     consumer_config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,14 +59,14 @@ class LoadFeed:
             raise OptionError("load_source", f"consumer_config: {error.option}: {error.reason}") from error
 
     def reader(self, config: Mapping[str, Any], max_age_ms: float) -> FeedReader:
-        """Make a reader; it connects when it begins.
+        """Make a reader.  It connects when it begins.
 
         Args:
-            config: the consumer's, with its group.
-            max_age_ms: where it has none of its own.
+            config: the consumer's configuration, with its group.
+            max_age_ms: applies if the feed has no limit of its own.
 
         Raises:
-            OptionError: the configuration cannot work.
+            OptionError: invalid configuration.
         """
         group = {name: config[name] for name in ("group_id",) if name in config}
         settings = fetch_settings({**config, **self.consumer_config, **group}, None, None)
@@ -79,5 +79,5 @@ class LoadFeed:
 
 
 def is_milliseconds(value: object) -> bool:
-    """Whether it is a number above 0, and below infinity."""
+    """Whether a value is a number above 0 and below infinity."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")

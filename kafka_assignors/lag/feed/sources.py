@@ -1,4 +1,4 @@
-"""Where forecasts come from: a feed, or a function of the user's."""
+"""Sources of forecasts: a feed, or a user's function."""
 
 from __future__ import annotations
 
@@ -14,132 +14,134 @@ from kafka_assignors.background import Background
 from kafka_assignors.lag.sources import Lags, from_function, one_line
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["Expected", "LoadSource", "ToldLoad"]
+__all__ = ["Expected", "LoadSource", "PolledLoad"]
 
 log = logging.getLogger("kafka_assignors")
 
 _LEAST_REFRESH_S = 0.05
 _END_S = 1.0
-"""How long ``close`` waits for the thread: a function of somebody else's may not end."""
+"""Seconds that ``close`` waits for the thread: a user's function may not end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is known of the work to come.
+    """Forecasts for a set of partitions.
 
     Attributes:
-        arrivals: records expected to come, of all partitions over one and the same time.
-        lags: records that were left to read when that was foreseen.
-        problem: why that is not all, a line a person can act on; empty when it is.
-        was_said: the problem is in the log already, or only that there was no time yet.
+        arrivals: records expected to arrive, over the same period for all partitions.
+        lags: records left to read when the forecast was made.
+        problem: why some forecasts are missing, as a line for the user; empty if none is.
+        is_logged: whether the problem is logged already, or only means that there was no time yet.
     """
 
     arrivals: Mapping[TopicPartition, float] = field(default_factory=dict)
     lags: Lags = field(default_factory=dict)
     problem: str = ""
-    was_said: bool = False
+    is_logged: bool = False
 
 
 class LoadSource(Protocol):
-    """Where forecasts come from."""
+    """A source of forecasts."""
 
     def begin(self) -> None:
-        """Have the forecasts ready; called at every join, on the consumer's I/O thread."""
+        """Start fetching forecasts; called at every join, on the consumer's I/O thread."""
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """What the leader plans from, at once, on the consumer's I/O thread; may raise anything."""
+        """Return forecasts for a plan at once, on the consumer's I/O thread.  May raise any exception."""
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """The same in the background; may raise anything."""
+        """Return forecasts in the background.  May raise any exception."""
 
     def close(self) -> None:
         """End all threads."""
 
 
-class ToldLoad:
-    """Asks a function of the user's again and again, on a daemon thread of ours, and keeps what it said last.
+class PolledLoad:
+    """Polls a user's function on a daemon thread, and keeps its last answer.
 
-    It begins with the first partitions that somebody wants to know of, and goes on until it is closed; nobody
-    waits for it.
+    Polling starts with the first requested partitions and ends with ``close``.  Callers never wait for it.
 
     Args:
-        tell: called with partitions, returns records to come, those it does not know left out.
-        refresh_s: seconds from one answer to the next question.
-        max_age_s: what it said longer ago counts no more.
+        function: called with partitions, returns expected records, without the partitions it does not know.
+        refresh_s: seconds from one answer to the next call.
+        max_age_s: older answers are ignored.
         now: seconds, as ``time.monotonic``.
     """
 
     def __init__(
         self,
-        tell: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
+        function: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
         refresh_s: float,
         max_age_s: float,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._source = from_function(tell, "load_source", whole=False)
+        self._source = from_function(function, "load_source", whole=False)
         self._refresh_s = max(refresh_s, _LEAST_REFRESH_S)
         self._max_age_s = max_age_s
         self._now = now
-        self._line = Background("kafka-assignors-load", now)
+        self._thread = Background("kafka-assignors-load", now)
         self._process = os.getpid()
         self._closed = False
         self._wanted: frozenset[TopicPartition] = frozenset()
-        # All below is written by the one thread, and looked up by others.
-        self._asked_at: float | None = None  # while it has not answered
-        self._said: tuple[Lags, float] | None = None
+        # One thread writes the attributes below, others read them.
+        self._called_at: float | None = None  # None: no call is under way
+        self._answer: tuple[Lags, float] | None = None
         self._problem = ""
 
     # --- any thread ---
 
     def begin(self) -> None:
-        """Go on asking in a process forked from the one that did; there is no thread of its own."""
+        """Resume polling in a forked process, which has no thread of its own."""
         if not self._closed and self._process != os.getpid():
-            self._process, self._asked_at = os.getpid(), None
-            self._line = Background("kafka-assignors-load", self._now)
+            self._process, self._called_at = os.getpid(), None
+            self._thread = Background("kafka-assignors-load", self._now)
             if self._wanted:
-                self._line.submit(partial(self._go_on, self._wanted))
+                self._thread.submit(partial(self._poll, self._wanted))
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """What it said last, at once."""
+        """Return the last answer at once."""
         return self.look(partitions)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """What it said last; other partitions than before are asked for at once, for the next look."""
+        """Return the last answer; request new partitions at once, for the next call."""
         if not self._closed and not self._wanted.issuperset(partitions):
             self._wanted = frozenset(partitions)
-            self._line.submit(partial(self._go_on, self._wanted))
-        now, said, asked_at = self._now(), self._said, self._asked_at
+            self._thread.submit(partial(self._poll, self._wanted))
+        now, answer, called_at = self._now(), self._answer, self._called_at
         problem = self._problem
-        if asked_at is not None and now - asked_at > self._refresh_s:
-            problem = f"load_source has not answered for {now - asked_at:,.0f} s"
-        if said is None:
-            return Expected(problem=problem or "load_source has not answered yet", was_said=not problem)
-        lags, then = said
-        if now - then > self._max_age_s:
-            return Expected(problem=problem or f"what load_source said is {now - then:,.0f} s old")
-        return Expected({at: float(lags[at]) for at in partitions if at in lags}, problem=problem)
+        if called_at is not None and now - called_at > self._refresh_s:
+            problem = f"load_source has not answered for {now - called_at:,.0f} s"
+        if answer is None:
+            return Expected(problem=problem or "load_source has not answered yet", is_logged=not problem)
+        arrivals, answered_at = answer
+        if now - answered_at > self._max_age_s:
+            return Expected(
+                problem=problem or f"the last answer of load_source is {now - answered_at:,.0f} s old"
+            )
+        known = {partition: float(arrivals[partition]) for partition in partitions if partition in arrivals}
+        return Expected(known, problem=problem)
 
     def close(self) -> None:
-        """End the thread; what hangs in the function is waited for a second."""
+        """End the thread; wait at most a second for the function."""
         self._closed = True
         if self._process != os.getpid():
             return
-        self._line.stop()
-        if not self._line.join(_END_S):
-            log.warning("load_source is still busy %g s after it should have ended", _END_S)
+        self._thread.stop()
+        if not self._thread.join(_END_S):
+            log.warning("load_source has not ended within %g s of close()", _END_S)
 
     # --- its own thread ---
 
-    def _go_on(self, partitions: frozenset[TopicPartition]) -> None:
+    def _poll(self, partitions: frozenset[TopicPartition]) -> None:
         if partitions is not self._wanted:
-            return  # others are wanted, and asked for
-        self._asked_at = self._now()
+            return  # a newer job polls for other partitions
+        self._called_at = self._now()
         try:
             answer = self._source.lags(sorted(partitions), self._refresh_s)
-        except Exception as error:  # what was said before counts until it is too old
+        except Exception as error:  # the last answer is valid until it is too old
             self._problem = one_line(error)
             log.debug("load_source: %s", self._problem)
         else:
-            self._said, self._problem = (answer.lags, self._now()), answer.problem
-        self._asked_at = None
-        self._line.submit(partial(self._go_on, partitions), self._refresh_s)
+            self._answer, self._problem = (answer.lags, self._now()), answer.problem
+        self._called_at = None
+        self._thread.submit(partial(self._poll, partitions), self._refresh_s)

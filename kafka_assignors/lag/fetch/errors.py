@@ -1,4 +1,4 @@
-"""What kafka-python raises, as errors split by what the caller can do."""
+"""Converts kafka-python's errors to ours, split by what the caller can do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kafka.errors import (
 from kafka_assignors.errors import LagDeniedError, LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.plan import shown
 
-__all__ = ["again", "hopeless", "lag_error", "reason", "says_more"]
+__all__ = ["is_more_specific", "is_permanent", "lag_error", "reason"]
 
 _NOT_LET_IN = (
     AuthorizationError,
@@ -43,15 +43,15 @@ _WORDS: dict[type[KafkaError], str] = {
 }
 
 
-def hopeless(error: BaseException) -> bool:
-    """Whether the cluster's door stays shut, however often one knocks."""
-    # A connection that ends in the middle of a TLS handshake may be that of a broker that is about to stop.
+def is_permanent(error: BaseException) -> bool:
+    """Whether a retry cannot help: the cluster denies access."""
+    # A connection that ends during the TLS handshake may belong to a broker that is shutting down.
     return _not_let_in(error) and "EOF" not in str(error)
 
 
-def says_more(error: BaseException, known: BaseException | None) -> bool:
-    """Whether a failure to connect is to be told instead of an earlier one."""
-    # The last attempt before a deadline gets what time is left, and runs out of it whatever the broker does.
+def is_more_specific(error: BaseException, known: BaseException | None) -> bool:
+    """Whether to report this connection failure instead of an earlier one."""
+    # The last attempt before a deadline gets only the remaining time, so it often times out.
     return known is None or not isinstance(error, _TIMEOUTS) or isinstance(known, _TIMEOUTS)
 
 
@@ -62,7 +62,7 @@ def _not_let_in(error: BaseException) -> bool:
 
 
 def lag_error(error: BaseException) -> LagError:
-    """The error for callers; its text is one line, of bounded length, and tells nothing of the settings."""
+    """Return the error for callers.  Its text is one line of bounded length, and never shows settings."""
     if isinstance(error, LagError):
         return error
     text = shown(re.sub(r"^\[Error -?\d+\] ", "", str(error)).strip() or type(error).__name__)
@@ -72,19 +72,19 @@ def lag_error(error: BaseException) -> LagError:
         return LagTimeoutError(f"the cluster did not answer in time: {text}")
     if isinstance(error, _NOT_THERE):
         return LagUnreachableError(f"no broker answers: {text}")
-    if isinstance(error, InvalidReceiveError):  # as the alert of a server that expects TLS
+    if isinstance(error, InvalidReceiveError):  # such as the TLS alert of a server that expects TLS
         return LagUnreachableError(
-            f"no broker answers: what does, speaks another protocol (TLS, see security_protocol?): {text}"
+            f"no broker answers: the server speaks another protocol (TLS, see security_protocol?): {text}"
         )
-    return LagError(f"the cluster does not tell the lag: {text}")
+    return LagError(f"the cluster did not return the lag: {text}")
 
 
 def reason(error_code: int) -> str:
-    """Why there is no lag of a partition, in a few words."""
+    """Describe an error code in a few words."""
     error: type[KafkaError] = for_code(error_code)
     return _WORDS.get(error) or error.__name__.removesuffix("Error")
 
 
-def again(error_code: int) -> bool:
-    """Whether a partition's error may pass by itself, as that of one without a leader."""
+def is_retriable(error_code: int) -> bool:
+    """Whether a partition's error may pass by itself, such as a missing leader."""
     return bool(for_code(error_code).retriable)

@@ -1,4 +1,4 @@
-"""Lag of a consumer group, asked of the cluster: batched, within a deadline, as much of it as can be had."""
+"""Fetches the lag of a consumer group from the cluster: batched, within a deadline, partial if necessary."""
 
 from __future__ import annotations
 
@@ -18,28 +18,26 @@ from kafka_assignors.plan import TopicPartition, shown
 __all__ = ["CLOSE_S", "LagFetcher"]
 
 CLOSE_S = 1.0
-"""How long ``close`` waits for the connection's thread.  Only a name server that hangs makes it that long."""
+"""Seconds that ``close`` waits for the connection's thread.  Only a hanging name lookup takes that long."""
 
 
 class LagFetcher:
-    """Asks a cluster for the lag of one group.
+    """Fetches the lag of one group.
 
-    It connects when it is first asked, keeps the connection, and makes a new one after a failure.  A fetch is
-    one OffsetFetch to the group's coordinator, then to each broker that leads any of the partitions one
-    ListOffsets for the ends, and one for those begins a lag depends on; leaders are looked up once and again
-    when they change.
+    It connects at the first fetch, keeps the connection, and makes a new one after a failure.  A fetch sends
+    one OffsetFetch to the group's coordinator.  Then it sends each leader one ListOffsets for the ends, and
+    one for the begins that a lag depends on.  It looks up leaders once, and again when they change.
 
     Several threads may use it at once.  It owns one daemon thread while it is connected.
 
     Args:
-        consumer_config: keyword arguments as ``KafkaConsumer`` takes them: addresses, security, client id,
-            timeouts and ``isolation_level`` are taken over, what is about neither connection nor group is
-            passed over.
-        group_id: instead of the configuration's.
-        auto_offset_reset: instead of the configuration's: where the group starts without a commit.
+        consumer_config: keyword arguments of ``KafkaConsumer``.  Addresses, security, client id, timeouts and
+            ``isolation_level`` are used.  Settings that concern neither connection nor group are ignored.
+        group_id: overrides the configuration's.
+        auto_offset_reset: overrides the configuration's: where the group starts without a commit.
 
     Raises:
-        OptionError: a configuration that cannot work, or without a group; it names the field.
+        OptionError: an invalid configuration, or one without a group.  Names the field.
     """
 
     def __init__(
@@ -52,7 +50,7 @@ class LagFetcher:
         self._settings = fetch_settings(consumer_config, group_id, auto_offset_reset)
         self._lock = threading.Lock()
         self._link: Link | None = None
-        self._old_links: list[Link] = []  # whose threads may not have come to their end
+        self._old_links: list[Link] = []  # their threads may still be running
         self._waiting: set[threading.Event] = set()
         self._closed = False
 
@@ -63,21 +61,21 @@ class LagFetcher:
     def fetch(
         self, partitions: Collection[TopicPartition], timeout_ms: float, *, all_begins: bool = False
     ) -> Reading:
-        """Ask for the lags of partitions, and wait for the answers.
+        """Fetch the lags of partitions.
 
         Args:
-            partitions: of any topics, whether they exist or not.
-            timeout_ms: the longest to wait, whatever the cluster does.  It is kept to within what it takes to
-                put the answer together (some 20 ms for 10,000 partitions) and to be given the processor.
-            all_begins: ask where every log begins, not only where a lag depends on it: for showing.
+            partitions: of any topics, existing or not.
+            timeout_ms: longest time to wait.  The call may exceed it by the time to build the answer (about
+                20 ms for 10,000 partitions) and to be scheduled.
+            all_begins: also fetch begins that no lag depends on, for display.
 
         Returns:
-            Lags, offsets, and for each partition without, why.  What can pass by itself (an election, a
-            coordinator that moves, a broker that comes back) is tried again until the time is up.
+            Lags and offsets, and for each other partition the reason.  Failures that may pass (an election, a
+            moving coordinator, a restarting broker) are retried until the time is up.
 
         Raises:
-            LagError: nothing can be had; ``LagTimeoutError``, ``LagUnreachableError``, ``LagDeniedError`` and
-                ``LagClosedError`` say what to do about it.
+            LagError: nothing could be fetched.  The subclasses ``LagTimeoutError``, ``LagUnreachableError``,
+                ``LagDeniedError`` and ``LagClosedError`` show what to do.
         """
         deadline = time.monotonic() + timeout_ms / 1000
         if not partitions:
@@ -88,13 +86,13 @@ class LagFetcher:
             gathering = Gathering(link, self._settings, partitions, deadline, all_begins=all_begins)
             try:
                 link.manager.call_soon(gathering.run).add_both(lambda _: done.set())
-            except Exception as error:  # the link's thread has come to its end
+            except Exception as error:  # the link's thread has ended
                 self._check_open()
                 self._drop(link)
                 raise LagError("the connection broke down") from error
             done.wait(max(deadline - time.monotonic(), 0))
             self._check_open()
-            if not done.is_set() or gathering.connection_failed:  # what still goes on must not be looked at
+            if not done.is_set() or gathering.connection_failed:  # a later fetch must not see this one's rest
                 self._drop(link)
             return gathering.reading()
         finally:
@@ -102,10 +100,9 @@ class LagFetcher:
                 self._waiting.discard(done)
 
     def close(self) -> None:
-        """Close the connection.  A fetch under way in another thread ends at once, with ``LagClosedError``.
+        """Close the connection.  A fetch in another thread ends at once, with ``LagClosedError``.
 
-        May be called at any time, from any thread, any number of times.  Takes milliseconds; ``CLOSE_S`` at
-        most.
+        Any thread may call it, any number of times.  Takes milliseconds; ``CLOSE_S`` at most.
         """
         with self._lock:
             self._closed = True
@@ -120,7 +117,7 @@ class LagFetcher:
             link.wait_shut(max(until - time.monotonic(), 0))
 
     def _begin(self, done: threading.Event) -> Link:
-        """The link to use, a new one if there is none; it does not wait for the cluster."""
+        """Return the link, a new one if there is none; does not wait for the cluster."""
         with self._lock:
             self._check_open()
             self._waiting.add(done)
@@ -136,7 +133,7 @@ class LagFetcher:
                 self._link = new
                 return new
             link = self._link
-        new.shut()  # another thread was faster
+        new.shut()  # another thread made a link first
         if link is None:
             self._check_open()
             raise LagError("the connection broke down")
@@ -147,7 +144,7 @@ class LagFetcher:
             raise LagClosedError("the lag fetcher is closed")
 
     def _drop(self, link: Link) -> None:
-        """The next fetch connects anew.  Nobody waits for the old link's thread before ``close``."""
+        """Drop a link, so that the next fetch connects again.  Only ``close`` waits for the link's thread."""
         link.shut()
         with self._lock:
             self._old_links = [old for old in self._old_links if not old.wait_shut(0)]

@@ -1,8 +1,8 @@
-"""One look at the cluster: what to ask whom, again where it may help, until all is known or time is up.
+"""One fetch from the cluster: its requests, their order and their retries, until all is known or time is up.
 
-Runs as coroutines on the link's thread; whoever waits takes what is there when its time is up.  Commits come
-before ends (see ``arithmetic``), ends before begins, which then are asked for only where they matter.
-Partitions go their way leader by leader, so that a broker that hangs holds up nobody else's.
+Coroutines run on the link's thread.  A caller reads the result so far when its time is up.  Commits come
+before ends (see ``arithmetic``), and ends before begins, which are fetched only if a lag depends on them.
+Each leader's partitions proceed on their own, so that a broker that hangs does not hold up the others'.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.lag.arithmetic import begin_matters, lag
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import again, lag_error, reason
+from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, reason
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.reading import Offsets, Reading
 from kafka_assignors.lag.settings import FetchSettings
@@ -34,18 +34,18 @@ __all__ = ["Gathering"]
 
 
 class Gathering:
-    """What one fetch has found so far.
+    """The state and the results of one fetch.
 
     Args:
-        link: where to ask.
-        settings: whose commits, and what counts as the end.
-        partitions: what to ask about.
-        deadline: on the clock, in seconds; nothing is sent afterwards.
-        all_begins: ask where each log begins, also where no lag depends on it.
+        link: the connection.
+        settings: the group, and the isolation level of ends.
+        partitions: the partitions to fetch.
+        deadline: on the clock, in seconds; no request is sent later.
+        all_begins: also fetch begins that no lag depends on.
 
     Attributes:
-        failure: what ended it early.
-        ended_at: when it was told where a log ends, on the clock.
+        failure: the error that ended the fetch early.
+        ended_at: when a broker returned each end, on the clock.
     """
 
     def __init__(
@@ -68,42 +68,40 @@ class Gathering:
         self._committed: dict[TopicPartition, int | None] = {}
         self._ends: dict[TopicPartition, int] = {}
         self._begins: dict[TopicPartition, int] = {}
-        self._lost: dict[TopicPartition, str] = {}  # for good
-        self._trouble: dict[
-            TopicPartition, str
-        ] = {}  # what brokers said last of those that are not known yet
-        self._unanswered: dict[TopicPartition, KafkaError] = {}  # whose broker did not answer
+        self._lost: dict[TopicPartition, str] = {}  # permanent errors
+        self._trouble: dict[TopicPartition, str] = {}  # the last retriable error of a partition
+        self._unanswered: dict[TopicPartition, KafkaError] = {}  # the broker did not answer
         self.failure: Exception | None = None
         self.ended_at: dict[TopicPartition, float] = {}
 
     async def run(self) -> None:
-        """Find out all there is; never raises."""
+        """Fetch everything.  Never raises."""
         try:
             await self._link.ready(self._left_ms())
             leaders = self._manager.call_soon(self._locate, self._wanted)
             await self._fetch_commits()
             await leaders
             await self._list_offsets(tuple(self._committed))
-        except Exception as error:  # whatever it is, callers are told: a caller that waits for it is worse
+        except Exception as error:  # `reading` reports it; without this the caller would wait in vain
             self.failure = error
 
-    # --- what was found: may be asked at any time, from any thread ---
+    # --- results: any thread, any time ---
 
     def reading(self) -> Reading:
-        """The lags that can be told by now, and reasons for the others.
+        """Return the lags known so far, and reasons for the others.
 
         Raises:
-            LagError: there is nothing to tell but that asking failed.
+            LagError: no lag is known because the fetch failed.
         """
         lags, offsets, missing = {}, {}, {}
-        silent = None  # an answer that did not come, and is the reason for a partition's absence
+        silent = None  # a missing answer that is the reason for a missing lag
         reset = self._settings.reset
         for tp in self._wanted:
             end, begin = self._ends.get(tp), self._begins.get(tp)
             if tp in self._lost:
                 missing[tp] = self._lost[tp]
             elif end is not None and (begin is not None or not self._needs_begin(tp, end)):
-                committed = self._committed[tp]  # known before the end was asked for
+                committed = self._committed[tp]  # fetched before the end
                 lags[tp] = lag(end, committed, begin, reset)
                 offsets[tp] = Offsets(begin, end, committed)
             elif tp in self._trouble:
@@ -117,16 +115,16 @@ class Gathering:
 
     @property
     def connection_failed(self) -> bool:
-        """Whether a broker did not answer, so that a new link may do better."""
+        """Whether a broker did not answer, so that a new link may help."""
         return self.failure is not None or any(not self._is_done(tp) for tp in self._unanswered)
 
-    # --- asking ---
+    # --- requests ---
 
     async def _fetch_commits(self) -> None:
-        """All there are; on the way out for want of time, those there were.
+        """Fetch the commits of all partitions, or as many as time allows.
 
         Raises:
-            KafkaError: the group's coordinator does not tell.
+            KafkaError: the group's coordinator does not return them.
         """
         rest: Sequence[TopicPartition] = self._wanted
         while rest:
@@ -144,10 +142,10 @@ class Gathering:
             node = await self._find_coordinator()
             version = self._version(OffsetFetchRequest)
             response = await self._send(requests.offset_fetch_request(group_id, partitions, version), node)
-            found = list(requests.read_offset_fetch(response, group_id))
+            rows = list(requests.read_offset_fetch(response, group_id))
         except KafkaError as error:
             return error
-        for tp, code, offset in found:
+        for tp, code, offset in rows:
             if code:
                 self._note(tp, code)
             else:
@@ -162,35 +160,35 @@ class Gathering:
         return requests.add_coordinator(self._manager.cluster, response, group_id)
 
     async def _locate(self, partitions: Collection[TopicPartition]) -> None:
-        """Look for the leaders of those partitions that have none; leave those that have none in trouble."""
+        """Look up missing leaders; note partitions that have no leader as in trouble."""
         leaders = self._link.leaders
-        looked_for = [tp for tp in partitions if tp not in leaders and not self._is_done(tp)]
-        if not looked_for:
+        unlocated = [tp for tp in partitions if tp not in leaders and not self._is_done(tp)]
+        if not unlocated:
             return
         try:
-            response = await self._send(requests.metadata_request(sorted({tp.topic for tp in looked_for})))
+            response = await self._send(requests.metadata_request(sorted({tp.topic for tp in unlocated})))
         except KafkaError as error:
-            self._did_not_answer(looked_for, error)
+            self._did_not_answer(unlocated, error)
             return
-        topics = {name: (code, found) for name, code, found in requests.read_leaders(response)}
+        topics = {name: (code, rows) for name, code, rows in requests.read_leaders(response)}
         unknown = UnknownTopicOrPartitionError.errno
-        for tp in looked_for:
-            code, found = topics.get(tp.topic, (unknown, {}))
-            if not code and tp.partition not in found:
+        for tp in unlocated:
+            code, rows = topics.get(tp.topic, (unknown, {}))
+            if not code and tp.partition not in rows:
                 code = unknown
-            if code == unknown:  # passes by itself only if somebody creates it
+            if code == unknown:  # a retry helps only if the topic is created meanwhile
                 self._lost[tp] = reason(code)
             elif code:
                 self._note(tp, code)
             else:
-                code, leader = found[tp.partition]
+                code, leader = rows[tp.partition]
                 if leader >= 0:
                     leaders[tp] = leader
                 else:
                     self._note(tp, code or LeaderNotAvailableError.errno)
 
     async def _list_offsets(self, partitions: Sequence[TopicPartition]) -> None:
-        """Ends and begins of partitions, those of each leader on their own."""
+        """Fetch ends and begins, for each leader on its own."""
         rest = [tp for tp in partitions if not self._is_done(tp)]
         while rest:
             await self._locate(rest)
@@ -240,7 +238,7 @@ class Gathering:
                 known[tp] = offset
 
     def _is_done(self, tp: TopicPartition) -> bool:
-        """Whether there is nothing more to find out about it, or no use in trying."""
+        """Whether a partition is completely known, or a retry cannot help."""
         end = self._ends.get(tp)
         if end is not None and (tp in self._begins or not self._needs_begin(tp, end)):
             return True
@@ -250,12 +248,12 @@ class Gathering:
         return self._all_begins or begin_matters(end, self._committed[tp], self._settings.reset)
 
     def _note(self, tp: TopicPartition, code: int) -> None:
-        """Note what a broker says of one partition: it is in trouble if that may pass, else lost."""
+        """Note a partition's error as trouble if it may pass, else as permanent."""
         self._unanswered.pop(tp, None)
-        (self._trouble if again(code) else self._lost)[tp] = reason(code)
+        (self._trouble if is_retriable(code) else self._lost)[tp] = reason(code)
 
     def _did_not_answer(self, partitions: Iterable[TopicPartition], error: KafkaError) -> None:
-        """Note what kept a broker from answering, and that the leaders have to be looked for anew."""
+        """Note that a broker did not answer, and forget the leaders, so that they are looked up again."""
         for tp in partitions:
             self._trouble.pop(tp, None)
             self._unanswered[tp] = error
@@ -264,17 +262,17 @@ class Gathering:
     # --- sending ---
 
     async def _send(self, request: Any, node: int | None = None) -> Any:
-        """The answer; without a node, of any that has time."""
+        """Send a request to a node, or to any broker, and return the answer."""
         left_ms = self._left_ms()
         if node is None and len(self._manager.cluster.brokers()) > 1:
-            left_ms /= 2  # it may be one that hangs: leave time to ask another
+            left_ms /= 2  # the broker may hang: leave time to ask another
         if left_ms <= 0:
             raise _no_answer()
         timeout_ms = min(self._settings.request_timeout_ms, left_ms)
         return await self._manager.send(request, node, request_timeout_ms=timeout_ms)
 
     async def _pause(self) -> bool:
-        """Wait a moment before something is tried again; False: there is no time for it."""
+        """Pause before a retry; False if there is no time for it."""
         pause_ms = self._settings.retry_backoff_ms
         if pause_ms >= self._left_ms():
             return False

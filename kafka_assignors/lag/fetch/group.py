@@ -1,8 +1,8 @@
-"""A group as its coordinator describes it, whatever its members are: who has what, and what is committed.
+"""A group as its coordinator describes it: its members, their partitions, and its commits.
 
-Unlike the planner, which needs subscriptions it understands, this takes any group.  kafka-python's own
-``describe_groups`` raises for the whole group because of one member whose bytes it cannot decode, so this
-asks by itself and takes such a member as one that is not known to have anything.
+The planner needs subscriptions it understands; this module takes any group.  kafka-python's own
+``describe_groups`` raises for the whole group if one member's bytes cannot be decoded.  This module treats
+such a member as one without known partitions.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from kafka_assignors.plan import TopicPartition
 __all__ = ["GroupMember", "GroupState", "ask_group", "list_groups", "members_of", "state_of"]
 
 _PAUSE_S = 0.2
-_NO_CLASSIC = "Consumer"  # in place of a state
+_NO_CLASSIC = "Consumer"  # instead of a state
 _WITH_COMMITS = ("", "consumer", "streams")
-"""Kinds of groups: without a kind are those that commit and have no members."""
+"""Protocol types.  The empty type is a group that commits without members."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member as the broker knows it.
+    """A member as the broker describes it.
 
     Attributes:
-        member_id: what the broker calls it.
+        member_id: assigned by the broker.
         instance_id: of a static member, else None.
-        client_id: what its client calls itself.
-        host: where its connection comes from.
-        owned: what the leader gave it last.
-        readable: False: that cannot be read, and ``owned`` is empty.
-        said: the user data it joined with; empty where there is none, or it cannot be read.
-        told: the user data of what the leader gave it.
+        client_id: set by the client.
+        host: of its connection.
+        owned: its last assignment.
+        readable: False: the assignment cannot be decoded, and ``owned`` is empty.
+        said: the user data of its subscription; empty if there is none, or it cannot be decoded.
+        told: the user data of its assignment.
     """
 
     member_id: str
@@ -62,10 +62,10 @@ class GroupState:
 
     Attributes:
         group_id: its name.
-        state: in the broker's words; ``Empty`` is a group that has commits and no members.
-        strategy: what it runs; empty if nobody is in it.
+        state: the broker's name of it; ``Empty`` is a group with commits and without members.
+        strategy: its protocol name; empty without members.
         members: in the order of their ids.
-        commits: for every partition that has one.
+        commits: for every partition with a commit.
     """
 
     group_id: str
@@ -76,10 +76,10 @@ class GroupState:
 
 
 async def ask_group(link: Link, group_id: str, timeout_ms: float) -> GroupState:
-    """The group now; asked again while its coordinator is on its way.  Runs on the link's thread.
+    """Fetch the group; retry while its coordinator moves.  Runs on the link's thread.
 
     Raises:
-        KafkaError: it cannot be had; what may pass was tried for as long as there was time.
+        KafkaError: the group cannot be fetched; retriable errors were retried in time.
         GroupError: there is no such group.
     """
     deadline = time.monotonic() + timeout_ms / 1000
@@ -96,14 +96,14 @@ async def ask_group(link: Link, group_id: str, timeout_ms: float) -> GroupState:
 
 
 async def _ask_once(link: Link, group_id: str, timeout_ms: float) -> tuple[Any, dict[TopicPartition, int]]:
-    """Description and commits."""
+    """Return description and commits."""
     manager = link.manager
     versions = manager.broker_version_data
-    found = await manager.send(
+    response = await manager.send(
         requests.coordinator_request(group_id, versions.api_version(FindCoordinatorRequest)),
         request_timeout_ms=timeout_ms,
     )
-    node = requests.add_coordinator(manager.cluster, found, group_id)
+    node = requests.add_coordinator(manager.cluster, response, group_id)
     response = await manager.send(
         DescribeGroupsRequest(groups=[group_id]), node, request_timeout_ms=timeout_ms
     )
@@ -118,13 +118,13 @@ async def _ask_once(link: Link, group_id: str, timeout_ms: float) -> tuple[Any, 
 
 
 async def list_groups(link: Link, timeout_ms: float) -> tuple[list[str], list[KafkaError]]:
-    """Names of all groups that can have commits, and why a broker did not tell its own.
+    """Return the names of all groups that can have commits, and the errors of brokers that did not answer.
 
-    Runs on the link's thread.  A broker tells the groups it coordinates, so each is asked; of those one may
-    not describe it says nothing.
+    Runs on the link's thread.  Each broker lists the groups it coordinates, so this asks all of them.  A
+    broker leaves out groups that the user may not describe.
     """
     deadline = time.monotonic() + timeout_ms / 1000
-    found: set[str] = set()
+    names: set[str] = set()
     while True:
         failures: list[KafkaError] = []
         for broker in link.manager.cluster.brokers():
@@ -139,22 +139,22 @@ async def list_groups(link: Link, timeout_ms: float) -> tuple[list[str], list[Ka
             if response.error_code:
                 failures.append(for_code(response.error_code)("groups"))
                 continue
-            found |= {one.group_id for one in response.groups if one.protocol_type in _WITH_COMMITS}
+            names |= {group.group_id for group in response.groups if group.protocol_type in _WITH_COMMITS}
         out_of_time = time.monotonic() + 2 * _PAUSE_S > deadline
         if not failures or out_of_time or not all(error.retriable for error in failures):
-            return sorted(found), failures
+            return sorted(names), failures
         await link.sleep(_PAUSE_S)
 
 
 def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:
-    """The group, from the broker's description.
+    """Build the group from the broker's description.
 
     Raises:
         GroupError: there is no such group.
     """
     state = described.group_state
     if "not a classic group" in (getattr(described, "error_message", None) or ""):
-        state = _NO_CLASSIC  # KIP-848: kafka-python cannot ask for its members, but there are its commits
+        state = _NO_CLASSIC  # KIP-848: kafka-python cannot describe its members, but it has commits
     elif (described.error_code or state == "Dead") and not commits:
         raise GroupError(f"there is no group {group_id!r}")
     return GroupState(
@@ -163,7 +163,7 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
 
 
 def members_of(described: Any) -> tuple[GroupMember, ...]:
-    """The members of a group, from the broker's description."""
+    """Build the members of a group from the broker's description."""
     return tuple(
         sorted(
             (_member(member, described.protocol_type or "consumer") for member in described.members or ()),
@@ -194,9 +194,9 @@ def _user_data(form: Any, data: bytes | None) -> bytes:
 
 
 def _owned(data: bytes) -> tuple[tuple[TopicPartition, ...], bool]:
-    """What an assignment says, and whether it can be read: it is bytes of somebody else's making."""
+    """Decode an assignment, which may be any bytes; return its partitions and whether it could be decoded."""
     if not data:
-        return (), True  # nothing was given to it yet
+        return (), True  # no assignment yet
     try:
         entries = ConsumerProtocolAssignment.decode(data).assigned_partitions or ()
         return tuple(TopicPartition(str(e.topic), int(p)) for e in entries for p in e.partitions or ()), True

@@ -1,12 +1,11 @@
-"""The connection of a lag fetcher: kafka-python's admin client, without what blocks, leaks or tells secrets.
+"""The connection of a lag fetcher: kafka-python's admin client with bounded waits, no leaks and no secrets.
 
-kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and then waits in its constructor for a first
-answer. That wait knows no deadline where TLS stalls, nobody can end it from outside, and when it fails the
-thread stays. ``kafka_client``, a documented argument, lets us hand it its parts: a connection manager that
-does not wait (``Link.ready`` does, as a coroutine), and a loop that closes its sockets itself when its thread
-ends.
+The constructor of kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and waits for a first answer.
+That wait has no deadline if TLS stalls, no other thread can end it, and the thread stays after a failure.
+``kafka_client``, a documented argument, lets us pass our own parts: a connection manager that does not wait
+(``Link.ready`` does, as a coroutine), and a loop that closes its sockets when its thread ends.
 
-No name with an underscore of kafka-python is used here; those that are, are pinned by tests/unit/lag.
+This module uses no name of kafka-python with an underscore.  tests/unit/lag pins the names that it uses.
 """
 
 from __future__ import annotations
@@ -29,28 +28,28 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from kafka_assignors.lag.fetch.errors import hopeless, says_more
+from kafka_assignors.lag.fetch.errors import is_more_specific, is_permanent
 
 __all__ = ["Link"]
 
 _T = TypeVar("_T")
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
-"""Loggers that print whole requests at DEBUG, and with them the one that holds a password."""
+"""Loggers that print whole requests at DEBUG, among them the one with a password."""
 _IN_FLIGHT = 10_000
-"""As good as no limit: when twice the limit waits for a connection to be made, kafka-python sends none on."""
+"""Practically no limit: if twice the limit waits for a connection, kafka-python never sends the requests."""
 _HANG_UPS = 3
-"""So often may a broker hang up during authentication before we take that for its answer."""
+"""Disconnects during authentication after which we take them for a refusal."""
 
 
 class Link:
-    """An open, or opening, connection to a cluster.  It owns one daemon thread; making one never waits.
+    """An open, or opening, connection to a cluster.  Owns one daemon thread; the constructor never waits.
 
     Args:
         client: keyword arguments for the admin client.
 
     Attributes:
-        manager: sends requests; its coroutines run on the link's own thread.
-        leaders: which broker leads a partition, as far as it is known; only for the link's own thread.
+        manager: sends requests; its coroutines run on the link's thread.
+        leaders: known leaders by partition; only for the link's thread.
     """
 
     def __init__(self, client: Mapping[str, Any]) -> None:
@@ -73,10 +72,10 @@ class Link:
         return KafkaNetClient(net=self._loop, manager=self.manager)
 
     async def ready(self, timeout_ms: float) -> None:
-        """Wait for a first answer of the cluster; at once if there was one.
+        """Wait for a first answer of the cluster; returns at once after it.
 
         Raises:
-            Exception: why no broker answers, or lets us in.
+            Exception: no broker answers, or access is denied.
         """
         if self.manager.bootstrapped:
             return
@@ -89,14 +88,14 @@ class Link:
             raise self.manager.refused.value
         try:
             await bootstrap
-        except KafkaError as error:  # it took too long: because of what?
+        except KafkaError as error:  # a timeout; an earlier failure shows its cause
             raise self.manager.last_failure or error from error
 
     def run(self, call: Callable[..., Awaitable[_T]], *args: Any, timeout_s: float) -> _T:
-        """Run a coroutine on the link's thread, and wait for what it returns.
+        """Run a coroutine on the link's thread, and return its result.
 
         Raises:
-            Exception: what it raises, or that it takes too long.
+            Exception: the coroutine's, or a timeout.
         """
         done = threading.Event()
         future = self.manager.call_soon(call, *args)
@@ -110,81 +109,81 @@ class Link:
 
     @property
     def trouble(self) -> Exception | None:
-        """Why there is no connection yet, as far as that is known."""
+        """The last connection failure; None once connected."""
         return None if self.manager.bootstrapped else self.manager.last_failure
 
     def shut(self) -> None:
-        """Ask the thread to end; it closes what is open.  Returns at once; any thread may, more than once."""
-        with suppress(Exception):  # its thread has ended, or is about to
+        """Ask the thread to end and close its connections.  From any thread, any number of times."""
+        with suppress(Exception):  # the thread may have ended
             self._loop.call_soon_threadsafe(self._loop.halt)
 
     def wait_shut(self, timeout_s: float) -> bool:
-        """Whether the thread came to its end in time.  What may keep it is a lookup of a host's name."""
+        """Wait for the thread; return whether it ended in time.  Only a name lookup can delay it."""
         return self._ended.wait(timeout_s)
 
     def client(self, **configs: Any) -> Any:
-        """For the argument ``kafka_client`` of one more of kafka-python's clients, to share this link.
+        """Make a ``kafka_client`` argument, so that another of kafka-python's clients shares this link.
 
-        Once the link is ``ready`` that client's constructor does not wait either.  It ends with the link.
+        After ``ready`` that client's constructor does not wait either.  It ends with the link.
         """
         return KafkaNetClient(net=self._loop, manager=self.manager)
 
     # --- on the link's own thread ---
 
     def sleep(self, seconds: float) -> Any:
-        """To be awaited."""
+        """Return an awaitable pause."""
         return self._loop.sleep(seconds)
 
-    def began(self) -> None:
-        """The thread runs: from now on what it says at DEBUG may hold a password."""
+    def on_thread_start(self) -> None:
+        """Hide the thread's DEBUG log if it may hold a password."""
         if self._with_sasl:
-            _DISCREET.threads.add(threading.get_ident())
+            _DEBUG_FILTER.threads.add(threading.get_ident())
             for name in _WITH_REQUESTS:
-                logging.getLogger(name).addFilter(_DISCREET)  # once is enough
+                logging.getLogger(name).addFilter(_DEBUG_FILTER)  # once is enough
 
-    def end(self) -> None:
-        """The thread is about to end: close everything."""
-        # If it crashed, it is not halted yet, and closing it would wait for this very thread.
+    def on_thread_end(self) -> None:
+        """Close everything before the thread ends."""
+        # A crashed loop is not halted yet.  Closing it would then wait for this very thread.
         closing = [self._loop.halt, self.manager.close, self._loop.close]
         for close in closing if self._admin is None else [*closing, self._admin.close]:
-            with suppress(Exception):  # of a loop that crashed; the next in turn has to be closed, too
+            with suppress(Exception):  # after a crash the remaining parts must be closed, too
                 close()
-        _DISCREET.threads.discard(threading.get_ident())
+        _DEBUG_FILTER.threads.discard(threading.get_ident())
         self._ended.set()
 
 
 class _Loop(NetworkSelector):
-    """An I/O loop that cleans up on its own thread, where nobody else uses the sockets."""
+    """An I/O loop that closes its sockets on its own thread, the only one that uses them."""
 
     def __init__(self, link: Link, **configs: Any) -> None:
-        # It warns of what takes 100 ms, as reading of thousands of partitions does.  Nobody else waits here.
+        # kafka-python warns of tasks over 100 ms, such as decoding of many partitions.  Nothing waits here.
         super().__init__(**{**configs, "slow_task_threshold_secs": 0})
         self.link = link
 
     def halt(self) -> None:
-        """End it from its own thread: a stop from outside is forgotten if the thread has not begun yet."""
-        with suppress(RuntimeError):  # a thread cannot wait for itself, which stop() tries to at last
+        """End the loop from its own thread; a stop from outside is lost if the thread has not started yet."""
+        with suppress(RuntimeError):  # stop() finally tries to join this thread itself
             self.stop(timeout_ms=0)
 
     def run_forever(self) -> None:
-        self.link.began()
+        self.link.on_thread_start()
         try:
             super().run_forever()
         finally:
-            self.link.end()
+            self.link.on_thread_end()
 
 
 class _Manager(KafkaConnectionManager):
-    """A connection manager that does not wait, and remembers why connections failed, which others log."""
+    """A connection manager that does not wait, and keeps the causes of failures, which kafka-python logs."""
 
     def __init__(self, net: Any, **configs: Any) -> None:
         super().__init__(net, **configs)
         self.last_failure: Exception | None = None
         self._hang_ups = 0
-        self.refused = Future()  # with the first failure that trying again does not mend, as its value
+        self.refused = Future()  # resolves to the first failure that a retry cannot help
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = True) -> None:
-        """Nothing: the admin client's constructor would wait here."""
+        """Do nothing: the admin client's constructor would wait here."""
 
     def get_connection(self, node_id: Any, **options: Any) -> Any:
         connection = super().get_connection(node_id, **options)
@@ -192,24 +191,28 @@ class _Manager(KafkaConnectionManager):
         return connection
 
     def _failed(self, connection: Any, error: Exception) -> None:
-        sure = hopeless(error)
-        if not sure and connection.sasl_enabled and connection.parser and type(error) is KafkaConnectionError:
-            # That a password is wrong comes together with the end of the connection, and often kafka-python
-            # sees the latter only.  A broker that stops does the same, so it is asked again.
+        is_final = is_permanent(error)
+        if (
+            not is_final
+            and connection.sasl_enabled
+            and connection.parser
+            and type(error) is KafkaConnectionError
+        ):
+            # A broker reports a wrong password and closes the connection.  kafka-python often sees only the
+            # latter.  A broker that shuts down does the same, so a retry decides.
             self._hang_ups += 1
             error = SaslAuthenticationFailedError("the broker hung up during authentication")
-            sure = self._hang_ups >= _HANG_UPS
-        if says_more(error, self.last_failure):
-            self.last_failure = error.with_traceback(None)  # whose frames hold the socket
-        if sure and not self.refused.is_done:
+            is_final = self._hang_ups >= _HANG_UPS
+        if is_more_specific(error, self.last_failure):
+            self.last_failure = error.with_traceback(None)  # its frames would keep the socket alive
+        if is_final and not self.refused.is_done:
             self.refused.success(error)
 
 
-class _Discreet(logging.Filter):
-    """Keeps what some threads say at DEBUG out of a log.
+class _DebugFilter(logging.Filter):
+    """Drops the DEBUG records of some threads.
 
-    It is put in once and stays: a filter that is taken out while another thread logs could make that one skip
-    the next.
+    It stays installed: removing a filter while another thread logs could make that thread skip the next one.
     """
 
     def __init__(self) -> None:
@@ -220,4 +223,4 @@ class _Discreet(logging.Filter):
         return record.levelno > logging.DEBUG or record.thread not in self.threads
 
 
-_DISCREET = _Discreet()
+_DEBUG_FILTER = _DebugFilter()

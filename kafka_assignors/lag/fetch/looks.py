@@ -1,7 +1,7 @@
-"""A look at several groups: all that a cluster tells of how far they are, over one connection.
+"""Fetches the offsets of several groups over one connection.
 
-Who wants one group again and again has ``LagFetcher``.  Here it is the partitions that are not known: those
-that a group has commits for, and those that its members were given.
+``LagFetcher`` fetches known partitions of one group repeatedly.  This module finds the partitions: all with a
+commit or an owner.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from kafka_assignors.plan import TopicPartition
 __all__ = ["GroupLook", "find_groups", "look_at_groups", "reach"]
 
 _AT_ONCE = 8
-"""Groups that are asked for at the same time, so that one whose coordinator hangs holds up few others."""
+"""Groups fetched at the same time, so that a coordinator that hangs holds up few others."""
 _PAUSE_S = 0.2
 _PATIENT = {"reconnect_backoff_max_ms": 1000}
-"""kafka-python's own 30 s would outlast a look: a broker that came back would not be seen."""
+"""kafka-python's own 30 s exceed the time of a fetch: it would not see a broker return."""
 _NO_SUCH_GROUP = "no such group"
 _DENIED = "not authorised to describe the group"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLook:
-    """What is known of one group.
+    """The offsets of one group.
 
     Attributes:
         group_id: its name.
-        offsets: of the partitions it has a commit for, or that a member has; begins are always known.
-        seen_at: when a broker told where those end, in seconds since 1970.
-        missing: why nothing is known of another partition.
-        problem: why nothing is known of the group as a whole; None: it is.
+        offsets: of the partitions with a commit or an owner; begins are always known.
+        seen_at: when a broker returned each end, in seconds since 1970.
+        missing: why the offsets of another partition are unknown.
+        problem: why nothing is known of the group; None if something is.
     """
 
     group_id: str
@@ -56,11 +56,11 @@ class GroupLook:
 
 
 def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
-    """Find out whether the cluster answers and lets us in, and its id: the name it gave itself when made.
+    """Check that the cluster answers and grants access; return its id.
 
     Raises:
-        LagError: it does not; its class says what to do about it.
-        OptionError: settings that cannot work.
+        LagError: it does not; the class shows what to do.
+        OptionError: invalid settings.
     """
     with _link(settings, time.monotonic() + timeout_ms / 1000) as link:
         return str(link.manager.cluster.cluster_id)
@@ -69,29 +69,29 @@ def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
 def find_groups(
     settings: Mapping[str, Any], like: Pattern[str], timeout_ms: float
 ) -> tuple[list[str], str | None]:
-    """Which groups there are, by name, and why a part of the cluster did not tell its own.
+    """Return the names of the groups, and why a part of the cluster did not list its own.
 
     Args:
         settings: as ``KafkaConsumer`` takes them.
-        like: what the whole name must match.
-        timeout_ms: the longest to wait; until then it is tried again.
+        like: the whole name must match.
+        timeout_ms: longest time to wait, with retries.
 
     Raises:
-        LagError: no part of the cluster tells.
+        LagError: no broker lists groups.
     """
     deadline = time.monotonic() + timeout_ms / 1000
     while True:
         try:
             with _link(settings, deadline) as link:
                 left_s = max(deadline - time.monotonic(), 0.001)
-                found, failures = link.run(list_groups, link, left_s * 1000, timeout_s=left_s)
+                names, failures = link.run(list_groups, link, left_s * 1000, timeout_s=left_s)
         except Exception as error:
             failure = lag_error(error)
             if not _may_pass(failure, deadline):
                 raise failure from error
         else:
             problem = f"groups of a broker are not known: {lag_error(failures[0])}" if failures else None
-            return [name for name in found if like.fullmatch(name)], problem
+            return [name for name in names if like.fullmatch(name)], problem
         time.sleep(_PAUSE_S)
 
 
@@ -101,18 +101,18 @@ def look_at_groups(
     timeout_ms: float,
     topics_like: Pattern[str] | None = None,
 ) -> Iterator[GroupLook]:
-    """Look once at each group, in no particular order; what may pass is tried again until time is up.
+    """Fetch the offsets of each group, in no particular order; retry in time.
 
-    Never raises for what a cluster does: a group that cannot be had has a ``problem``.
+    Never raises for a failure of the cluster: such a group has a ``problem``.
 
     Args:
         settings: as ``KafkaConsumer`` takes them.
-        group_ids: which.
-        timeout_ms: the longest to wait, for all of them.
+        group_ids: the groups.
+        timeout_ms: longest time to wait, for all groups together.
         topics_like: leave out topics whose whole name does not match.
 
     Raises:
-        OptionError: settings that cannot work.
+        OptionError: invalid settings.
     """
     deadline = time.monotonic() + timeout_ms / 1000
     rest: list[str] = list(dict.fromkeys(group_ids))
@@ -120,13 +120,13 @@ def look_at_groups(
         asked, rest = rest, []
         try:
             with _link(settings, deadline) as link, ThreadPoolExecutor(_AT_ONCE) as pool:
-                one = _Look(settings, link, deadline, topics_like)
-                for found, failure in pool.map(one.at, asked):
+                fetch = _GroupFetch(settings, link, deadline, topics_like)
+                for look, failure in pool.map(fetch.look, asked):
                     if failure is not None and _may_pass(failure, deadline):
-                        rest.append(found.group_id)
+                        rest.append(look.group_id)
                     else:
-                        yield found
-        except LagError as error:  # the way in, before any group was asked for
+                        yield look
+        except LagError as error:  # no connection, before any group was fetched
             if not _may_pass(error, deadline):
                 yield from (GroupLook(group_id, problem=str(error)) for group_id in asked)
                 return
@@ -135,8 +135,8 @@ def look_at_groups(
             time.sleep(_PAUSE_S)
 
 
-class _Look:
-    """A look at one group after the other, from several threads."""
+class _GroupFetch:
+    """Fetches groups, from several threads."""
 
     def __init__(
         self, settings: Mapping[str, Any], link: Link, deadline: float, topics_like: Pattern[str] | None
@@ -146,8 +146,8 @@ class _Look:
         self._deadline = deadline
         self._topics_like = topics_like
 
-    def at(self, group_id: str) -> tuple[GroupLook, LagError | None]:
-        """The group, and what kept us from seeing all of it."""
+    def look(self, group_id: str) -> tuple[GroupLook, LagError | None]:
+        """Fetch a group; return it with the error that left a part of it unknown."""
         try:
             state = self._run(ask_group, self._link, group_id, max(self._left_s() * 1000, 1))
             return self._offsets(state)
@@ -155,7 +155,7 @@ class _Look:
             return GroupLook(group_id, problem=_NO_SUCH_GROUP), None
         except GroupAuthorizationFailedError:
             return GroupLook(group_id, problem=_DENIED), None
-        except Exception as error:  # whatever it is, the other groups have nothing to do with it
+        except Exception as error:  # the other groups must go on
             failure = lag_error(error)
             return GroupLook(group_id, problem=str(failure)), failure
 
@@ -165,19 +165,19 @@ class _Look:
             wanted = {tp for tp in wanted if self._topics_like.fullmatch(tp.topic)}
         if not wanted:
             return GroupLook(state.group_id), None
-        # Where a consumer starts without a commit is about lag, which nobody asks for here.
+        # The offset reset matters for lag only, which is not computed here.
         settings = fetch_settings(self._settings, state.group_id, "earliest")
         gathering = Gathering(self._link, settings, sorted(wanted), self._deadline, all_begins=True)
         try:
             self._run(gathering.run)
-        except Exception as error:  # time is up: what is there by now counts
+        except Exception as error:  # time is up: the results so far count
             gathering.failure = gathering.failure or error
         failed = gathering.connection_failed
         reading = gathering.reading()
         now, ticks = time.time(), time.monotonic()
         seen_at = {tp: now - (ticks - gathering.ended_at[tp]) for tp in reading.offsets}
-        found = GroupLook(state.group_id, reading.offsets, seen_at, reading.missing)
-        return found, LagUnreachableError("a broker did not answer") if failed and reading.missing else None
+        look = GroupLook(state.group_id, reading.offsets, seen_at, reading.missing)
+        return look, LagUnreachableError("a broker did not answer") if failed and reading.missing else None
 
     def _run(self, call: Any, *args: Any) -> Any:
         return self._link.run(call, *args, timeout_s=max(self._left_s(), 0.001))
@@ -188,10 +188,10 @@ class _Look:
 
 @contextmanager
 def _link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
-    """A connection that the cluster has answered on.
+    """Open a connection and wait for the cluster's first answer.
 
     Raises:
-        LagError: it does not answer, or does not let us in.
+        LagError: the cluster does not answer, or denies access.
     """
     client = fetch_settings({**_PATIENT, **settings}, "-", "earliest").client
     left_s = max(deadline - time.monotonic(), 0.001)
@@ -200,7 +200,7 @@ def _link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
         try:
             link = Link(client)
             link.run(link.ready, left_s * 1000, timeout_s=left_s)
-        except Exception as error:  # what kafka-python raises for a setting it does not like is anything
+        except Exception as error:  # kafka-python raises any exception for invalid settings
             raise lag_error(error) from error
         yield link
     finally:
@@ -210,6 +210,6 @@ def _link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
 
 
 def _may_pass(failure: LagError, deadline: float) -> bool:
-    """Whether there is use in another try, and time for it."""
+    """Whether a retry may help, and there is time for it."""
     passing = isinstance(failure, (LagTimeoutError, LagUnreachableError))
     return passing and time.monotonic() + 2 * _PAUSE_S < deadline

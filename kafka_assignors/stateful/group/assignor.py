@@ -20,7 +20,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.joined import Joined, Told
+from kafka_assignors.assignor.members import JoinedMember, MemberReport
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
     NOBODY,
@@ -110,7 +110,7 @@ class StatefulAssignor(Assignor):
 
     def _holdings(self) -> Holdings:
         found = Holdings()
-        with self._aside("looking at what is on disk"):
+        with self._guarded("looking at what is on disk"):
             found = self.options.holdings()
         return found
 
@@ -119,7 +119,7 @@ class StatefulAssignor(Assignor):
         super().on_assignment(assignment, generation)
         duties = self._duties(assignment, generation)
         if self.options.on_duties is not None:
-            with self._aside("on_duties"):
+            with self._guarded("on_duties"):
                 self.options.on_duties(duties)
 
     def _duties(self, assignment: ConsumerProtocolAssignment, generation: int) -> Duties:
@@ -154,7 +154,7 @@ class StatefulAssignor(Assignor):
         self._told = told
         if (version := min(LATEST_VERSION, told.common_version)) != self._version:
             self._version = version
-            self._side.request_rejoin_after(0.0)
+            self._access.request_rejoin_after(0.0)
 
     def _next_probe_ms(self, probes: bool) -> int:
         """When to ask for the next rebalance, if at all (0)."""
@@ -162,11 +162,13 @@ class StatefulAssignor(Assignor):
 
     # --- as the leader
 
-    def told(self, user_data: bytes) -> Told:
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
         """Read another member's; what a newer release wrote is no error."""
-        return Told(more=stateful_subscription.decode(user_data))
+        return MemberReport(more=stateful_subscription.decode(user_data))
 
-    def with_lags(self, group: Group, said: Sequence[tuple[Member, Told]], complaints: Complaints) -> Group:
+    def with_lags(
+        self, group: Group, said: Sequence[tuple[Member, MemberReport]], complaints: Complaints
+    ) -> Group:
         """Keep what they said of their copies, for the plan."""
         self._joined = {
             member.member_id: told.more
@@ -242,11 +244,11 @@ class StatefulAssignor(Assignor):
         return Assignment(group, owners), sorted(held)
 
     def assign(
-        self, cluster: ClusterMetadata, members: Sequence[Joined]
+        self, cluster: ClusterMetadata, members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group: the leader's part.  Never raises."""
         given = super().assign(cluster, members)
-        with self._aside("telling members what to keep copies of"):
+        with self._guarded("telling members what to keep copies of"):
             self._tell(given)
         return given
 
@@ -255,7 +257,7 @@ class StatefulAssignor(Assignor):
             return
         self._plan = None
         version = common_version(self._joined.values())
-        leader = self._side.member_id()
+        leader = self._access.member_id()
         next_probe_ms = self._next_probe_ms(plan.probing)
         actives = {member_id: self._topology.tasks_of(_named(part)) for member_id, part in given.items()}
         owners = affordable(self._owners(actives), len(given)) if version >= 2 else NO_OWNERS

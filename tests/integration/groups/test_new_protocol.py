@@ -75,7 +75,7 @@ def test_converted_group_is_noticed_once_by_every_member(fresh: FreshNames, stra
 
     def warned() -> list[int]:
         return [
-            sum("has converted the" in event.facts["message"] for event in member.of_kind("log"))
+            sum("converted the group;" in event.facts["message"] for event in member.of_kind("log"))
             for member in group.members
         ]
 

@@ -66,7 +66,7 @@ class Instances:
     def requests(self) -> list[str]:
         """The members' own requests for a rebalance, as they log them."""
         messages = [e.facts["message"] for m in self.group.members for e in m.of_kind("log")]
-        return [message for message in messages if message.startswith("asking for a rebalance")]
+        return [message for message in messages if message.startswith("requesting a rebalance")]
 
     def owned(self) -> int:
         """How many partitions the members say they have."""
@@ -147,5 +147,5 @@ def test_restarted_leader_watches_the_lag_again(fresh: FreshNames, strategy: typ
         again.wait_for("rebalance")
         assert instances.settled() == before
         assert [message.split(": ")[1] for message in instances.requests()] == [
-            "the leader has restarted, and nobody watches the group's lag"
+            "the leader restarted, so no member watches the group's lag"
         ]

@@ -97,7 +97,7 @@ def test_lag_that_becomes_uneven_is_shared_anew(fresh: FreshNames) -> None:
         fill(group, lags)
         leader = group.members[0]
         group.wait_until(
-            lambda: any("asking for a rebalance" in e.facts["message"] for e in leader.of_kind("log")),
+            lambda: any("requesting a rebalance" in e.facts["message"] for e in leader.of_kind("log")),
             "the leader to ask",
         )
         group.wait_until(lambda: loads(group.settled(), lags) == [200, 200], "the lag to be shared")
@@ -106,7 +106,7 @@ def test_lag_that_becomes_uneven_is_shared_anew(fresh: FreshNames) -> None:
             member.name
             for member in group.members
             for e in member.of_kind("log")
-            if "asking for a rebalance" in e.facts["message"]
+            if "requesting a rebalance" in e.facts["message"]
         }
         assert asked == {"m0"}
         assert_never_two_owners(group.members)
@@ -152,7 +152,7 @@ def test_a_cluster_that_does_not_answer_keeps_nobody_waiting(
         # One member alone asks for nothing.  The rest is what a busy machine takes.
         assert max(waited) < 700 + 2_000
         assert len(problems(group)) == 1
-        assert "counts decide there" in problems(group)[0]
+        assert "these are planned by count" in problems(group)[0]
 
 
 def test_from_range_to_cooperative_lag_aware_in_two_bounces(fresh: FreshNames) -> None:

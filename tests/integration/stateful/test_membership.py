@@ -48,7 +48,7 @@ def test_what_another_one_went_on_with_is_neither_written_nor_committed_again(
         app.wait_until(lambda: a.ready == set(), "it to let go of the task")
         assert app.committed() == {0: 1_500}
         assert app.changelog_ends() == ends
-        assert a.logged("the membership was lost while joining")
+        assert a.logged("membership lost during the join")
         app.produce(10, keys=1)
         app.wait_until_done()
         app.close()

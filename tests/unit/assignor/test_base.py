@@ -1,4 +1,4 @@
-"""Decode, plan, encode; and what a user is owed whatever members send."""
+"""Decode, plan, encode; ``assign`` never raises, whatever the members send."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, StickyAssignor, strategy
-from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.joined import Told
-from kafka_assignors.plan import Assignment, Claims, Group, Rebalance
+from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import sticky_user_data
 from tests.support.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
@@ -26,7 +25,9 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @every_strategy
-def test_a_group_of_its_own_members(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+def test_group_of_one_strategy_gets_every_partition_without_complaints(
+    kind: Kind, caplog: pytest.LogCaptureFixture
+) -> None:
     """From the members' metadata, over the wire, to an assignment of everything; without a complaint."""
     members = [joined(m, kind().metadata(TOPICS)) for m in "abc"]
     plan = plan_of(kind().assign(cluster(TOPICS), members))
@@ -36,7 +37,7 @@ def test_a_group_of_its_own_members(kind: Kind, caplog: pytest.LogCaptureFixture
 
 
 @every_strategy
-def test_one_structured_line_a_rebalance(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_rebalance_logs_one_structured_line(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
     """Strategy, members, partitions, kept, moved, spread, milliseconds; as text and as a field."""
     ticks = iter([10.0, 10.0025])
     with caplog.at_level(logging.INFO, logger="kafka_assignors"):
@@ -49,7 +50,7 @@ def test_one_structured_line_a_rebalance(kind: Kind, caplog: pytest.LogCaptureFi
 
 
 def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
-    """What a bad member may send, and what must be said about it."""
+    """Subscriptions of a bad member, and the expected warnings."""
     rng = random.Random(5)
     huge = b"\x5a" * 1_000_000
     cases: dict[str, tuple[object, str]] = {
@@ -61,9 +62,9 @@ def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
             "unknown topic": (raw(["t", "gone"], bytes(4)), "unknown topic 'gone'"),
             "no topics": (raw([], bytes(4)), "subscribes to no topic"),
             "no user data": (raw(["t"], None), "cannot be read"),
-            "random bytes": (raw(["t"], rng.randbytes(200)), "a part cannot be read"),
+            "random bytes": (raw(["t"], rng.randbytes(200)), "cannot be read in part"),
             "truncated": (raw(["t"], b"\x00\x00\x00"), "cannot be read"),
-            "a megabyte of junk": (raw(["t"], huge), "a part cannot be read"),
+            "a megabyte of junk": (raw(["t"], huge), "cannot be read in part"),
         }
     if kind.name in {"sticky", "cooperative-sticky", "fairest-sticky"}:
         cases |= {
@@ -86,7 +87,9 @@ def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
 @pytest.mark.parametrize(
     ("kind", "case"), [(kind, case) for kind in STRATEGIES.values() for case in hostile(kind)]
 )
-def test_a_hostile_member(kind: Kind, case: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_hostile_member_costs_one_warning_and_the_plan_is_valid(
+    kind: Kind, case: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """A valid plan, one warning that names the member, nothing else."""
     subscription, complaint = hostile(kind)[case]
     good = kind()
@@ -101,10 +104,10 @@ def test_a_hostile_member(kind: Kind, case: str, caplog: pytest.LogCaptureFixtur
 
 @pytest.mark.parametrize("kind", [kind for kind in STRATEGIES.values() if not kind.by_priority])
 @pytest.mark.parametrize("user_data", [None, b""])
-def test_no_user_data_is_no_complaint(
+def test_member_without_user_data_is_no_complaint(
     kind: Kind, user_data: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is what a member sends that was never assigned anything, but has no priority to tell."""
+    """A member that never had an assignment sends none."""
     plan = plan_of(kind().assign(cluster(TOPICS), [joined("a", raw(TOPICS, user_data))]))
     assert owner_of(plan).keys() == every(TOPICS)
     assert not warnings(caplog)
@@ -126,7 +129,7 @@ def claims_by_ownership(generation: int) -> object:
         ("fairest-sticky", claims_by_ownership),
     ],
 )
-def test_two_members_that_claim_the_same(
+def test_disputed_claim_costs_one_warning_that_names_both_members(
     name: str, claim: Callable[[int], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A valid plan, and one warning that names both."""
@@ -138,7 +141,7 @@ def test_two_members_that_claim_the_same(
     assert "member b claims 2 partitions that a claims in the same generation" in warning
 
 
-def test_a_group_whose_topics_nobody_knows(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_topics_get_one_warning_and_no_assignment(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing to give out; one warning, though both subscribe to it."""
     members = [joined(m, StickyAssignor().metadata({"gone"})) for m in "ab"]
     assert plan_of(StickyAssignor().assign(cluster(TOPICS), members)) == {"a": {}, "b": {}}
@@ -147,7 +150,7 @@ def test_a_group_whose_topics_nobody_knows(caplog: pytest.LogCaptureFixture) -> 
 
 
 class _Broken(Assignor):
-    """Stands for a bug in a planner."""
+    """A strategy with a bug in its planner."""
 
     name = "broken"
 
@@ -155,25 +158,25 @@ class _Broken(Assignor):
         raise ZeroDivisionError
 
 
-def test_a_bug_of_ours_does_not_stop_the_group(caplog: pytest.LogCaptureFixture) -> None:
-    """Ranges are given out, and the traceback is in the log."""
+def test_failed_plan_falls_back_to_ranges(caplog: pytest.LogCaptureFixture) -> None:
+    """The traceback is in the log."""
     plan = plan_of(_Broken().assign(cluster({"t": 2}), [joined(m, raw(["t"])) for m in "ab"]))
     assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
     (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
     assert record.exc_info is not None
 
 
-def test_two_consumers_of_a_process_share_nothing() -> None:
+def test_two_consumers_of_a_process_share_no_state() -> None:
     """State is the instance's, also of classes made by ``configured``."""
     kind = StickyAssignor.configured(rack="r")
-    one, other = kind(), kind()
-    own(one, {"t": [1]}, 5)
-    assert one.metadata({"t"}).user_data
+    first, other = kind(), kind()
+    own(first, {"t": [1]}, 5)
+    assert first.metadata({"t"}).user_data
     assert not other.metadata({"t"}).user_data
 
 
 def test_on_plan_gets_the_plan_and_its_metrics() -> None:
-    """Target and assignment differ while a member still holds what shall move."""
+    """Target and assignment differ while a member holds a partition that moves."""
     reports: list[PlanReport] = []
     leader = CooperativeStickyAssignor(on_plan=reports.append)
     holder = CooperativeStickyAssignor()
@@ -188,8 +191,8 @@ def test_on_plan_gets_the_plan_and_its_metrics() -> None:
     assert [str(why) for why in report.why()] == ["kept", "moved for balance: a; waits for revocation by a"]
 
 
-def test_a_failing_on_plan_does_not_stop_the_group(caplog: pytest.LogCaptureFixture) -> None:
-    """It is the user's code, inside the user's rebalance."""
+def test_exception_in_on_plan_does_not_fail_the_rebalance(caplog: pytest.LogCaptureFixture) -> None:
+    """It is user code inside the rebalance."""
 
     def fails(_report: PlanReport) -> None:
         raise RuntimeError("no disk")
@@ -199,8 +202,8 @@ def test_a_failing_on_plan_does_not_stop_the_group(caplog: pytest.LogCaptureFixt
     assert "on_plan failed" in caplog.text
 
 
-def test_many_unknown_topics_make_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
-    """A member may send thousands of names; the log need not."""
+def test_many_unknown_topics_make_a_short_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    """A member may send thousands of names."""
     wishes = [f"{'x' * 200}-{i}" for i in range(5000)]
     StickyAssignor().assign(cluster({}), [joined("a", raw(wishes))])
     (warning,) = warnings(caplog)
@@ -208,8 +211,8 @@ def test_many_unknown_topics_make_a_short_line(caplog: pytest.LogCaptureFixture)
     assert len(warning) < 500
 
 
-def test_null_lists_are_empty_lists(caplog: pytest.LogCaptureFixture) -> None:
-    """The protocol can say "no array" where there should be an empty one."""
+def test_null_arrays_count_as_empty_arrays(caplog: pytest.LogCaptureFixture) -> None:
+    """The protocol allows a null array."""
     subscription = raw(["t"], b"", {"t": [1]}, 3)
     member = joined("a", subscription)
     member.metadata.owned_partitions[0].partitions = None
@@ -217,7 +220,7 @@ def test_null_lists_are_empty_lists(caplog: pytest.LogCaptureFixture) -> None:
     assert not warnings(caplog)
 
 
-def test_a_topic_repeated_a_hundred_thousand_times_takes_no_time() -> None:
+def test_topic_repeated_100000_times_does_not_block_the_io_thread() -> None:
     """It fits into a message, and must not keep the I/O thread busy: one list is made of it."""
     once = sticky_user_data.encode({"t": [1]}, 0)[4:-4]
     count = 1_000_000 // len(once)
@@ -227,14 +230,14 @@ def test_a_topic_repeated_a_hundred_thousand_times_takes_no_time() -> None:
 
 
 class _Worse(_Broken):
-    """Stands for what nobody thought of: reading a member fails."""
+    """An unexpected failure: reading a member raises."""
 
-    def told(self, user_data: bytes) -> Told:
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
         raise MemoryError
 
 
-def test_whatever_fails_ranges_are_given_out(caplog: pytest.LogCaptureFixture) -> None:
-    """The last resort: ``assign`` does not raise."""
+def test_failed_assign_falls_back_to_ranges(caplog: pytest.LogCaptureFixture) -> None:
+    """``assign`` does not raise."""
     plan = plan_of(_Worse().assign(cluster({"t": 2}), [joined(m, raw(["t"])) for m in "ab"]))
     assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
     assert "falling back to ranges" in caplog.text
@@ -244,7 +247,7 @@ def test_whatever_fails_ranges_are_given_out(caplog: pytest.LogCaptureFixture) -
 
 
 def holders() -> list[object]:
-    """Two cooperative members, each with what ranges would give the other."""
+    """Two cooperative members; each owns the partitions that ranges would give the other."""
     a, b = CooperativeStickyAssignor(), CooperativeStickyAssignor()
     own(a, {"t": [2, 3]}, 1)
     own(b, {"t": [0, 1]}, 1)
@@ -254,7 +257,7 @@ def holders() -> list[object]:
 CALM: Plan = {"a": {"t": [2, 3]}, "b": {"t": [0, 1]}}
 
 
-def test_a_failing_clock_costs_nothing_but_the_time() -> None:
+def test_failing_clock_only_costs_the_measured_time() -> None:
     def fails() -> float:
         raise OSError("no clock")
 
@@ -262,27 +265,21 @@ def test_a_failing_clock_costs_nothing_but_the_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (Rebalance, "metrics"),
-        (Rebalance, "explain"),
-        (Complaints, "about_topics"),
-        (Complaints, "log"),
-    ],
+    "part", ["Rebalance.metrics", "Rebalance.explain", "Complaints.about_topics", "Complaints.log"]
 )
-def test_failing_report_or_complaint_leaves_the_plan(
-    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_beside_the_plan_does_not_change_the_plan(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a failure in reports or complaints."""
 
     def fails(*_args: object, **_options: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(owner, name, property(fails))
+    failing = property(fails) if part == "Rebalance.metrics" else fails
+    monkeypatch.setattr(f"kafka_assignors.assignor.base.{part}", failing)
     leader = CooperativeStickyAssignor(on_plan=lambda report: report.why())
     assert plan_of(leader.assign(cluster({"t": 4}), holders())) == CALM
 
 
-def test_racks_that_cannot_be_read_are_no_racks(
+def test_failure_to_read_racks_leaves_the_plan_without_racks(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(*_args: object) -> None:
@@ -296,8 +293,8 @@ def test_racks_that_cannot_be_read_are_no_racks(
     assert "racks failed" in caplog.text
 
 
-def test_the_last_resort_gives_nobody_what_another_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges would exchange everything at once: both would own all four for a while."""
+def test_fallback_assigns_no_partition_that_another_member_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain ranges would exchange all partitions: two members would own each of them for a while."""
 
     def fails(_group: Group) -> None:
         raise RuntimeError("a bug")
@@ -308,16 +305,16 @@ def test_the_last_resort_gives_nobody_what_another_has(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("topics", [None, [None], [None, "unknown"], [None, "t"]])
-def test_a_subscription_to_nothing_or_no_name(topics: list[str | None] | None) -> None:
-    """The protocol can say so; kafka-python reads it as None."""
+def test_null_topics_and_null_names_count_as_no_topic(topics: list[str | None] | None) -> None:
+    """The protocol allows both; kafka-python decodes them as None."""
     strange = joined("z", raw(["t"]))
     strange.metadata.topics = topics
     plan = plan_of(StickyAssignor().assign(cluster({"t": 2}), [joined("a", raw(["t"])), strange]))
     assert owner_of(plan).keys() == every({"t": 2})
 
 
-def test_a_member_cannot_write_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Client ids are part of member ids, and anybody's choice."""
+def test_member_id_cannot_inject_log_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """Any client chooses its client id, a part of the member id."""
     name = "a\nCRITICAL forged \x1b[31m"
     StickyAssignor().assign(cluster({}), [joined(name, raw(["gone"]))])
     (warning,) = warnings(caplog)
@@ -332,12 +329,12 @@ def test_many_complaints_make_a_short_log(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize(("dated", "believed"), [(6, True), (7, False), (8, False), (2**31 - 1, False)])
-def test_nobody_can_come_from_a_generation_that_is_not_over(
+def test_claim_from_the_current_or_a_later_generation_is_ignored(
     dated: int, believed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The group joins generation 7: a claim of it, or of a later one, would win over everybody's."""
+    """The group joins generation 7: such a claim would win over every other one."""
     leader = CooperativeStickyAssignor()
-    monkeypatch.setattr(leader._side, "generation", lambda: 7)
+    monkeypatch.setattr(leader._access, "generation", lambda: 7)
     honest = joined("a", raw(["t"], owned={"t": [0]}, generation=6))
     liar = joined("b", raw(["t"], owned={"t": [1]}, generation=dated))
     plan = plan_of(leader.assign(cluster({"t": 2}), [liar, honest]))

@@ -1,4 +1,4 @@
-"""The collector is left as it was found."""
+"""The collector's state is restored."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def as_before() -> Iterator[None]:
 
 @pytest.mark.parametrize("on", [True, False])
 @pytest.mark.parametrize("fails", [True, False])
-def test_it_is_off_during_a_plan_only(on: bool, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when planning fails, and when the user has it off."""
+def test_collector_is_off_only_during_a_plan(on: bool, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if planning fails, or the user has disabled it."""
     seen: list[bool] = []
     gc.enable() if on else gc.disable()
 

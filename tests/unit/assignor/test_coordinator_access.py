@@ -1,4 +1,4 @@
-"""Pins what we rely on of kafka-python's private parts, on real consumers."""
+"""Pins the private parts of kafka-python that we rely on, on real consumers."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from tests.unit.conftest import MakeConsumer
 
 
 def sent(made: Any, name: str = "cooperative-sticky") -> Any:
-    """What the consumer's coordinator would put into its JoinGroup request."""
+    """Return the subscription in the coordinator's JoinGroup request."""
     return dict(made._coordinator.group_protocols())[name]
 
 
 def hold(made: Any, *partitions: int, generation: int = 5) -> None:
-    """What a join leaves behind: the consumer and the assignor know what was assigned."""
+    """Give consumer and assignor an assignment, as a join does."""
     made._subscription.assign_from_subscribed([TopicPartition("t", p) for p in partitions])
     for assignor in made._coordinator._assignors.values():
         if isinstance(assignor, Assignor):
@@ -61,7 +61,7 @@ def hold(made: Any, *partitions: int, generation: int = 5) -> None:
 
 
 @pytest.mark.parametrize("kind", [CooperativeStickyAssignor, FairestStickyAssignor])
-def test_alone_it_runs_cooperative_and_names_what_it_owns(
+def test_single_cooperative_strategy_sends_owned_partitions(
     kind: type[Assignor], consumer: MakeConsumer
 ) -> None:
     made = consumer(kind)
@@ -75,22 +75,22 @@ def test_alone_it_runs_cooperative_and_names_what_it_owns(
 
 @pytest.mark.parametrize("eager", [RangeAssignor, RangePartitionAssignor])
 @pytest.mark.parametrize("kind", [CooperativeStickyAssignor, FairestStickyAssignor])
-def test_beside_an_eager_strategy_it_names_nothing_but_remembers(
+def test_cooperative_strategy_beside_an_eager_one_sends_history_only(
     kind: type[Assignor], eager: Any, consumer: MakeConsumer
 ) -> None:
-    """The consumer runs eager, so it has revoked everything; the history lets things stay in place."""
+    """The consumer runs eager, so it has revoked its partitions; the history keeps them in place."""
     made = consumer(kind, eager)
     made.subscribe(["t"])
     hold(made, 1, 2)
     assert not runs_cooperative(made)
     subscription = sent(made, kind.name)
     assert convert.owned_in(subscription) == {}
-    owned, generation, *_ = kind().told(bytes(subscription.user_data))
+    owned, generation, *_ = kind().decode_user_data(bytes(subscription.user_data))
     assert (dict(owned), generation) == ({"t": [1, 2]}, 5)
 
 
-def test_after_a_lost_membership_it_claims_nothing(consumer: MakeConsumer) -> None:
-    """kafka-python tells the consumer, not the assignor; a claim would keep partitions from everybody."""
+def test_member_that_lost_its_membership_claims_nothing(consumer: MakeConsumer) -> None:
+    """kafka-python notifies the consumer, not the assignor; a claim would keep partitions from others."""
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     hold(made, 1, 2)
@@ -99,31 +99,33 @@ def test_after_a_lost_membership_it_claims_nothing(consumer: MakeConsumer) -> No
     assert convert.owned_in(sent(made)) == {}
 
 
-def test_two_consumers_of_a_process_are_told_apart(consumer: MakeConsumer) -> None:
+def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
     """Each assignor finds the coordinator that calls it."""
-    one, other = consumer(CooperativeStickyAssignor), consumer(CooperativeStickyAssignor, RangeAssignor)
-    for made in (one, other):
+    first, other = consumer(CooperativeStickyAssignor), consumer(CooperativeStickyAssignor, RangeAssignor)
+    for made in (first, other):
         made.subscribe(["t"])
         hold(made, 1)
-    assert convert.owned_in(sent(one)) == {"t": [1]}
+    assert convert.owned_in(sent(first)) == {"t": [1]}
     assert convert.owned_in(sent(other)) == {}
 
 
-def test_the_rejoin_it_asks_for_is_the_consumers(consumer: MakeConsumer) -> None:
-    """There is no public call for it."""
+def test_request_rejoin_makes_the_consumer_rejoin(consumer: MakeConsumer) -> None:
+    """kafka-python has no public call for it."""
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     coordinator = made._coordinator
     coordinator.rejoin_needed = False
     (assignor,) = coordinator._assignors.values()
-    assignor._side.request_rejoin()
+    assignor._access.request_rejoin()
     assert coordinator.rejoin_needed
 
 
 @pytest.mark.parametrize(
     ("generation", "asks"), [(5, True), (6, False)], ids=["nothing happened", "a round began"]
 )
-def test_it_asks_later_if_nothing_happens(generation: int, asks: bool, consumer: MakeConsumer) -> None:
+def test_delayed_rejoin_is_requested_unless_a_round_began_meanwhile(
+    generation: int, asks: bool, consumer: MakeConsumer
+) -> None:
     """A round that began meanwhile is the one that was waited for."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
@@ -132,7 +134,7 @@ def test_it_asks_later_if_nothing_happens(generation: int, asks: bool, consumer:
     coordinator.rejoin_needed = False
 
     async def schedule() -> None:
-        assignor._side.request_rejoin_after(0.01)
+        assignor._access.request_rejoin_after(0.01)
         coordinator._generation = Generation(generation, "m", "cooperative-sticky")
 
     made._net.run(schedule)
@@ -140,8 +142,8 @@ def test_it_asks_later_if_nothing_happens(generation: int, asks: bool, consumer:
     assert coordinator.rejoin_needed is asks
 
 
-def test_joining_is_not_forgotten(consumer: MakeConsumer) -> None:
-    """kafka-python 3.0 forgets a join that new metadata caused if a poll times out while it is under way."""
+def test_join_caused_by_metadata_survives_a_poll_timeout(consumer: MakeConsumer) -> None:
+    """kafka-python 3.0 drops such a join if a poll times out during it."""
     made = consumer(RangeAssignor)
     made.subscribe(["t"])
     made._coordinator.rejoin_needed = False
@@ -156,14 +158,14 @@ def test_closing(consumer: MakeConsumer) -> None:
     assert is_closing(made)
 
 
-def test_an_assignor_does_not_keep_its_consumer_alive(consumer: MakeConsumer) -> None:
+def test_assignor_does_not_keep_its_consumer_alive(consumer: MakeConsumer) -> None:
     """It refers to the coordinator weakly, as the coordinator refers to it."""
     (assignor,) = consumer(CooperativeStickyAssignor)._coordinator._assignors.values()
-    assert isinstance(assignor._side._coordinator, weakref.ref)
+    assert isinstance(assignor._access._coordinator, weakref.ref)
 
 
-def test_by_hand_there_is_no_consumer_to_see() -> None:
-    """Used outside a consumer it goes by its last assignment, and offers both protocols."""
+def test_assignor_without_a_consumer_offers_both_protocols() -> None:
+    """It then sends its own last assignment."""
     assignor = CooperativeStickyAssignor()
     own(assignor, {"t": [3]}, 2)
     assert convert.owned_in(assignor.metadata({"t"})) == {"t": [3]}
@@ -173,8 +175,8 @@ def test_by_hand_there_is_no_consumer_to_see() -> None:
 @pytest.mark.parametrize(
     "part", ["_rebalance_protocol", "_subscription", "_generation", "_net", "_assignors"]
 )
-def test_an_unknown_kafka_python_gets_no_choice(part: str, consumer: MakeConsumer) -> None:
-    """If its parts are not the ones we know, a mixed list is refused rather than run blindly."""
+def test_unknown_kafka_python_gets_one_protocol(part: str, consumer: MakeConsumer) -> None:
+    """So that a mixed list is refused."""
     coordinator = consumer(CooperativeStickyAssignor)._coordinator
     (assignor,) = coordinator._assignors.values()
     kept = vars(coordinator).pop(part)
@@ -182,16 +184,16 @@ def test_an_unknown_kafka_python_gets_no_choice(part: str, consumer: MakeConsume
     setattr(coordinator, part, kept)
 
 
-def test_one_instance_is_not_for_two_consumers(consumer: MakeConsumer) -> None:
-    """It would name to one group what it owns in the other."""
+def test_one_instance_in_two_consumers_is_refused(consumer: MakeConsumer) -> None:
+    """It would claim in one group the partitions of the other."""
     instance = CooperativeStickyAssignor()
     consumer(instance)
     with pytest.raises(ConfigurationError, match="one instance in two consumers: pass the class"):
         consumer(instance)
 
 
-def test_a_generation_that_never_took_effect_dates_nothing(consumer: MakeConsumer) -> None:
-    """kafka-python drops a join that ends between two polls, and joins again with what it had before."""
+def test_join_that_never_took_effect_does_not_date_claims(consumer: MakeConsumer) -> None:
+    """kafka-python drops a join that ends between two polls, and joins again with its earlier assignment."""
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     hold(made, 1, generation=5)
@@ -200,81 +202,79 @@ def test_a_generation_that_never_took_effect_dates_nothing(consumer: MakeConsume
 
 
 @pytest.mark.parametrize("eager", [RangeAssignor, RangePartitionAssignor])
-def test_what_another_strategy_of_the_list_assigned_is_history_too(
-    eager: Any, consumer: MakeConsumer
-) -> None:
-    """When a group switches from range to cooperative-sticky, things can stay where they are."""
+def test_assignment_of_another_strategy_counts_as_history(eager: Any, consumer: MakeConsumer) -> None:
+    """So that a switch from range to cooperative-sticky keeps partitions in place."""
     made = consumer(CooperativeStickyAssignor, eager)
     made.subscribe(["t"])
     made._subscription.assign_from_subscribed([TopicPartition("t", 4)])
     made._coordinator._generation = Generation(7, "m", "range")
     subscription = sent(made)
-    owned, generation, *_ = CooperativeStickyAssignor().told(bytes(subscription.user_data))
+    owned, generation, *_ = CooperativeStickyAssignor().decode_user_data(bytes(subscription.user_data))
     assert (dict(owned), generation) == ({"t": [4]}, 7)
 
 
 @pytest.mark.parametrize("part", ["_commit_offsets_sync_async", "_generation", "_rebalance_protocol"])
-def test_what_the_listener_relies_on_is_there(part: str, consumer: MakeConsumer) -> None:
+def test_parts_that_the_listener_relies_on_exist(part: str, consumer: MakeConsumer) -> None:
     assert hasattr(consumer(RangeAssignor)._coordinator, part)
 
 
-def test_the_metadata_has_the_replicas_of_all_partitions_at_hand() -> None:
-    """In the broker's order; without a question for each partition and broker."""
+def test_replicas_are_read_from_the_metadata() -> None:
+    """In the broker's order, without a call for each partition and broker."""
     known = cluster({"t": 3}, (None, None, None), {"t": [[2, 0], [1], []]})
     known.is_replica_node = None
     assert replicas(known, "t", 4) == [(2, 0), (1,), (), ()]
     assert replicas(known, "gone", 1) == [()]
 
 
-def test_what_is_to_be_done_at_close_is_done_before_it_returns(consumer: MakeConsumer) -> None:
-    """The consumer's event loop ends, and cancels what still waits on it."""
+def test_on_close_runs_before_close_returns(consumer: MakeConsumer) -> None:
+    """The consumer's event loop ends, and cancels waiting coroutines."""
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     sent(made)
     done: list[str] = []
-    made._coordinator._assignors["cooperative-sticky"]._side.at_close(lambda: done.append("closed"))
+    made._coordinator._assignors["cooperative-sticky"]._access.on_close(lambda: done.append("closed"))
     assert not done
     made.close()
     assert done == ["closed"]
 
 
-def test_the_configuration_of_the_connection_is_there(consumer: MakeConsumer) -> None:
+def test_config_has_the_connection_settings(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     sent(made)
-    config = made._coordinator._assignors["cooperative-sticky"]._side.config()
+    config = made._coordinator._assignors["cooperative-sticky"]._access.config()
     for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
         assert config[name] == made.config[name]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
-    side = made._coordinator._assignors["cooperative-sticky"]._side
-    assert side.session_timeout_s() == made.config["session_timeout_ms"] / 1000
-    assert side.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
+    access = made._coordinator._assignors["cooperative-sticky"]._access
+    assert access.session_timeout_s() == made.config["session_timeout_ms"] / 1000
+    assert access.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
 
 
-def test_a_rejoin_is_asked_for_from_another_thread(consumer: MakeConsumer) -> None:
+def test_rejoin_can_be_requested_from_another_thread(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t"])
     sent(made)
-    side = made._coordinator._assignors["cooperative-sticky"]._side
+    access = made._coordinator._assignors["cooperative-sticky"]._access
     made._coordinator.rejoin_needed = False
-    side.request_rejoin_from_elsewhere()
+    access.request_rejoin_threadsafe()
     deadline = time.monotonic() + 20
     while not made._coordinator.rejoin_needed:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     made.close()
-    side.request_rejoin_from_elsewhere()  # nobody to ask any more, and no error
+    access.request_rejoin_threadsafe()  # the consumer is closed: no error
 
 
-def test_outside_a_consumer_nothing_is_seen() -> None:
-    side = CooperativeStickyAssignor()._side
-    assert (side.config(), side.member_id(), side.session_timeout_s()) == (None, None, None)
-    side.at_close(lambda: None)
-    side.request_rejoin_from_elsewhere()
+def test_access_without_a_consumer_answers_none() -> None:
+    access = CooperativeStickyAssignor()._access
+    assert (access.config(), access.member_id(), access.session_timeout_s()) == (None, None, None)
+    access.on_close(lambda: None)
+    access.request_rejoin_threadsafe()
 
 
-def test_a_membership_is_as_fresh_as_the_last_heartbeat_that_was_answered(consumer: MakeConsumer) -> None:
-    """When it was sent counts: an answer may have waited for as long as the process stood still."""
+def test_membership_age_counts_from_the_last_answered_heartbeat(consumer: MakeConsumer) -> None:
+    """It counts from the send time: an answer may wait while the process is suspended."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     assert confirmed_s_ago(made) is None, "it is in no group"
@@ -291,8 +291,8 @@ def test_a_membership_is_as_fresh_as_the_last_heartbeat_that_was_answered(consum
     assert confirmed_s_ago(made) is None, "it joins"
 
 
-def test_the_timeouts_are_those_it_joins_with(consumer: MakeConsumer) -> None:
-    """The session's, that of the rebalance, and how often it is heard of."""
+def test_timeouts_are_the_ones_of_the_join(consumer: MakeConsumer) -> None:
+    """Session timeout, rebalance timeout and heartbeat interval."""
     config = consumer(CooperativeStickyAssignor)._coordinator.config
     made = consumer(CooperativeStickyAssignor)
     assert timeouts(made) == (
@@ -303,19 +303,23 @@ def test_the_timeouts_are_those_it_joins_with(consumer: MakeConsumer) -> None:
     assert min(timeouts(made)) > 0
 
 
-def test_when_it_was_polled_last(consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_polled_s_ago_counts_from_the_last_poll_or_coordinator_lookup(
+    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = consumer(CooperativeStickyAssignor)
     assert polled_s_ago(made) == float("inf")
     made._coordinator.poll_heartbeat()
     made._coordinator.heartbeat.last_poll -= 100
     assert 100 <= polled_s_ago(made) < 200
-    found = FindCoordinatorResponse(error_code=0, node_id=0, host="127.0.0.1", port=9, coordinators=[])
+    response = FindCoordinatorResponse(error_code=0, node_id=0, host="127.0.0.1", port=9, coordinators=[])
     monkeypatch.setattr(made._coordinator._client, "maybe_connect", lambda _: None)
-    made._coordinator._handle_find_coordinator_response(found)
+    made._coordinator._handle_find_coordinator_response(response)
     assert polled_s_ago(made) < 100, "it believes so whenever it has looked for its coordinator"
 
 
-def test_up_to_when_it_knows_of_all_rebalances(consumer: MakeConsumer) -> None:
+def test_kept_up_until_is_the_send_time_of_the_last_heartbeat_without_rebalance(
+    consumer: MakeConsumer,
+) -> None:
     """When the last heartbeat was sent that was answered, and not with the news of one."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
@@ -341,8 +345,8 @@ def test_up_to_when_it_knows_of_all_rebalances(consumer: MakeConsumer) -> None:
     coordinator.reset_generation()
 
 
-def test_a_static_member_that_is_fenced_is_no_member(consumer: MakeConsumer) -> None:
-    """kafka-python stops its heartbeats, and says so to nobody: the state stays what it was."""
+def test_fenced_static_member_is_no_member(consumer: MakeConsumer) -> None:
+    """kafka-python stops its heartbeats without notice; its state stays."""
     made = consumer(CooperativeStickyAssignor, group_instance_id="i")
     coordinator = made._coordinator
     coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
@@ -363,15 +367,15 @@ def test_a_static_member_that_is_fenced_is_no_member(consumer: MakeConsumer) -> 
     assert not is_fenced(made), "a join stops heartbeats, too"
 
 
-def test_a_dynamic_member_is_never_fenced(consumer: MakeConsumer) -> None:
+def test_dynamic_member_is_never_fenced(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made._coordinator.state = MemberState.STABLE
     assert not is_fenced(made)
     assert static_member_id(made) is None
 
 
-def test_a_producer_that_is_to_drop_what_it_has_sends_nothing_more() -> None:
-    """Its own ``close`` raises where something is pending, and leaves the thread that sends it running."""
+def test_dropped_producer_sends_nothing_more() -> None:
+    """Its own ``close`` raises if records are pending, and leaves the sender thread running."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         producer = KafkaProducer(bootstrap_servers=address, api_version=(2, 5))
@@ -384,15 +388,15 @@ def test_a_producer_that_is_to_drop_what_it_has_sends_nothing_more() -> None:
         producer.close(timeout=0)
 
 
-def test_a_rejoin_can_be_asked_for_from_outside(consumer: MakeConsumer) -> None:
+def test_rejoin_can_be_requested_for_a_consumer(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made._coordinator.rejoin_needed = False
     request_rejoin(made)
     assert made._coordinator.rejoin_needed
 
 
-def test_the_end_of_a_thread_is_waited_for_without_holding_up_the_loop(consumer: MakeConsumer) -> None:
-    """Else no heartbeat would be sent meanwhile."""
+def test_waiting_for_a_thread_does_not_block_the_loop(consumer: MakeConsumer) -> None:
+    """Otherwise no heartbeat would be sent meanwhile."""
     made = consumer(CooperativeStickyAssignor)
     may_end, turned = threading.Event(), threading.Event()
     thread = threading.Thread(target=may_end.wait)
@@ -408,46 +412,46 @@ def test_the_end_of_a_thread_is_waited_for_without_holding_up_the_loop(consumer:
     assert not thread.is_alive()
 
 
-# --- what a leader, and a static member, look at ------------------------------------------------------------
+# --- state read by a leader and by a static member ----------------------------------------------------------
 
 
-def test_leader_is_remembered_from_the_join(consumer: MakeConsumer) -> None:
-    """kafka-python forgets it.  A group of the new protocol has none (KIP-848)."""
+def test_leader_id_comes_from_the_join_response(consumer: MakeConsumer) -> None:
+    """kafka-python drops it.  A group of the new protocol has no leader (KIP-848)."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     (assignor,) = coordinator._assignors.values()
-    assert assignor._side.leader_id() is None
+    assert assignor._access.leader_id() is None
     for leader in ("m0", ""):
         coordinator.state = MemberState.REBALANCING
         response = JoinGroupResponse(
             version=5, error_code=0, generation_id=3, protocol_name="x", leader=leader, member_id="m1"
         )
         assert coordinator._process_join_group_response(response, time.monotonic()) is response
-        assert assignor._side.leader_id() == leader
+        assert assignor._access.leader_id() == leader
     assert coordinator._generation.member_id == "m1"
     coordinator.state = MemberState.UNJOINED
 
 
-def test_metadata_that_was_asked_for_before_is_no_answer(consumer: MakeConsumer) -> None:
-    """An update that is under way may have been requested for other topics."""
+def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeConsumer) -> None:
+    """It may have been requested for other topics."""
     made = consumer(CooperativeStickyAssignor)
     (assignor,) = made._coordinator._assignors.values()
-    side, metadata = assignor._side, made._coordinator._cluster
+    access, metadata = assignor._access, made._coordinator._cluster
     before = time.monotonic()
     metadata.update_metadata(answer({"t": 3}))
-    assert side.metadata_updated_at() >= before
-    assert before <= side.metadata_asked_at() <= time.monotonic()
+    assert access.metadata_updated_at() >= before
+    assert before <= access.metadata_answer_at() <= time.monotonic()
     metadata._refresh_future = Future()
-    assert side.metadata_asked_at() == float("inf")
+    assert access.metadata_answer_at() == float("inf")
     metadata._refresh_future = None
 
 
-def test_metadata_updates_are_heard_of_with_the_partitions_they_list(consumer: MakeConsumer) -> None:
+def test_metadata_update_calls_back_with_its_partition_counts(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t", "gone"])
     (assignor,) = made._coordinator._assignors.values()
     listed: list[dict[str, int]] = []
-    assignor._side.at_metadata(lambda: listed.append(assignor._side.listed()))
+    assignor._access.on_metadata_update(lambda: listed.append(assignor._access.partition_counts()))
     for count in (3, 5):
         made._coordinator._cluster.update_metadata(answer({"t": count, "u": 1}))
     assert listed == [{"t": 3}, {"t": 5}]
@@ -456,20 +460,22 @@ def test_metadata_updates_are_heard_of_with_the_partitions_they_list(consumer: M
 @pytest.mark.parametrize(
     ("generation", "asks"), [(5, True), (6, False)], ids=["nothing happened", "a round began"]
 )
-def test_it_asks_when_the_metadata_has_come(generation: int, asks: bool, consumer: MakeConsumer) -> None:
+def test_rejoin_with_metadata_is_requested_after_the_update(
+    generation: int, asks: bool, consumer: MakeConsumer
+) -> None:
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     (assignor,) = coordinator._assignors.values()
     coordinator._generation = Generation(5, "m", "cooperative-sticky")
     coordinator.rejoin_needed = False
-    assignor._side.request_rejoin_with_metadata()
+    assignor._access.request_rejoin_with_metadata()
     assert not coordinator.rejoin_needed
     coordinator._generation = Generation(generation, "m", "cooperative-sticky")
     coordinator._cluster.update_metadata(answer({"t": 3}))
     assert coordinator.rejoin_needed is asks
 
 
-def test_settled_is_who_neither_joins_nor_will(consumer: MakeConsumer) -> None:
+def test_settled_generation_is_none_while_a_join_is_due(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor, group_instance_id="i")
     made.subscribe(["t"])
     coordinator = made._coordinator
@@ -477,17 +483,17 @@ def test_settled_is_who_neither_joins_nor_will(consumer: MakeConsumer) -> None:
     coordinator._generation = Generation(5, "m", "cooperative-sticky")
     sent(made)
     coordinator.state = MemberState.STABLE
-    assert assignor._side.settled_generation() is None
+    assert assignor._access.settled_generation() is None
     coordinator.rejoin_needed = False
-    assert assignor._side.settled_generation() == 5
+    assert assignor._access.settled_generation() == 5
     coordinator.state = MemberState.UNJOINED
-    assert assignor._side.settled_generation() is None
-    assert assignor._side.instance_id() == "i"
+    assert assignor._access.settled_generation() is None
+    assert assignor._access.instance_id() == "i"
 
 
 @pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
-def test_a_request_has_other_bytes_than_the_join_before(kind: type[Assignor], consumer: MakeConsumer) -> None:
-    """A broker begins no rebalance for a member that is not its leader and joins with the same bytes."""
+def test_rejoin_of_a_static_member_sends_other_bytes(kind: type[Assignor], consumer: MakeConsumer) -> None:
+    """A broker starts no rebalance for a non-leader that joins with the same bytes."""
     made = consumer(kind, group_instance_id="i")
     made.subscribe(["t"])
     joins = [sent(made, kind.name).encode()]

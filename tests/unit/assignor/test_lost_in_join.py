@@ -1,4 +1,4 @@
-"""The broker forgets a member that joins; kafka-python's own code joins, only its requests go nowhere."""
+"""The broker forgets a joining member.  kafka-python's own code joins; the test answers its requests."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LOST = [
 
 
 class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
-    """What a listener is told."""
+    """Records the calls of a listener."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, list[int]]] = []
+        self.calls: list[tuple[str, list[int]]] = []
 
     def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
-        self.told.append((what, sorted(tp.partition for tp in partitions)))
+        self.calls.append((what, sorted(tp.partition for tp in partitions)))
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         self._hear("revoked", revoked)
@@ -50,14 +50,14 @@ class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class Joining:
-    """A member of generation 7 that owns partitions 0 and 1, and what it says when it joins again.
+    """A member of generation 7 that owns partitions 0 and 1 and joins again.
 
     Args:
         made: its consumer.
-        codes: of errors that its next requests are answered with, in turn; then it is given 1 and 2.
+        codes: error codes of the next answers, in turn; then it is assigned 1 and 2.
 
     Attributes:
-        claims: what it said it owns, in each of its requests to join.
+        claims: owned partitions in each of its JoinGroup requests.
     """
 
     def __init__(self, made: Any, codes: list[int]) -> None:
@@ -69,8 +69,8 @@ class Joining:
         coordinator = made._coordinator
         ((self._strategy, assignor),) = coordinator._assignors.items()
         made._subscription.assign_from_subscribed([T0, T1])
-        for at in (T0, T1):
-            made._subscription.assignment[at].seek(100)
+        for partition in (T0, T1):
+            made._subscription.assignment[partition].seek(100)
         assert isinstance(assignor, Assignor)
         own(assignor, {"t": [0, 1]}, 7)
         coordinator._generation = Generation(7, "before", self._strategy)
@@ -83,10 +83,10 @@ class Joining:
             made._net.run(coordinator.join_group_async, 20_000)
         self.member_id = member_id_of(made)
         self.positions = {
-            at.partition: state.position and state.position.offset
-            for at, state in made._subscription.assignment.items()
+            partition.partition: state.position and state.position.offset
+            for partition, state in made._subscription.assignment.items()
         }
-        coordinator.reset_generation()  # nobody is there to be told that it leaves
+        coordinator.reset_generation()  # no broker would answer LeaveGroup
 
     def _answer(self, request: Any, **_: Any) -> Any:
         code = self._codes.pop(0) if self._codes else 0
@@ -114,40 +114,40 @@ class Joining:
 
 
 @pytest.mark.parametrize("codes", LOST)
-def test_a_cooperative_consumer_loses_everything_and_begins_anew(
+def test_cooperative_consumer_that_loses_its_membership_joins_again_without_claims(
     codes: list[int], consumer: MakeConsumer
 ) -> None:
-    """What others may have had since is neither claimed nor gone on with; its listener hears of it first."""
+    """Others may have owned its partitions since.  Its listener is called first."""
     joining = Joining(consumer(CooperativeStickyAssignor), codes)
     assert joining.claims[0] == {"t": [0, 1]}
     assert joining.claims[1:] == [{}]
-    assert joining.heard.told == [("lost", [0, 1]), ("assigned", [1, 2])]
+    assert joining.heard.calls == [("lost", [0, 1]), ("assigned", [1, 2])]
     assert joining.positions == {1: None, 2: None}
 
 
-def test_it_is_another_member_then(consumer: MakeConsumer) -> None:
-    """So whoever notes as whom something began can tell."""
+def test_member_that_lost_its_membership_gets_a_new_id(consumer: MakeConsumer) -> None:
+    """Code that stored the old id can tell the difference."""
     assert Joining(consumer(CooperativeStickyAssignor), []).member_id == "before"
     assert Joining(consumer(CooperativeStickyAssignor), [UnknownMemberIdError.errno]).member_id == "after"
 
 
 @pytest.mark.parametrize("codes", LOST)
-def test_an_eager_consumer_has_given_all_back_and_goes_on_from_what_is_committed(
+def test_eager_consumer_that_loses_its_membership_resumes_from_commits(
     codes: list[int], consumer: MakeConsumer
 ) -> None:
-    """It hears no more than it would: everything was revoked when the join began."""
+    """Its listener gets no extra call: all partitions were revoked when the join began."""
     joining = Joining(consumer(RangeAssignor), codes)
-    assert joining.heard.told == [("revoked", [0, 1]), ("assigned", [1, 2])]
+    assert joining.heard.calls == [("revoked", [0, 1]), ("assigned", [1, 2])]
     assert joining.positions == {1: None, 2: None}
 
 
 @pytest.mark.parametrize("codes", [[], [NotCoordinatorError.errno]], ids=["at once", "after another try"])
-def test_who_is_still_a_member_keeps_what_it_has(codes: list[int], consumer: MakeConsumer) -> None:
+def test_member_that_is_not_lost_keeps_its_partitions(codes: list[int], consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made._coordinator.lookup_coordinator = lambda: _found(made._coordinator)
     joining = Joining(made, codes)
     assert set(map(str, joining.claims)) == {"{'t': [0, 1]}"}
-    assert joining.heard.told == [("revoked", [0]), ("assigned", [2])]
+    assert joining.heard.calls == [("revoked", [0]), ("assigned", [2])]
     assert joining.positions == {1: 100, 2: None}
 
 

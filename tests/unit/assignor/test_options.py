@@ -16,8 +16,8 @@ from kafka_assignors import (
 from tests.unit.conftest import MakeConsumer
 
 
-def test_configured_returns_a_class_kafka_python_takes(consumer: MakeConsumer) -> None:
-    """Its options reach the subscription; the class it was made from keeps its own."""
+def test_configured_returns_a_class_for_kafka_python(consumer: MakeConsumer) -> None:
+    """Its options reach the subscription; the original class keeps its own."""
     kind = CooperativeStickyAssignor.configured(rack="zone-a")
     assert issubclass(kind, CooperativeStickyAssignor)
     made = consumer(kind)
@@ -27,7 +27,7 @@ def test_configured_returns_a_class_kafka_python_takes(consumer: MakeConsumer) -
 
 
 def test_configured_twice_adds_up() -> None:
-    """What was set before stays set."""
+    """Earlier options stay set."""
     kind = StickyAssignor.configured(rack="a").configured(on_plan=print)
     assert (kind().options.rack, kind().options.on_plan) == ("a", print)
 
@@ -51,13 +51,13 @@ def test_wrong_options_are_refused_by_name(options: dict[str, object], named: st
     assert error.value.option == named
 
 
-def test_a_configuration_error_is_kafka_pythons_too() -> None:
-    """Whoever catches kafka-python's configuration errors catches ours."""
+def test_configuration_error_is_also_kafka_pythons() -> None:
+    """Code that catches kafka-python's configuration errors catches ours."""
     assert issubclass(ConfigurationError, KafkaConfigurationError)
     assert issubclass(ConfigurationError, OptionError)
 
 
-def test_a_strategy_by_name() -> None:
+def test_strategy_by_name() -> None:
     assert strategy("range") is RangeAssignor
     with pytest.raises(ConfigurationError, match="unknown 'rang', there is range, roundrobin"):
         strategy("rang")

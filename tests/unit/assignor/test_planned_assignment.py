@@ -1,4 +1,4 @@
-"""An assignment whose bytes come out of the plan, and which is kafka-python's own for whoever looks."""
+"""An assignment that encodes straight from the plan, and behaves as kafka-python's own."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def planned() -> ConsumerProtocolAssignment:
     return leader.assign(cluster({"t": 2, "u": 1}), [joined("a", raw(["t", "u"]))])["a"]
 
 
-def test_bytes_and_objects_say_the_same(planned: ConsumerProtocolAssignment) -> None:
-    """In either order of looking."""
+def test_bytes_and_objects_agree(planned: ConsumerProtocolAssignment) -> None:
+    """In either order of access."""
     before = planned.encode()
     assert planned.assigned_partitions == ENTRIES
     assert before == planned.encode() == ConsumerProtocolAssignment(0, ENTRIES, b"").encode()
 
 
-def test_what_is_changed_is_sent(planned: ConsumerProtocolAssignment) -> None:
-    """Somebody's wrapper may take a partition out, or add data for its members."""
+def test_changed_assignment_is_encoded_with_its_changes(planned: ConsumerProtocolAssignment) -> None:
+    """A user's wrapper may remove a partition or add user data."""
     planned.user_data = b"more"
     assert planned.encode() == ConsumerProtocolAssignment(0, ENTRIES, b"more").encode()
     planned.assigned_partitions = [("u", [0])]
     assert planned.encode() == ConsumerProtocolAssignment(0, [("u", [0])], b"more").encode()
 
 
-def test_a_list_that_was_looked_at_may_be_changed_too(planned: ConsumerProtocolAssignment) -> None:
+def test_change_after_a_read_is_encoded(planned: ConsumerProtocolAssignment) -> None:
     planned.assigned_partitions.pop()
     assert planned.encode() == ConsumerProtocolAssignment(0, ENTRIES[:1], b"").encode()

@@ -29,14 +29,14 @@ def planned(
     owned: Mapping[str, Mapping[str, list[int]]] | None = None,
     metadata: ClusterMetadata | None = None,
 ) -> tuple[Plan, PlanReport]:
-    """What a leader plans for members with these racks, and what it reports."""
+    """Return the leader's plan and report for members with these racks."""
     reports: list[PlanReport] = []
     members = []
     for name, rack in racks.items():
-        one = kind(rack=rack)
+        assignor = kind(rack=rack)
         if owned and name in owned:
-            own(one, owned[name], 1)
-        members.append(joined(name, one.metadata(TOPICS)))
+            own(assignor, owned[name], 1)
+        members.append(joined(name, assignor.metadata(TOPICS)))
     leader = kind(on_plan=reports.append)
     where = cluster(TOPICS, BROKERS, REPLICAS) if metadata is None else metadata
     plan_of(leader.assign(where, members))
@@ -45,15 +45,15 @@ def planned(
 
 
 @every_strategy
-def test_the_rack_travels_with_the_subscription(kind: type[Assignor]) -> None:
-    """Over the wire, to whoever leads; without the option there is none."""
+def test_rack_is_sent_with_the_subscription(kind: type[Assignor]) -> None:
+    """Without the option none is sent."""
     assert joined("a", kind(rack="zone-a").metadata(TOPICS)).metadata.rack_id == "zone-a"
     assert joined("a", kind().metadata(TOPICS)).metadata.rack_id is None
 
 
 @by_rack
-def test_a_fresh_plan_is_near(kind: type[Assignor]) -> None:
-    """Fair first: four each, of which the one without a replica in any rack goes to whoever has room."""
+def test_fresh_plan_puts_partitions_near_their_replicas(kind: type[Assignor]) -> None:
+    """Fairness first: four each; a partition without a replica in any rack fills the gap."""
     plan, report = planned(kind, {"m": "zone-b", "n": "zone-a"})
     assert plan["m"]["t"] == [1, 3, 5]
     assert plan["n"]["t"] == [0, 2, 4]
@@ -62,16 +62,16 @@ def test_a_fresh_plan_is_near(kind: type[Assignor]) -> None:
 
 
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
-def test_near_comes_before_kept(name: str) -> None:
-    """All six of t change hands, as each owner is in the other zone; what is near to both stays."""
+def test_rack_comes_before_stickiness(name: str) -> None:
+    """All six partitions of t move, because each owner is in the other zone; partitions near both stay."""
     owned = {"m": {"t": [0, 2, 4], "u": [1]}, "n": {"t": [1, 3, 5], "u": [0]}}
     plan, report = planned(STRATEGIES[name], {"m": "zone-b", "n": "zone-a"}, owned)
     assert plan == {"m": {"t": [1, 3, 5], "u": [1]}, "n": {"t": [0, 2, 4], "u": [0]}}
     assert (report.metrics.kept, report.metrics.moved, report.metrics.near) == (2, 6, 7)
 
 
-def test_fairest_sticky_takes_nothing_away_for_a_rack() -> None:
-    """Only what is free is placed near."""
+def test_fairest_sticky_moves_no_owned_partition_for_a_rack() -> None:
+    """It places only free partitions near."""
     owned = {"m": {"t": [0, 2]}, "n": {"t": [1, 3]}}
     plan, report = planned(STRATEGIES["fairest-sticky"], {"m": "zone-b", "n": "zone-a"}, owned)
     assert plan["m"]["t"] == [0, 2, 5]
@@ -80,8 +80,8 @@ def test_fairest_sticky_takes_nothing_away_for_a_rack() -> None:
 
 
 @by_rack
-def test_fair_comes_before_near(kind: type[Assignor]) -> None:
-    """A member far from everything gets as much as the others."""
+def test_fairness_comes_before_racks(kind: type[Assignor]) -> None:
+    """A member far from all replicas gets as much as the others."""
     plan, report = planned(kind, {"m": "zone-a", "n": "zone-c"})
     assert [sum(map(len, topics.values())) for topics in plan.values()] == [4, 4]
     assert report.metrics.near == 4
@@ -98,7 +98,7 @@ def test_fair_comes_before_near(kind: type[Assignor]) -> None:
     ],
     ids=["members do not say", "members are elsewhere", "brokers do not say", "brokers are elsewhere"],
 )
-def test_where_no_rack_helps_the_plan_is_that_without(
+def test_racks_that_do_not_help_do_not_change_the_plan(
     kind: type[Assignor], racks: dict[str, str | None], brokers: tuple[str | None, ...]
 ) -> None:
     owned = {"m": {"t": [0, 2, 4, 5], "u": [1]}}
@@ -107,14 +107,14 @@ def test_where_no_rack_helps_the_plan_is_that_without(
     assert report.metrics.near is None
 
 
-def test_who_does_not_plan_by_racks() -> None:
+def test_strategies_without_racks_do_not_read_them() -> None:
     others = {"range", "roundrobin", "failover", "lag-aware"}
     assert STRATEGIES.keys() - {kind.name for kind in BY_RACK} == others
 
 
 @pytest.mark.parametrize("name", ["range", "roundrobin"])
-def test_ranges_and_turns_go_on_as_ever(name: str) -> None:
-    """They do not plan by racks; how near they come is measured all the same."""
+def test_range_and_roundrobin_ignore_racks(name: str) -> None:
+    """Nearness is measured all the same."""
     kind = STRATEGIES[name]
     plan, report = planned(kind, {"m": "zone-b", "n": "zone-a"})
     assert plan == planned(kind, {"m": None, "n": None})[0]
@@ -127,10 +127,10 @@ def test_ranges_and_turns_go_on_as_ever(name: str) -> None:
     ["", " ", "zone-a\n", "\x00\x1b[31m", "\N{PILE OF POO}" * 3000, "a" * 32_000, "../../etc"],
     ids=["empty", "a space", "a line", "control", "wide", "long", "a path"],
 )
-def test_a_strange_rack_harms_nobody(
+def test_unknown_rack_does_not_change_the_plan(
     kind: type[Assignor], rack: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is no broker's, so its member is near nothing, and gets its part; nobody complains."""
+    """No broker has it, so its member is near no replica and gets its share; no warning."""
     data = kind().user_data({}, NO_GENERATION)
     members = [joined("bad", raw(TOPICS, data, rack=rack)), joined("good", raw(TOPICS, data, rack="zone-a"))]
     plan = plan_of(kind().assign(cluster(TOPICS, BROKERS, REPLICAS), members))
@@ -140,7 +140,7 @@ def test_a_strange_rack_harms_nobody(
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
 
 
-def test_the_log_line_says_how_many_are_near(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_line_has_the_number_of_near_partitions(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="kafka_assignors"):
         planned(STRATEGIES["sticky"], {"m": "zone-b", "n": "zone-a"})
     (record,) = caplog.records
@@ -157,24 +157,24 @@ class _PublicOnly:
 
 
 def test_racks_of_replicas_come_from_the_metadata() -> None:
-    """A partition, or a topic, that the metadata does not have has none."""
+    """A partition or topic that the metadata does not list has none."""
     known = cluster(TOPICS, BROKERS, REPLICAS)
-    found = convert.replica_racks(known, {"t": 7, "u": 2, "gone": 1}, {"zone-a", "zone-b"})
+    racks = convert.replica_racks(known, {"t": 7, "u": 2, "gone": 1}, {"zone-a", "zone-b"})
     a, b = frozenset({"zone-a"}), frozenset({"zone-b"})
-    assert found == {"t": [a, b, a, b, a, b, frozenset()], "u": [frozenset(), a | b], "gone": [frozenset()]}
+    assert racks == {"t": [a, b, a, b, a, b, frozenset()], "u": [frozenset(), a | b], "gone": [frozenset()]}
 
 
-def test_the_public_way_finds_the_same() -> None:
-    """Slower: one question a partition and broker."""
+def test_public_call_finds_the_same_replicas() -> None:
+    """Slower: one call for each partition and broker."""
     known = cluster(TOPICS, BROKERS, REPLICAS)
-    asked = {"t": 7, "u": 2, "gone": 1}, {"zone-b"}
-    assert convert.replica_racks(_PublicOnly(known), *asked) == convert.replica_racks(known, *asked)
+    arguments = {"t": 7, "u": 2, "gone": 1}, {"zone-b"}
+    assert convert.replica_racks(_PublicOnly(known), *arguments) == convert.replica_racks(known, *arguments)
 
 
-def test_racks_that_would_take_too_much_memory_are_left_out_and_said_so(
+def test_too_many_rack_sets_are_ignored_with_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning, and the plan without racks; a limit that is just reached is no reason for either."""
+    """A limit that is just reached does not warn."""
     racks = {"m": "zone-b", "n": "zone-a"}
     without, _report = planned(CooperativeStickyAssignor, dict.fromkeys(racks))
     near, _report = planned(CooperativeStickyAssignor, racks)
@@ -184,4 +184,4 @@ def test_racks_that_would_take_too_much_memory_are_left_out_and_said_so(
     plan, report = planned(CooperativeStickyAssignor, racks)
     assert plan == without
     assert report.metrics.near is None
-    assert caplog.text.count("too many different sets of racks") == 1
+    assert caplog.text.count("too many different rack sets") == 1

@@ -1,4 +1,4 @@
-"""When a static member asks for a rebalance, and when it leaves that to the leader."""
+"""When a static member requests a rebalance, and when it leaves that to the leader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafka_assignors.assignor.static_watch import StaticWatch
 
 
 def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
-    """A group as the broker tells it: one member for each (member id, partitions of ``t``)."""
+    """A group as the broker describes it: a member for each (member id, partitions of ``t``)."""
     members = [
         SimpleNamespace(
             member_id=member_id,
@@ -30,7 +30,7 @@ def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
 
 
 class Consumer:
-    """What a watch sees of its consumer, in place of ``ConsumerSide``."""
+    """A fake ``CoordinatorAccess``."""
 
     def __init__(self, *, instance_id: str | None = "i", leader: str = "leader", listed: int = 4) -> None:
         self.watch = StaticWatch()
@@ -44,13 +44,13 @@ class Consumer:
         self._jobs: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._updated: Callable[[], None] = lambda: None
 
-    def assigned(self, *, needs_leader: bool = False) -> None:
-        """It gets an assignment, and what that begins is done."""
-        self.watch.assigned(self, needs_leader=needs_leader)  # type: ignore[arg-type]
+    def assigned(self, *, leader_watches_lag: bool = False) -> None:
+        """Receive an assignment, and run the jobs it starts."""
+        self.watch.on_assignment(self, leader_watches_lag=leader_watches_lag)  # type: ignore[arg-type]
         self.work()
 
     def updated(self, partitions: int) -> None:
-        """Its metadata is updated."""
+        """Update the metadata."""
         self.partitions = {"t": partitions}
         self._updated()
         self.work()
@@ -59,7 +59,7 @@ class Consumer:
         while self._jobs:
             asyncio.run(self._jobs.pop()())
 
-    # as ConsumerSide
+    # as CoordinatorAccess
 
     def instance_id(self) -> str | None:
         return self.instance
@@ -76,10 +76,10 @@ class Consumer:
     def settled_generation(self) -> int:
         return self.now
 
-    def listed(self) -> dict[str, int]:
+    def partition_counts(self) -> dict[str, int]:
         return dict(self.partitions)
 
-    def at_metadata(self, do: Callable[[], None]) -> None:
+    def on_metadata_update(self, do: Callable[[], None]) -> None:
         self._updated = do
 
     def run(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -100,7 +100,7 @@ class Consumer:
 
 
 def in_rebalance(consumer: Consumer) -> Consumer:
-    """It has taken part in a rebalance since it started."""
+    """A member that has taken part in a rebalance since it started."""
     consumer.assigned()
     consumer.now += 1
     consumer.assigned()
@@ -109,15 +109,15 @@ def in_rebalance(consumer: Consumer) -> Consumer:
     return consumer
 
 
-def test_dynamic_member_never_looks() -> None:
+def test_dynamic_member_never_checks() -> None:
     consumer = Consumer(instance_id=None, listed=9)
     consumer.assigned()
     consumer.updated(12)
     assert (consumer.looks, consumer.asked) == (0, 0)
 
 
-def test_restarted_member_asks_for_owners_of_what_nobody_has() -> None:
-    """The topic grew while it was down; once is enough."""
+def test_restarted_member_requests_a_rebalance_for_unowned_partitions() -> None:
+    """The topic grew while the member was down.  It requests once."""
     consumer = Consumer(listed=6)
     consumer.assigned()
     consumer.updated(6)
@@ -127,50 +127,50 @@ def test_restarted_member_asks_for_owners_of_what_nobody_has() -> None:
 def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It would end kafka-python's loop that refreshes the metadata."""
+    """It would end kafka-python's metadata refresh loop."""
     consumer = in_rebalance(Consumer())
 
     def fail() -> dict[str, int]:
         raise RuntimeError("dictionary changed size during iteration")
 
     with monkeypatch.context() as broken:
-        broken.setattr(consumer, "listed", fail)
+        broken.setattr(consumer, "partition_counts", fail)
         consumer.updated(6)
     consumer.updated(6)
     assert consumer.looks == 1
 
 
-def test_restart_without_news_is_no_rebalance() -> None:
+def test_restart_without_new_partitions_requests_nothing() -> None:
     consumer = Consumer()
     consumer.assigned()
     consumer.updated(4)
     assert (consumer.looks, consumer.asked) == (1, 0)
 
 
-def test_restarted_leader_asks_when_the_topic_grows() -> None:
-    """The broker named its former self as leader, which is not in the group any more."""
+def test_restarted_leader_requests_a_rebalance_when_the_topic_grows() -> None:
+    """The broker names its former member id as leader, which has left the group."""
     consumer = Consumer(leader="i-before")
     consumer.assigned()
     consumer.updated(5)
     assert consumer.asked == 1
 
 
-def test_leader_that_planned_is_left_to_it() -> None:
-    """It watches the metadata itself, and needs no other member's rebalance."""
+def test_member_leaves_new_partitions_to_the_leader_that_planned() -> None:
+    """That leader watches the metadata itself."""
     consumer = in_rebalance(Consumer())
     consumer.updated(6)
     assert (consumer.looks, consumer.asked) == (1, 0)
 
 
-def test_member_asks_when_its_leader_has_restarted() -> None:
+def test_member_requests_a_rebalance_when_its_leader_has_restarted() -> None:
     consumer = in_rebalance(Consumer())
     consumer.group = described(("me", [0, 1]), ("leader-again", [2, 3]))
     consumer.updated(6)
     assert consumer.asked == 1
 
 
-def test_partitions_that_were_planned_meanwhile_are_no_reason() -> None:
-    """Its own metadata was older than the leader's."""
+def test_partitions_assigned_meanwhile_cause_no_rebalance() -> None:
+    """The member's metadata was older than the leader's."""
     consumer = in_rebalance(Consumer(leader="gone"))
     consumer.group = described(("me", [0, 1, 4]), ("other", [2, 3, 5]))
     consumer.updated(6)
@@ -178,15 +178,15 @@ def test_partitions_that_were_planned_meanwhile_are_no_reason() -> None:
     assert (consumer.looks, consumer.asked) == (1, 0)
 
 
-def test_rejoin_from_outside_counts_as_a_restart() -> None:
-    """The connection was lost for a while: a new member id, the old assignment, and no rebalance."""
+def test_rejoin_with_a_new_member_id_counts_as_a_restart() -> None:
+    """After a lost connection: a new member id, the old assignment, and no rebalance."""
     consumer = in_rebalance(Consumer())
     consumer.me, consumer.partitions = "me-again", {"t": 6}
     consumer.assigned()
     assert consumer.asked == 1
 
 
-def test_rebalance_that_begins_meanwhile_ends_the_look() -> None:
+def test_rebalance_that_begins_meanwhile_ends_the_check() -> None:
     consumer = Consumer(listed=6)
     consumer.meanwhile = lambda: setattr(consumer, "now", 6)
     consumer.assigned()
@@ -198,7 +198,7 @@ def test_rebalance_that_begins_meanwhile_ends_the_look() -> None:
     [described(("me", []), state="PreparingRebalance"), GroupAuthorizationFailedError("g")],
     ids=["rebalance", "not allowed"],
 )
-def test_look_that_fails_is_repeated_with_the_next_update(group: Any) -> None:
+def test_failed_check_is_repeated_with_the_next_update(group: Any) -> None:
     consumer = Consumer(listed=6)
     good, consumer.group = consumer.group, group
     consumer.assigned()
@@ -208,7 +208,7 @@ def test_look_that_fails_is_repeated_with_the_next_update(group: Any) -> None:
     assert consumer.asked == 1
 
 
-def test_member_whose_assignment_cannot_be_read_may_own_anything() -> None:
+def test_member_with_an_undecodable_assignment_may_own_anything() -> None:
     consumer = Consumer(listed=6)
     consumer.group.members[1].member_assignment = b"\xff\xff\xff"
     consumer.assigned()
@@ -216,14 +216,14 @@ def test_member_whose_assignment_cannot_be_read_may_own_anything() -> None:
 
 
 @pytest.mark.parametrize(("leader", "asks"), [("i-before", 1), ("leader", 0)])
-def test_strategy_that_needs_a_leader_gets_one(leader: str, asks: int) -> None:
-    """Nothing is without an owner, but nobody watches the lag."""
+def test_member_requests_a_rebalance_if_no_leader_watches_lag(leader: str, asks: int) -> None:
+    """Every partition has an owner."""
     consumer = Consumer(leader=leader)
-    consumer.assigned(needs_leader=True)
+    consumer.assigned(leader_watches_lag=True)
     assert consumer.asked == asks
 
 
-def test_members_look_one_after_the_other() -> None:
+def test_members_check_one_after_the_other() -> None:
     """In an order of their instance ids, the same in each process, within 1.5 s."""
 
     def delay(instance_id: str) -> float:

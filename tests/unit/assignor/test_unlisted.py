@@ -1,4 +1,4 @@
-"""A leader whose metadata has not come yet, through kafka-python's own ``_perform_assignment``."""
+"""A leader with stale metadata, through kafka-python's own ``_perform_assignment``."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Leader:
 
     @property
     def waits(self) -> bool:
-        """Whether it will join again for the metadata."""
-        return bool(self.assignor._metadata.waits)
+        """Whether it will join again for fresh metadata."""
+        return bool(self.assignor._metadata_wait.is_waiting)
 
     def knows(self, topics: Mapping[str, int]) -> None:
-        """Its metadata is updated."""
+        """Update the metadata."""
         cluster = self.coordinator._cluster
         before = cluster._last_successful_refresh_ms
         while cluster._last_successful_refresh_ms == before:  # the clock may tick slowly
@@ -60,8 +60,8 @@ class Leader:
     def plans(self, members: Mapping[str, object], generation: int = 7) -> Plan:
         """It leads a round, and the plan reaches it."""
         joining = [
-            JoinGroupResponse.JoinGroupResponseMember(member_id=name, metadata=each.encode())  # type: ignore[attr-defined]
-            for name, each in members.items()
+            JoinGroupResponse.JoinGroupResponseMember(member_id=name, metadata=metadata.encode())  # type: ignore[attr-defined]
+            for name, metadata in members.items()
         ]
         self.coordinator._generation = Generation(generation, "leader", self.name)
         plan = plan_of(self.coordinator._perform_assignment("leader", self.name, joining))
@@ -78,7 +78,7 @@ def leader(consumer: MakeConsumer) -> MakeLeader:
 
 
 def joins(kind: type[Assignor], topics: str, owned: Owned | None = None, generation: int = 6) -> object:
-    """What a member sends that was last given this."""
+    """The subscription of a member with this last assignment."""
     assignor = kind()
     if owned is not None:
         own(assignor, owned, generation)
@@ -102,30 +102,30 @@ def test_leader_with_old_metadata_keeps_owned_partitions(
     leader: MakeLeader,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It takes nothing from anybody, says nothing of partitions that do not exist, and will join again."""
-    one = leader(kind)
-    one.knows(known)
+    """It takes no partition from its owner, does not complain, and joins again."""
+    led = leader(kind)
+    led.knows(known)
     with caplog.at_level(logging.INFO, logger="kafka_assignors"):
-        assert one.plans(group(kind)) == {"leader": {}, **LIVE}
-    assert "owned partitions; everything owned stays until it has come" in caplog.text
+        assert led.plans(group(kind)) == {"leader": {}, **LIVE}
+    assert "owned partitions; all owned partitions stay until it does" in caplog.text
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING and r.name == "kafka_assignors"]
-    assert one.waits
+    assert led.waits
 
 
 @with_history
 def test_full_plan_when_the_metadata_has_come(kind: type[Assignor], leader: MakeLeader) -> None:
     """The update asks for the next round, which is planned as if the metadata had always been there."""
-    one = leader(kind)
-    one.knows({"t": 5})
-    one.plans(group(kind), 7)
-    assert not one.coordinator.rejoin_needed
-    one.knows({"t": 5, "u": 4})
-    assert one.coordinator.rejoin_needed
-    plan = one.plans(group(kind), 8)
-    assert not one.waits
-    there = leader(kind)
-    there.knows({"t": 5, "u": 4})
-    assert plan == there.plans(group(kind), 8)
+    led = leader(kind)
+    led.knows({"t": 5})
+    led.plans(group(kind), 7)
+    assert not led.coordinator.rejoin_needed
+    led.knows({"t": 5, "u": 4})
+    assert led.coordinator.rejoin_needed
+    plan = led.plans(group(kind), 8)
+    assert not led.waits
+    fresh = leader(kind)
+    fresh.knows({"t": 5, "u": 4})
+    assert plan == fresh.plans(group(kind), 8)
 
 
 def claims_nonsense(kind: type[Assignor], generation: int) -> object:
@@ -139,65 +139,65 @@ def claims_nonsense(kind: type[Assignor], generation: int) -> object:
 def test_hostile_claims_pin_nothing_after_the_next_update(
     kind: type[Assignor], leader: MakeLeader, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The liar comes back in each round with what it was given; one update ends it."""
-    one = leader(kind)
-    one.knows({"t": 4})
+    """The liar repeats its claims in each round; one metadata update ends it."""
+    led = leader(kind)
+    led.knows({"t": 4})
     honest = joins(kind, "tu", {"t": [0, 1, 2, 3]})
     members = {"leader": joins(kind, "t"), "a": honest, "liar": claims_nonsense(kind, 6)}
-    assert one.plans(members, 7)["liar"] == {"t": [99], "u": [0, 1, 2]}
+    assert led.plans(members, 7)["liar"] == {"t": [99], "u": [0, 1, 2]}
     for generation in (8, 9, 10):
-        one.knows({"t": 4})
+        led.knows({"t": 4})
         members["liar"] = claims_nonsense(kind, generation - 1)
-        plan = one.plans(members, generation)
+        plan = led.plans(members, generation)
         assert owner_of(plan).keys() <= {("t", p) for p in range(4)}
-        assert not one.waits
+        assert not led.waits
     assert "member liar" in caplog.text
     assert "claims 4 partitions that do not exist" in caplog.text
 
 
 def test_leader_without_updates_waits_for_three_rounds_at_most(leader: MakeLeader) -> None:
-    """Its metadata requests fail: the group gets the plan for what is known."""
-    one = leader(FairestStickyAssignor)
-    one.knows({"t": 5})
+    """Its metadata requests fail; the group then gets a plan of the listed partitions."""
+    led = leader(FairestStickyAssignor)
+    led.knows({"t": 5})
     waited = []
     for generation in range(7, 12):
-        one.plans(group(FairestStickyAssignor), generation)
-        waited.append(one.waits)
+        led.plans(group(FairestStickyAssignor), generation)
+        waited.append(led.waits)
     assert waited == [True, True, True, False, False]
 
 
 def test_leader_keeps_unlisted_claims_after_calm_rounds_without_an_update(leader: MakeLeader) -> None:
     """Members that join one after another cause rounds faster than updates; those rounds do not count."""
-    one = leader(FairestStickyAssignor)
-    one.knows({"t": 5, "u": 4})
+    led = leader(FairestStickyAssignor)
+    led.knows({"t": 5, "u": 4})
     for generation in range(7, 11):
-        one.plans(group(FairestStickyAssignor), generation)
-        assert not one.waits
+        led.plans(group(FairestStickyAssignor), generation)
+        assert not led.waits
     owned = {"u": [0, 1, 2, 3, 4, 5]}
     grown = {"leader": joins(FairestStickyAssignor, "t"), "b": joins(FairestStickyAssignor, "tu", owned, 10)}
-    assert one.plans(grown, 11)["b"]["u"] == owned["u"]
-    assert one.waits
+    assert led.plans(grown, 11)["b"]["u"] == owned["u"]
+    assert led.waits
 
 
 def test_leader_that_was_follower_meanwhile_believes_claims_again(leader: MakeLeader) -> None:
-    """Another one led generation 9, and may have seen the topic grow."""
-    one = leader(StickyAssignor)
-    one.knows({"t": 5, "u": 4})
-    one.plans(group(StickyAssignor), 7)
-    one.knows({"t": 5, "u": 4})
-    one.plans(group(StickyAssignor), 8)
-    assert not one.waits
+    """Another member led generation 9, and may have seen the topic grow."""
+    led = leader(StickyAssignor)
+    led.knows({"t": 5, "u": 4})
+    led.plans(group(StickyAssignor), 7)
+    led.knows({"t": 5, "u": 4})
+    led.plans(group(StickyAssignor), 8)
+    assert not led.waits
     owned = {"u": [0, 1, 2, 3, 4, 5]}
     grown = {"leader": joins(StickyAssignor, "t"), "b": joins(StickyAssignor, "tu", owned, 9)}
-    assert one.plans(grown, 10)["b"]["u"] == owned["u"]
-    assert one.waits
+    assert led.plans(grown, 10)["b"]["u"] == owned["u"]
+    assert led.waits
 
 
 @pytest.mark.parametrize("preempt", [True, False])
-def test_active_member_keeps_everything(preempt: bool, leader: MakeLeader) -> None:
-    """Also new topics go to it, and a higher priority takes over in the next round only."""
-    one = leader(FailoverAssignor.configured(priority=9, preempt=preempt))
-    one.knows({"t": 2, "v": 1})
+def test_active_member_keeps_all_partitions(preempt: bool, leader: MakeLeader) -> None:
+    """It also gets new topics; a higher priority takes over only in the next round."""
+    led = leader(FailoverAssignor.configured(priority=9, preempt=preempt))
+    led.knows({"t": 2, "v": 1})
     everything = {"t": [0, 1, 2, 3], "u": [0]}
 
     def members(generation: int) -> dict[str, object]:
@@ -205,18 +205,18 @@ def test_active_member_keeps_everything(preempt: bool, leader: MakeLeader) -> No
         own(low, everything, generation)
         return {"leader": high.metadata("tuv"), "low": low.metadata("tuv")}
 
-    assert one.plans(members(6), 7) == {"leader": {}, "low": {**everything, "v": [0]}}
-    one.knows({"t": 4, "u": 1, "v": 1})
+    assert led.plans(members(6), 7) == {"leader": {}, "low": {**everything, "v": [0]}}
+    led.knows({"t": 4, "u": 1, "v": 1})
     full = {"t": [0, 1, 2, 3], "u": [0], "v": [0]}
     expected = {"leader": full, "low": {}} if preempt else {"leader": {}, "low": full}
-    assert one.plans(members(7), 8) == expected
+    assert led.plans(members(7), 8) == expected
 
 
-def test_strategy_without_history_plans_what_is_known(leader: MakeLeader) -> None:
-    """Eager members of ``range`` say nothing of what they had."""
-    one = leader(RangeAssignor)
-    one.knows({"t": 2})
+def test_strategy_without_history_plans_listed_partitions(leader: MakeLeader) -> None:
+    """Eager members of ``range`` send no claims."""
+    led = leader(RangeAssignor)
+    led.knows({"t": 2})
     owned: Ownership = convert.ownership([("u", 0)])
-    plan = one.plans({"leader": joins(RangeAssignor, "t"), "b": joins(RangeAssignor, "tu", owned)})
+    plan = led.plans({"leader": joins(RangeAssignor, "t"), "b": joins(RangeAssignor, "tu", owned)})
     assert owner_of(plan).keys() == {("t", 0), ("t", 1)}
-    assert not one.waits
+    assert not led.waits

@@ -17,7 +17,7 @@ T0, T1, T2 = (TopicPartition("t", p) for p in range(3))
 
 
 class Recorder(OwnershipListener):
-    """Notes what its hooks hear and what is committed."""
+    """Records hook calls and commits."""
 
     def __init__(self, consumer: Any) -> None:
         super().__init__(consumer)
@@ -43,7 +43,7 @@ class Recorder(OwnershipListener):
         self._hear("lost", partitions)
 
     def rejoin(self, *assigned: TopicPartition, generation: int) -> None:
-        """What kafka-python's coordinator does in a rebalance."""
+        """Play kafka-python's part of a rebalance."""
         state, coordinator = self._consumer._subscription, self._consumer._coordinator
         before = state.assigned_partitions()
         if isinstance(coordinator._lookup_assignor("range"), RangeAssignor):
@@ -63,15 +63,15 @@ class Recorder(OwnershipListener):
 
 
 class Record:
-    """As much of a record as the listener looks at."""
+    """The fields of a record that the listener reads."""
 
-    def __init__(self, at: TopicPartition, offset: int) -> None:
-        self.topic, self.partition = at
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        self.topic, self.partition = partition
         self.offset, self.leader_epoch = offset, 3
 
 
 def run(hook: Any) -> None:
-    """Drive a coroutine that has nothing to wait for."""
+    """Run a coroutine that never waits."""
     with pytest.raises(StopIteration):
         hook.send(None)
 
@@ -83,7 +83,7 @@ def listener(request: pytest.FixtureRequest, consumer: MakeConsumer) -> Recorder
     return Recorder(made)
 
 
-def test_only_what_changes_is_heard_of(listener: Recorder) -> None:
+def test_hooks_get_only_real_changes(listener: Recorder) -> None:
     """T1 stays all the time."""
     listener.rejoin(T0, T1, generation=1)
     listener.rejoin(T1, T2, generation=2)
@@ -91,7 +91,7 @@ def test_only_what_changes_is_heard_of(listener: Recorder) -> None:
     assert listener.owned == {T1, T2}
 
 
-def test_what_is_processed_is_committed_before_it_is_given_back(listener: Recorder) -> None:
+def test_processed_offsets_are_committed_before_revocation(listener: Recorder) -> None:
     """With the next offset to read, and the record's leader epoch."""
     listener.rejoin(T0, T1, generation=1)
     listener.processed(Record(T0, 7))
@@ -100,7 +100,7 @@ def test_what_is_processed_is_committed_before_it_is_given_back(listener: Record
     assert listener.offsets() == {}
 
 
-def test_a_failed_commit_does_not_fail_the_rebalance(
+def test_failed_commit_does_not_fail_the_rebalance(
     listener: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
     listener.fails.add("commit")
@@ -111,7 +111,7 @@ def test_a_failed_commit_does_not_fail_the_rebalance(
     assert listener.owned == {T1}
 
 
-def test_a_lost_membership_is_lost_without_a_commit(listener: Recorder) -> None:
+def test_lost_membership_commits_nothing(listener: Recorder) -> None:
     listener.rejoin(T0, generation=1)
     listener.processed(Record(T0, 7))
     run(listener.on_partitions_lost({T0}))
@@ -120,16 +120,16 @@ def test_a_lost_membership_is_lost_without_a_commit(listener: Recorder) -> None:
     assert not listener.offsets()
 
 
-def test_what_is_done_too_late_is_not_committed(listener: Recorder) -> None:
-    """A worker thread that finishes after the partition went; the new owner may be far ahead."""
+def test_record_processed_after_the_loss_is_not_committed(listener: Recorder) -> None:
+    """A worker thread finishes after the revocation; the new owner may be far ahead."""
     listener.rejoin(T0, T1, generation=1)
     listener.rejoin(T1, generation=2)
     listener.processed(Record(T0, 7))
     assert listener.offsets() == {}
 
 
-def test_unsubscribing_and_subscribing_again_begins_anew(listener: Recorder) -> None:
-    """kafka-python says nothing when it unsubscribes; others may have had the partition meanwhile."""
+def test_partition_subscribed_again_is_lost_and_gained(listener: Recorder) -> None:
+    """kafka-python calls no hook when it unsubscribes; another member may have owned the partition."""
     listener.rejoin(T0, T1, generation=1)
     listener.processed(Record(T0, 7))
     listener._consumer.unsubscribe()
@@ -139,8 +139,8 @@ def test_unsubscribing_and_subscribing_again_begins_anew(listener: Recorder) -> 
     assert listener.offsets() == {}
 
 
-def test_a_hook_that_fails_does_not_hide_what_was_gained(listener: Recorder) -> None:
-    """The error reaches kafka-python, and the other hook is called all the same."""
+def test_failing_lost_hook_does_not_skip_the_gained_hook(listener: Recorder) -> None:
+    """The error reaches kafka-python."""
     listener.rejoin(T0, generation=1)
     listener.fails.add("lost")
     with pytest.raises(RuntimeError, match="lost"):
@@ -149,7 +149,7 @@ def test_a_hook_that_fails_does_not_hide_what_was_gained(listener: Recorder) -> 
     assert listener.owned == {T1}
 
 
-def test_closing_loses_everything(listener: Recorder) -> None:
+def test_close_loses_all_partitions(listener: Recorder) -> None:
     listener.rejoin(T0, T1, generation=1)
     listener.processed(Record(T1, 7))
     listener._consumer._closed = True
@@ -159,8 +159,8 @@ def test_closing_loses_everything(listener: Recorder) -> None:
     assert listener.committed == [{T1: OffsetAndMetadata(8, "", 3)}]
 
 
-def test_an_eager_consumer_that_missed_a_generation_begins_anew(consumer: MakeConsumer) -> None:
-    """In generation 2 somebody else may have had the partition."""
+def test_eager_consumer_that_missed_a_generation_loses_all_partitions(consumer: MakeConsumer) -> None:
+    """In generation 2 another member may have owned them."""
     made = consumer(RangeAssignor)
     made.subscribe(["t"])
     listener = Recorder(made)
@@ -170,7 +170,7 @@ def test_an_eager_consumer_that_missed_a_generation_begins_anew(consumer: MakeCo
 
 
 def test_hooks_need_not_be_overridden(consumer: MakeConsumer) -> None:
-    """It then commits before partitions are given back, and that is all."""
+    """The listener then only commits before revocation."""
     listener = OwnershipListener(consumer(RangeAssignor))
     run(listener.on_partitions_assigned({T0}))
     assert listener.owned == {T0}

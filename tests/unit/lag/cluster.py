@@ -1,4 +1,4 @@
-"""A cluster made of dictionaries, behind the few calls a gathering makes; its clock moves when it waits."""
+"""A cluster of dicts, behind the calls that a gathering makes; its clock advances when it waits."""
 
 from __future__ import annotations
 
@@ -80,9 +80,11 @@ class Cluster:
         if isinstance(request, OffsetFetchRequest):
             assert node == COORDINATOR
             topics = request.groups[0].topics if self.version >= 8 else request.topics
-            asked = [TopicPartition(t.name, p) for t in topics for p in t.partition_indexes]
-            self.asked[kind] += len(asked)
-            rows = [(tp, wrong.get(tp, 0), {"committed_offset": self.commits.get(tp, -1)}) for tp in asked]
+            requested = [TopicPartition(t.name, p) for t in topics for p in t.partition_indexes]
+            self.asked[kind] += len(requested)
+            rows = [
+                (tp, wrong.get(tp, 0), {"committed_offset": self.commits.get(tp, -1)}) for tp in requested
+            ]
             about = SimpleNamespace(error_code=0, topics=_topics(rows))
             return SimpleNamespace(API_VERSION=min(self.version, 8), groups=[about], **vars(about))
         assert isinstance(request, ListOffsetsRequest)
@@ -100,8 +102,8 @@ class Cluster:
     def _metadata(self, names: list[str]) -> Any:
         topics = []
         for name in names:
-            found = [tp for tp in self.logs if tp.topic == name]
-            code = self.topic_errors.get(name, 0 if found else 3)
+            partitions = [tp for tp in self.logs if tp.topic == name]
+            code = self.topic_errors.get(name, 0 if partitions else 3)
             topics.append(
                 SimpleNamespace(
                     name=name,
@@ -112,7 +114,7 @@ class Cluster:
                             leader_id=self.leaders[tp],
                             error_code=0 if self.leaders[tp] >= 0 else 5,
                         )
-                        for tp in found
+                        for tp in partitions
                         if not code
                     ],
                 )
@@ -126,7 +128,7 @@ def errors(kind: str, codes: dict[TopicPartition, int], times: int = 10**9) -> F
 
 
 class _Link:
-    """As a ``Link``: everything is done at once."""
+    """A fake ``Link`` that completes at once."""
 
     trouble: Exception | None = None
 
@@ -179,6 +181,6 @@ def _topics(rows: list[tuple[TopicPartition, int, dict[str, int]]]) -> list[Any]
 
 
 def _run(work: Awaitable[None]) -> None:
-    """A coroutine that waits for nothing that is not done."""
+    """Run a coroutine whose awaitables are all done."""
     for _ in work.__await__():
         raise AssertionError("it waits")

@@ -37,23 +37,23 @@ RESETS: st.SearchStrategy[Reset] = st.sampled_from(["earliest", "latest"])
 
 
 @given(OFFSETS, st.none() | OFFSETS, OFFSETS, RESETS)
-def test_is_never_negative_and_never_more_than_there_is(
+def test_lag_is_between_zero_and_the_log_size(
     end: int, committed: int | None, begin: int, reset: Reset
 ) -> None:
     assert 0 <= lag(end, committed, begin, reset) <= max(end - begin, 0)
 
 
 @given(st.integers(0, 50), st.none() | st.integers(0, 60), st.integers(0, 50), RESETS)
-def test_begin_matters_wherever_the_lag_depends_on_it(
+def test_begin_matters_if_the_lag_depends_on_it(
     end: int, committed: int | None, begin: int, reset: Reset
 ) -> None:
-    """The lag without the begin is the lag with any begin the log may have, unless it is said to matter."""
+    """If it does not matter, every possible begin gives the same lag."""
     if not begin_matters(end, committed, reset):
         assert lag(end, committed, None, reset) == lag(end, committed, min(begin, end), reset)
 
 
 @given(st.integers(1, 50), st.none() | st.integers(0, 60), RESETS)
-def test_begin_is_not_asked_for_in_vain(end: int, committed: int | None, reset: Reset) -> None:
-    """Where it matters, there are two begins with different lags."""
+def test_begin_matters_only_if_the_lag_depends_on_it(end: int, committed: int | None, reset: Reset) -> None:
+    """If it matters, two begins give different lags."""
     if begin_matters(end, committed, reset):
         assert len({lag(end, committed, begin, reset) for begin in range(end + 1)}) > 1

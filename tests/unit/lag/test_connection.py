@@ -1,4 +1,4 @@
-"""Where the settings of a connection come from, and what is refused before anything connects."""
+"""The sources of connection settings, and the checks before a connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOST = {"bootstrap_servers": ["h:1"]}
 
 
 def refused(**properties: str) -> tuple[str, str]:
-    """The setting that is wrong, and why."""
+    """Return the refused setting and the reason."""
     with pytest.raises(OptionError) as error:
         connection_settings("h:1", properties, {})
     return error.value.option, error.value.reason
@@ -23,7 +23,7 @@ def test_bootstrap_alone_is_enough() -> None:
     assert connection_settings("a:1, b:2", {}, {}) == {"bootstrap_servers": ["a:1", "b:2"]}
 
 
-def test_the_command_line_wins_over_the_environment_and_that_over_the_file() -> None:
+def test_command_line_overrides_environment_overrides_file() -> None:
     properties = {"bootstrap.servers": "file:1", "client.id": "file"}
     environment = {"KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS": "env:1", "KAFKA_ASSIGNORS_CLIENT_ID": "env"}
     assert connection_settings("line:1", properties, environment) == {
@@ -34,23 +34,23 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file() -> 
     assert connection_settings(None, properties, {})["bootstrap_servers"] == ["file:1"]
 
 
-def test_nowhere_to_connect_to_says_how_to_say_it() -> None:
+def test_missing_bootstrap_shows_how_to_set_it() -> None:
     with pytest.raises(OptionError, match="give --bootstrap HOST:PORT, or --config FILE"):
         connection_settings(None, {}, {})
 
 
 @pytest.mark.parametrize("address", ["h", "h:", ":1", "h:x", "h:0", "h:65536", "h:1,", "h:²", ""])
-def test_an_address_that_is_none(address: str) -> None:
+def test_malformed_address_is_refused(address: str) -> None:
     with pytest.raises(OptionError, match="is not HOST:PORT"):
         connection_settings(address, {}, {})
 
 
-def test_a_consumers_own_file_will_do() -> None:
-    """What has nothing to do with the connection is passed over."""
+def test_consumers_own_properties_file_works() -> None:
+    """Entries that do not concern the connection are ignored."""
     assert connection_settings("h:1", {"group.id": "g", "auto.offset.reset": "latest"}, {}) == HOST
 
 
-def test_javas_names() -> None:
+def test_javas_names_are_accepted() -> None:
     jaas = (
         'org.apache.kafka.common.security.plain.PlainLoginModule required username="al" password="s\\"3=;";'
     )
@@ -69,7 +69,7 @@ def test_javas_names() -> None:
     }
 
 
-def test_librdkafkas_names(tmp_path: Path) -> None:
+def test_librdkafkas_names_are_accepted(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.touch()
     properties = {
@@ -89,7 +89,7 @@ def test_librdkafkas_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "means"), [("true", True), ("False", False)])
-def test_whether_the_name_is_checked_is_yes_or_no(text: str, means: bool) -> None:
+def test_ssl_check_hostname_is_true_or_false(text: str, means: bool) -> None:
     assert connection_settings("h:1", {"ssl.check.hostname": text}, {})["ssl_check_hostname"] is means
 
 
@@ -108,24 +108,24 @@ def test_whether_the_name_is_checked_is_yes_or_no(text: str, means: bool) -> Non
             "sasl_plain_password",
             "missing, sasl_mechanism PLAIN needs it",
         ),
-        ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "there is no file '/no/such/file'"),
+        ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "no file '/no/such/file'"),
         ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown, there is security_protocol, sasl_mechanism, "),
         ({"ssl_check_hostname": "perhaps"}, "ssl_check_hostname", "'perhaps' is none of true, false"),
     ],
 )
 def test_wrong_security_is_refused_by_name(properties: dict[str, str], option: str, reason: str) -> None:
-    """kafka-python would not connect and not say why, or (an unknown protocol) connect without any."""
+    """kafka-python would fail without a reason, or (an unknown protocol) connect without security."""
     name, why = refused(**properties)
     assert name == option
     assert why.startswith(reason)
 
 
-def test_no_secret_is_in_an_error() -> None:
+def test_errors_show_no_secrets() -> None:
     name, why = refused(**{"sasl.password": "s3cret", "security.protocol": "s"})
     assert "s3cret" not in name + why
 
 
-def test_a_properties_file() -> None:
+def test_properties_are_parsed_as_java_does() -> None:
     text = (
         "# comment\n! another\n\n"
         "a=1\nb: 2\nc 3\n  d  =  4 = four\n"
@@ -147,7 +147,7 @@ def test_a_properties_file() -> None:
     }
 
 
-def test_the_environment_is_as_strict_as_a_file() -> None:
+def test_environment_is_as_strict_as_a_file() -> None:
     settings = connection_settings("h:1", {}, {"KAFKA_ASSIGNORS_SASL_USERNAME": "al"})
     assert settings == HOST | {"sasl_plain_username": "al"}
     with pytest.raises(OptionError, match="ssl_cafle"):

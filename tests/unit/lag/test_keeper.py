@@ -1,4 +1,4 @@
-"""What a member knows of lag: kept in the background, asked for with a deadline."""
+"""A member's lag: measured in the background, fetched with a deadline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.lag.keeper import LagKeeper
-from kafka_assignors.lag.sources import Answer, from_function
+from kafka_assignors.lag.sources import LagAnswer, from_function
 from kafka_assignors.plan import TopicPartition
 from tests.support.waiting import until
 
@@ -20,7 +20,7 @@ A, B, C = (TopicPartition("t", p) for p in range(3))
 
 
 class Cluster:
-    """A source that answers from a dictionary, notes what it is asked, and can be made to hang or fail."""
+    """A source that answers from a dict, records its calls, and can hang or fail."""
 
     def __init__(self, lags: Mapping[TopicPartition, int]) -> None:
         self.lags_of = dict(lags)
@@ -30,13 +30,15 @@ class Cluster:
         self.goes_on = threading.Event()
         self.error: Exception | None = None
 
-    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+    def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         self.asked.append(frozenset(partitions))
         if self.hangs.is_set():
             self.goes_on.wait(20)
         if self.error is not None:
             raise self.error
-        return Answer({at: self.lags_of[at] for at in partitions if at in self.lags_of})
+        return LagAnswer(
+            {partition: self.lags_of[partition] for partition in partitions if partition in self.lags_of}
+        )
 
     def close(self) -> None:
         self.closed += 1
@@ -52,7 +54,7 @@ def made() -> Iterator[list[LagKeeper]]:
 
 
 def assert_quiet(keeper: LagKeeper, cluster: Cluster) -> None:
-    """It looks no more, but for one that may have been under way; its turns took 10 ms."""
+    """Assert that measuring has stopped, but for one under way; a turn took 10 ms."""
     over = threading.Event()
     keeper.later(0.02, over.set)
     assert over.wait(20)
@@ -63,7 +65,7 @@ def assert_quiet(keeper: LagKeeper, cluster: Cluster) -> None:
     assert len(cluster.asked) == seen
 
 
-def test_what_is_owned_is_measured_again_and_again(made: list[LagKeeper]) -> None:
+def test_owned_partitions_are_measured_periodically(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5, B: 6})
     keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
     made.append(keeper)
@@ -76,8 +78,8 @@ def test_what_is_owned_is_measured_again_and_again(made: list[LagKeeper]) -> Non
     until(lambda: keeper.report()[0] == {B: 6})
 
 
-def test_a_report_says_when_it_was(made: list[LagKeeper]) -> None:
-    """It was measured at 100 s; the next look is not due."""
+def test_report_has_the_time_of_the_measurement(made: list[LagKeeper]) -> None:
+    """Measured at 100 s; the next measurement is not due."""
     now = [100.0]
     keeper = LagKeeper(Cluster({A: 5}), refresh_s=1000, timeout_s=1, now=lambda: now[0])
     made.append(keeper)
@@ -87,7 +89,7 @@ def test_a_report_says_when_it_was(made: list[LagKeeper]) -> None:
     assert keeper.report() == ({A: 5}, 100.0)
 
 
-def test_who_owns_nothing_any_more_measures_nothing_any_more(made: list[LagKeeper]) -> None:
+def test_member_without_partitions_measures_nothing(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5})
     keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
     made.append(keeper)
@@ -97,7 +99,7 @@ def test_who_owns_nothing_any_more_measures_nothing_any_more(made: list[LagKeepe
     assert_quiet(keeper, cluster)
 
 
-def test_a_look_that_fails_leaves_the_last_one_and_is_not_the_last(made: list[LagKeeper]) -> None:
+def test_failed_measurement_keeps_the_last_one_and_is_repeated(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5})
     keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
     made.append(keeper)
@@ -111,14 +113,14 @@ def test_a_look_that_fails_leaves_the_last_one_and_is_not_the_last(made: list[La
     until(lambda: keeper.report()[0] == {A: 7})
 
 
-def test_the_leader_asks_for_any_partition(made: list[LagKeeper]) -> None:
+def test_leader_can_fetch_any_partition(made: list[LagKeeper]) -> None:
     keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A, B, C], 10) == Answer({A: 5, B: 6})
+    assert keeper.ask([A, B, C], 10) == LagAnswer({A: 5, B: 6})
 
 
-def test_what_was_asked_for_a_moment_ago_is_remembered_for_a_moment(made: list[LagKeeper]) -> None:
-    """The second round of a rebalance follows at once, and should see what the first one saw."""
+def test_fetched_lag_is_recent_for_refresh_s(made: list[LagKeeper]) -> None:
+    """The second round of a rebalance follows at once, and should see the same lag."""
     now = [100.0]
     keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1, now=lambda: now[0])
     made.append(keeper)
@@ -131,19 +133,19 @@ def test_what_was_asked_for_a_moment_ago_is_remembered_for_a_moment(made: list[L
     assert keeper.recent() == {B: 6}
 
 
-def test_a_source_that_hangs_is_waited_for_until_the_deadline_and_no_longer(made: list[LagKeeper]) -> None:
+def test_ask_waits_for_a_hanging_source_until_the_deadline(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5})
     cluster.hangs.set()
     keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A], 0.05) == Answer({}, "no answer within 0.05 s")
-    assert keeper.ask([A], 1000).problem == "still busy with what was asked for before"  # at once
+    assert keeper.ask([A], 0.05) == LagAnswer({}, "no answer within 0.05 s")
+    assert keeper.ask([A], 1000).problem == "the previous request is still running"  # at once
     cluster.hangs.clear()
     cluster.goes_on.set()
     until(lambda: keeper.ask([A], 5).lags == {A: 5})
 
 
-def test_an_answer_that_comes_too_late_is_remembered(made: list[LagKeeper]) -> None:
+def test_late_answer_is_kept(made: list[LagKeeper]) -> None:
     """For the second round, which follows at once."""
     cluster = Cluster({A: 5})
     cluster.hangs.set()
@@ -154,21 +156,21 @@ def test_an_answer_that_comes_too_late_is_remembered(made: list[LagKeeper]) -> N
     until(lambda: keeper.recent() == {A: 5})
 
 
-def test_a_source_is_given_less_time_than_the_leader_has(made: list[LagKeeper]) -> None:
-    """So that what it has found by then gets there."""
+def test_source_gets_less_time_than_the_leader_has(made: list[LagKeeper]) -> None:
+    """So that a partial answer arrives in time."""
 
     class Slow(Cluster):
-        def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> Answer:
+        def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
             time.sleep(timeout_s)
-            return Answer(self.lags_of, "that is not all")
+            return LagAnswer(self.lags_of, "that is not all")
 
     keeper = LagKeeper(Slow({A: 5}), refresh_s=100, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A, B], 5.0) == Answer({A: 5}, "that is not all")
+    assert keeper.ask([A, B], 5.0) == LagAnswer({A: 5}, "that is not all")
 
 
-def test_what_is_not_owned_any_more_is_measured_no_more(made: list[LagKeeper]) -> None:
-    """Whoever lost its membership is told so by nobody."""
+def test_keeper_stops_when_the_partitions_are_no_longer_owned(made: list[LagKeeper]) -> None:
+    """A lost membership is not reported to the keeper."""
     cluster, member = Cluster({A: 5}), [True]
     keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
     made.append(keeper)
@@ -178,7 +180,7 @@ def test_what_is_not_owned_any_more_is_measured_no_more(made: list[LagKeeper]) -
     assert_quiet(keeper, cluster)
 
 
-def test_a_look_that_finds_nothing_leaves_the_last_one(made: list[LagKeeper]) -> None:
+def test_empty_measurement_keeps_the_last_one(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5})
     keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
     made.append(keeper)
@@ -190,7 +192,7 @@ def test_a_look_that_finds_nothing_leaves_the_last_one(made: list[LagKeeper]) ->
     assert keeper.report()[0] == {A: 5}
 
 
-def test_the_leader_does_not_wait_for_what_hangs_in_the_background(made: list[LagKeeper]) -> None:
+def test_leader_does_not_wait_for_a_hanging_background_fetch(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5})
     cluster.hangs.set()
     keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
@@ -201,15 +203,15 @@ def test_the_leader_does_not_wait_for_what_hangs_in_the_background(made: list[La
     assert keeper.ask([A], 10).lags == {A: 5}
 
 
-def test_an_error_is_the_reason_in_one_line(made: list[LagKeeper]) -> None:
+def test_error_becomes_a_problem_in_one_line(made: list[LagKeeper]) -> None:
     cluster = Cluster({})
     cluster.error = ValueError("first line\nsecond line")
     keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A], 10) == Answer({}, "ValueError: first line")
+    assert keeper.ask([A], 10) == LagAnswer({}, "ValueError: first line")
 
 
-def test_closing_ends_both_threads_and_what_is_under_way() -> None:
+def test_close_ends_both_threads_and_their_jobs() -> None:
     before = set(threading.enumerate())
     cluster = Cluster({A: 5})
     keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
@@ -221,12 +223,12 @@ def test_closing_ends_both_threads_and_what_is_under_way() -> None:
     keeper.close()
     assert set(threading.enumerate()) <= before
     assert cluster.closed == 1
-    assert keeper.ask([C], 10) == Answer({}, "closed")
+    assert keeper.ask([C], 10) == LagAnswer({}, "closed")
     keeper.keep([A])
     assert set(threading.enumerate()) <= before
 
 
-def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting_for_ever(
+def test_close_does_not_wait_forever_for_a_users_function(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kafka_assignors.lag.keeper._END_S", 0.05)
@@ -247,12 +249,14 @@ def test_a_function_of_somebody_else_that_never_ends_does_not_keep_close_waiting
     ("told", "lags", "problem"),
     [
         ({A: 5, B: 6}, {A: 5, B: 6}, ""),
-        ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples will do; nobody asked for C
-        ({A: 5}, {A: 5}, "lag_source says nothing of t-1"),
-        ({A: -1, B: 6}, {B: 6}, "lag_source says -1 of t-0"),
-        ({A: "5", B: 1.5}, {}, "lag_source says '5' of t-0"),
+        ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples are accepted; C was not requested
+        ({A: 5}, {A: 5}, "lag_source returned nothing for t-1"),
+        ({A: -1, B: 6}, {B: 6}, "lag_source returned -1 for t-0"),
+        ({A: "5", B: 1.5}, {}, "lag_source returned '5' for t-0"),
         ({A: 2**70, B: np.int64(6)}, {A: 2**63 - 1, B: 6}, ""),
     ],
 )
-def test_what_a_function_says_is_checked(told: Any, lags: dict[TopicPartition, int], problem: str) -> None:
-    assert from_function(lambda _partitions: told).lags([A, B], 1) == Answer(lags, problem)
+def test_answers_of_a_users_function_are_checked(
+    answer: Any, lags: dict[TopicPartition, int], problem: str
+) -> None:
+    assert from_function(lambda _partitions: answer).lags([A, B], 1) == LagAnswer(lags, problem)

@@ -18,8 +18,8 @@ def read(config: dict[str, Any], group_id: str | None = None, reset: str | None 
     return fetch_settings({"group_id": "g", **config}, group_id, reset)
 
 
-def test_takes_over_what_concerns_the_connection() -> None:
-    found = read(
+def test_fetch_settings_take_connection_settings() -> None:
+    settings = read(
         {
             "bootstrap_servers": ["a:1", "b:2"],
             "client_id": "me",
@@ -36,7 +36,7 @@ def test_takes_over_what_concerns_the_connection() -> None:
             "metric_reporters": [object],
         }
     )
-    assert dict(found.client) == {
+    assert dict(settings.client) == {
         "bootstrap_servers": ["a:1", "b:2"],
         "client_id": "me",
         "security_protocol": "SASL_SSL",
@@ -48,14 +48,14 @@ def test_takes_over_what_concerns_the_connection() -> None:
     }
 
 
-def test_defaults_are_those_of_a_consumer() -> None:
-    found = read({})
-    assert (found.reset, found.isolation) == (KafkaConsumer.DEFAULT_CONFIG["auto_offset_reset"], 0)
-    assert found.request_timeout_ms == KafkaConsumer.DEFAULT_CONFIG["request_timeout_ms"]
-    assert found.retry_backoff_ms == KafkaConsumer.DEFAULT_CONFIG["retry_backoff_ms"]
+def test_defaults_are_the_consumers() -> None:
+    settings = read({})
+    assert (settings.reset, settings.isolation) == (KafkaConsumer.DEFAULT_CONFIG["auto_offset_reset"], 0)
+    assert settings.request_timeout_ms == KafkaConsumer.DEFAULT_CONFIG["request_timeout_ms"]
+    assert settings.retry_backoff_ms == KafkaConsumer.DEFAULT_CONFIG["retry_backoff_ms"]
 
 
-def test_each_setting_is_one_that_consumer_and_admin_client_have() -> None:
+def test_each_setting_exists_in_consumer_and_admin_client() -> None:
     """Pins kafka-python: a name that one of them drops would stop every fetch."""
     names = {*module._CONNECTION, *module._SECURITY}
     assert names <= set(KafkaAdminClient.DEFAULT_CONFIG)
@@ -64,9 +64,9 @@ def test_each_setting_is_one_that_consumer_and_admin_client_have() -> None:
     assert security == {*module._SECURITY, *module._NOT_OF_CONNECTIONS}
 
 
-def test_arguments_win_over_the_configuration() -> None:
-    found = read({"auto_offset_reset": "latest"}, "other", "earliest")
-    assert (found.group_id, found.reset) == ("other", "earliest")
+def test_arguments_override_the_configuration() -> None:
+    settings = read({"auto_offset_reset": "latest"}, "other", "earliest")
+    assert (settings.group_id, settings.reset) == ("other", "earliest")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_
         ({3: 4}, "consumer_config"),
     ],
 )
-def test_what_cannot_work_is_named(config: dict[Any, Any], field: str) -> None:
+def test_invalid_setting_is_refused_by_name(config: dict[Any, Any], field: str) -> None:
     with pytest.raises(OptionError) as caught:
         LagFetcher({"group_id": "g", **config})
     assert caught.value.option == field
@@ -125,31 +125,37 @@ def test_what_cannot_work_is_named(config: dict[Any, Any], field: str) -> None:
 @pytest.mark.parametrize(
     "servers", ["localhost", "a:1,b:2", ["a:1"], "[::1]:9092", "[::1]", "SASL_SSL://a:1", ("a", "b:5")]
 )
-def test_addresses_as_kafka_python_takes_them(servers: object) -> None:
+def test_addresses_are_accepted_as_by_kafka_python(servers: object) -> None:
     assert read({"bootstrap_servers": servers}).client["bootstrap_servers"] == servers
 
 
-def test_secrets_do_not_show() -> None:
+def test_repr_of_settings_hides_secrets() -> None:
     config = {
         **SASL,
         "sasl_plain_username": "u",
         "ssl_password": SECRET,
         "proxy_url": f"socks5://u:{SECRET}@p:1",
     }
-    found = read(config)
+    settings = read(config)
     fetcher = LagFetcher(config, group_id="g")
-    for text in (repr(found), str(found), repr(dict(found.client)), f"{found.client}", repr(fetcher)):
+    for text in (
+        repr(settings),
+        str(settings),
+        repr(dict(settings.client)),
+        f"{settings.client}",
+        repr(fetcher),
+    ):
         assert SECRET not in text
 
 
-def test_a_secret_is_still_text() -> None:
+def test_secret_is_still_text() -> None:
     password = read({**SASL, "sasl_plain_username": "u"}).client["sasl_plain_password"]
     assert password == SECRET
     assert password.encode() == SECRET.encode()
     assert "\0".join(["u", password]) == f"u\0{SECRET}"
 
 
-def test_the_given_configuration_is_left_alone() -> None:
+def test_passed_configuration_is_not_changed() -> None:
     config = {**SASL, "sasl_plain_username": "u", "group_id": "g"}
     before = dict(config)
     LagFetcher(config)

@@ -33,7 +33,7 @@ def assign(leader: CooperativeStickyAssignor, subscriptions: dict[str, object]) 
 EIGHT_EACH = {m: {"t": list(range(8 * i, 8 * i + 8))} for i, m in enumerate("abc")}
 
 
-def test_the_list_for_the_first_bounce() -> None:
+def test_upgrading_from_lists_the_new_strategy_first() -> None:
     assert CooperativeStickyAssignor.upgrading_from(RangeAssignor) == [
         CooperativeStickyAssignor,
         RangeAssignor,
@@ -43,20 +43,20 @@ def test_the_list_for_the_first_bounce() -> None:
 
 
 @pytest.mark.parametrize("eager", [(), (KafkaPythons,)])
-def test_an_upgrade_is_from_an_eager_strategy(eager: tuple[type, ...]) -> None:
+def test_upgrading_from_takes_only_eager_strategies(eager: tuple[type, ...]) -> None:
     with pytest.raises(ConfigurationError, match="upgrading_from"):
         CooperativeStickyAssignor.upgrading_from(*eager)
 
 
-def test_a_consumer_takes_the_list_and_runs_eager(consumer: MakeConsumer) -> None:
+def test_consumer_with_the_first_bounce_list_runs_eager(consumer: MakeConsumer) -> None:
     """kafka-python's own cooperative strategy is refused here."""
     consumer(*CooperativeStickyAssignor.upgrading_from(RangeAssignor))
     with pytest.raises(KafkaConfigurationError):
         consumer(KafkaPythons, RangeAssignor)
 
 
-def test_a_fourth_joins_in_the_middle_of_the_bounce() -> None:
-    """All members run eager: nobody would ask for a second round, so there must not be one (6 of 24)."""
+def test_member_that_joins_during_the_bounce_needs_no_second_round() -> None:
+    """All members run eager and request no second round, so one must suffice (6 of 24)."""
     group = {m: eager(owned, 4) for m, owned in EIGHT_EACH.items()}
     plan = assign(CooperativeStickyAssignor(), {**group, "d": eager({}, -1)})
     assert owner_of(plan).keys() == every(TOPICS)
@@ -64,8 +64,8 @@ def test_a_fourth_joins_in_the_middle_of_the_bounce() -> None:
     assert all(set(plan[m]["t"]) <= set(EIGHT_EACH[m]["t"]) for m in "abc"), "18 of 18 stay where they were"
 
 
-def test_eager_and_cooperative_members_side_by_side() -> None:
-    """KIP-726: what eager members had is free at once, what cooperative ones hold waits a round."""
+def test_eager_and_cooperative_members_share_a_group() -> None:
+    """KIP-726: partitions of eager members are free at once, those of cooperative members after a round."""
     group = {
         "a": cooperative(EIGHT_EACH["a"], 4),
         "b": cooperative(EIGHT_EACH["b"], 4),
@@ -80,7 +80,7 @@ def test_eager_and_cooperative_members_side_by_side() -> None:
     assert all(set(first[m]["t"]) <= set(second[m]["t"]) for m in "abcd")
 
 
-def test_a_cooperative_join_takes_two_rounds_and_six_moves() -> None:
+def test_cooperative_join_takes_two_rounds_and_six_moves() -> None:
     group = {m: cooperative(owned, 4) for m, owned in EIGHT_EACH.items()}
     first = assign(CooperativeStickyAssignor(), {**group, "d": cooperative({}, -1)})
     assert [len(first[m].get("t", [])) for m in "abcd"] == [6, 6, 6, 0]
@@ -88,8 +88,8 @@ def test_a_cooperative_join_takes_two_rounds_and_six_moves() -> None:
     assert [len(second[m]["t"]) for m in "abcd"] == [6, 6, 6, 6]
 
 
-def test_a_zombie_gets_nothing_by_its_old_claims() -> None:
-    """It claims generation 2 of what a and b own since 4: neither loses anything to it but for balance."""
+def test_zombie_gains_nothing_by_old_claims() -> None:
+    """It claims from generation 2 partitions that a and b own since 4."""
     live = {"a": {"t": list(range(12))}, "b": {"t": list(range(12, 24))}}
     group: dict[str, object] = {m: cooperative(owned, 4) for m, owned in live.items()}
     plan = assign(CooperativeStickyAssignor(), {**group, "z": cooperative({"t": list(range(24))}, 2)})
@@ -97,8 +97,8 @@ def test_a_zombie_gets_nothing_by_its_old_claims() -> None:
     assert [len(plan[m]["t"]) for m in "ab"] == [8, 8]
 
 
-def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -> None:
-    """It asks for no second round, having nothing to revoke; so the leader asks, and not for ever.
+def test_member_that_never_revokes_a_claim_keeps_the_partition(consumer: MakeConsumer) -> None:
+    """It revokes nothing, so it requests no second round; the leader does, a limited number of times.
 
     kafka-python's own cooperative members do this, without a generation, after a lost membership.
     """
@@ -106,7 +106,7 @@ def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -
     leader = consumer(CooperativeStickyAssignor)
     (assignor,) = leader._coordinator._assignors.values()
     asked: list[float] = []
-    assignor._side.request_rejoin_after = asked.append
+    assignor._access.request_rejoin_after = asked.append
     owned, rounds = [], []
     for _ in range(8):
         plan = assign(assignor, {"a": liar, "b": cooperative({}, -1)})
@@ -117,8 +117,10 @@ def test_who_claims_what_it_never_lets_go_ends_with_it(consumer: MakeConsumer) -
     assert rounds == [1, 2, 3, 4, 5, 5, 5, 5]
 
 
-def test_a_claim_from_the_future_is_none(consumer: MakeConsumer, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever members report is from before the generation that is being joined."""
+def test_claim_from_a_later_generation_is_ignored(
+    consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every true report dates from before the generation being joined."""
     leader = consumer(CooperativeStickyAssignor)
     leader._coordinator._generation = Generation(6, "a", "cooperative-sticky")
     (assignor,) = leader._coordinator._assignors.values()

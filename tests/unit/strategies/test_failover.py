@@ -1,4 +1,4 @@
-"""``FailoverAssignor``: its options, what it sends, and whom it believes."""
+"""``FailoverAssignor``: its options, its user data, and the claims it accepts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Owned = Mapping[str, Sequence[int]]
 
 
 def sends(priority: int | None, owned: Owned | None = None, generation: int = NO_GENERATION) -> object:
-    """The subscription of a member that was last given that."""
+    """The subscription of a member with this last assignment."""
     assignor = FailoverAssignor(priority=priority)
     if owned is not None:
         own(assignor, owned, generation)
@@ -25,14 +25,14 @@ def sends(priority: int | None, owned: Owned | None = None, generation: int = NO
 
 
 def active(plan: Plan) -> str:
-    """The one that has everything."""
+    """The member that owns all partitions."""
     (name,) = (name for name, topics in plan.items() if topics)
     assert plan[name] == {topic: list(range(count)) for topic, count in TOPICS.items()}
     return name
 
 
 def chosen(members: Mapping[str, object], *, preempt: bool = True) -> str:
-    """Whom a leader makes active."""
+    """Return the member that a leader makes active."""
     leader = FailoverAssignor(preempt=preempt)
     return active(
         plan_of(leader.assign(cluster(TOPICS), [joined(name, sent) for name, sent in members.items()]))
@@ -58,7 +58,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
         ({"priority": 3, "assignment_consumer_priority": 3}, 3),
     ],
 )
-def test_the_priority_by_either_name(options: dict[str, int], sent: int) -> None:
+def test_priority_can_be_set_by_either_name(options: dict[str, int], sent: int) -> None:
     data = FailoverAssignor.configured(**options)().metadata(TOPICS).user_data
     assert (len(data), failover_user_data.decode_priority(data)) == (4, sent)
 
@@ -89,7 +89,7 @@ def test_two_names_that_differ_are_refused_when_configured_one_after_the_other()
         FailoverAssignor.configured(priority=1).configured(assignment_consumer_priority=2)
 
 
-# --- who is active -----------------------------------------------------------------------------------------
+# --- the active member --------------------------------------------------------------------------------------
 
 
 def test_the_highest_priority_is_active_and_the_default_is_the_highest_there_is() -> None:
@@ -97,25 +97,25 @@ def test_the_highest_priority_is_active_and_the_default_is_the_highest_there_is(
     assert chosen({"a": sends(2**31 - 2), "b": sends(None)}) == "b"
 
 
-def test_java_s_four_bytes_count() -> None:
+def test_javas_four_bytes_count() -> None:
     assert chosen({"a": sends(1), "java": raw(TOPICS, b"\x00\x00\x00\x02")}) == "java"
 
 
 @pytest.mark.parametrize("preempt", [True, False])
-def test_with_preemption_off_the_active_stays(preempt: bool) -> None:
+def test_active_member_stays_without_preemption(preempt: bool) -> None:
     members = {"a": sends(1, {"t": [0, 1, 2], "u": [0, 1]}, 4), "b": sends(9, {}, 4), "c": sends(9)}
     assert chosen(members, preempt=preempt) == ("b" if preempt else "a")
 
 
-def test_a_zombie_steals_nothing() -> None:
-    """It was active, and lost its membership; generations decide."""
+def test_zombie_does_not_become_active() -> None:
+    """It was active and lost its membership; generations decide."""
     everything = {"t": [0, 1, 2], "u": [0, 1]}
     members = {"zombie": sends(9, everything, 4), "a": sends(1, everything, 6)}
     assert chosen(members, preempt=False) == "a"
 
 
-def test_the_active_is_told_by_what_its_consumer_has_not_only_by_this_strategy() -> None:
-    """What it revoked goes behind the priority, and the subscription says that it holds nothing."""
+def test_active_member_is_known_from_an_assignment_of_another_strategy() -> None:
+    """It sends revoked partitions behind its priority, and claims none."""
     assignor = FailoverAssignor(priority=7)
     own(assignor, {"t": [0, 2]}, 5)
     sent = assignor.metadata(TOPICS)
@@ -124,15 +124,15 @@ def test_the_active_is_told_by_what_its_consumer_has_not_only_by_this_strategy()
     assert failover_user_data.decode_history(sent.user_data) == ({"t": [0, 2]}, 5)
 
 
-# --- whom nobody can read ----------------------------------------------------------------------------------
+# --- unreadable priorities ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("user_data", [None, b"", b"\x7f\xff\xff"])
 @pytest.mark.parametrize("preempt", [True, False])
-def test_without_a_priority_a_member_ranks_last_with_one_warning(
+def test_member_without_a_readable_priority_ranks_last_with_one_warning(
     user_data: bytes | None, preempt: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Last is behind the lowest priority there is, and does not mean never."""
+    """It ranks behind the lowest priority, but it can become active."""
     broken = raw(TOPICS, user_data)
     assert chosen({"broken": broken, "z": sends(-(2**31))}, preempt=preempt) == "z"
     (warning,) = warnings(caplog)
@@ -147,17 +147,19 @@ def test_without_a_priority_a_member_ranks_last_with_one_warning(
     [b"\x00", b"\x00\x07" + bytes(8), history.encode({"t": [0, 1]}, 4)[:-1], b"\x5a" * 1_000_000],
     ids=["short", "another version", "cut", "junk"],
 )
-def test_a_priority_counts_whatever_is_behind_it(behind: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """The history does not; there is one warning, which says so."""
+def test_priority_counts_even_if_the_history_cannot_be_read(
+    behind: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One warning."""
     broken = raw(TOPICS, failover_user_data.encode(9) + behind)
     assert chosen({"a": sends(1), "broken": broken}) == "broken"
     (warning,) = warnings(caplog)
-    assert "failover: member broken sent user data of which a part cannot be read (history: " in warning
+    assert "failover: member broken sent user data that cannot be read in part (history: " in warning
     owner = sends(1, {"t": [0, 1, 2], "u": [0, 1]}, 4)
     assert chosen({"a": owner, "broken": broken}, preempt=False) == "a"
 
 
-def test_claims_of_two_actives_cancel_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_claims_of_two_active_members_cancel_out(caplog: pytest.LogCaptureFixture) -> None:
     everything = {"t": [0, 1, 2], "u": [0, 1]}
     members = {"a": sends(1, everything, 4), "b": sends(2, everything, 4), "c": sends(3)}
     assert chosen(members, preempt=False) == "c"
@@ -166,10 +168,10 @@ def test_claims_of_two_actives_cancel_out(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize("broken", ["plan_failover", "failover_user_data.decode_priority"])
-def test_a_bug_of_ours_makes_no_second_active(
+def test_fallback_makes_one_active_member(
     broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The last resort of other strategies is ranges, which give everybody something."""
+    """The fallback of other strategies is ranges, which make several members active."""
 
     def fails(*_args: object, **_options: object) -> None:
         raise ZeroDivisionError
@@ -190,16 +192,16 @@ def test_a_bug_of_ours_makes_no_second_active(
         (False, {"stays with the active member": 4, "no owner before": 1}),
     ],
 )
-def test_the_report_says_why_in_its_own_words(preempt: bool, reasons: dict[str, int]) -> None:
-    """Racks have no say in it."""
+def test_report_uses_failovers_reasons(preempt: bool, reasons: dict[str, int]) -> None:
+    """Racks never decide."""
     reports: list[PlanReport] = []
     leader = FailoverAssignor(preempt=preempt, on_plan=reports.append)
     a, b = FailoverAssignor(priority=1, rack="y"), FailoverAssignor(priority=2, rack="x")
     own(a, {"t": [0, 1], "u": [0, 1]}, 4)
     members = [joined("a", a.metadata(TOPICS)), joined("b", b.metadata(TOPICS))]
     leader.assign(cluster(TOPICS, ("x",)), members)
-    said = [str(why) for why in reports[0].why()]
-    assert {reason: said.count(reason) for reason in said} == reasons
+    reasons_given = [str(why) for why in reports[0].why()]
+    assert {reason: reasons_given.count(reason) for reason in reasons_given} == reasons
 
 
 def test_subscriptions_that_became_equal_move_to_one_active() -> None:
@@ -207,5 +209,5 @@ def test_subscriptions_that_became_equal_move_to_one_active() -> None:
     leader = FailoverAssignor(preempt=False, on_plan=reports.append)
     members = {"a": sends(1, {"t": [0, 1, 2]}, 4), "b": sends(9, {"u": [0, 1]}, 4)}
     leader.assign(cluster(TOPICS), [joined(name, sent) for name, sent in members.items()])
-    said = [str(why) for why in reports[0].why()]
-    assert said == ["stays with the active member"] * 3 + ["moved to the active member: b"] * 2
+    reasons_given = [str(why) for why in reports[0].why()]
+    assert reasons_given == ["stays with the active member"] * 3 + ["moved to the active member: b"] * 2

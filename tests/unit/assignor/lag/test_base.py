@@ -1,4 +1,4 @@
-"""The strategies that plan by lag: where it comes from, and what happens without it."""
+"""Strategies that plan by lag: its sources, and plans without it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAs
 KIP = {TopicPartition("t", p): lag for p, lag in enumerate((100_000, 60_000, 50_000))}
 
 
-class Source:
-    """A ``lag_source`` that notes what it is asked."""
+class LagSource:
+    """A ``lag_source`` that records its calls."""
 
     def __init__(self, lags: Mapping[TopicPartition, int] = KIP) -> None:
-        self.told = dict(lags)
+        self.answer = dict(lags)
         self.asked: list[set[TopicPartition]] = []
         self.error: Exception | None = None
 
@@ -44,13 +44,13 @@ class Source:
         self.asked.append(set(partitions))
         if self.error is not None:
             raise self.error
-        return self.told
+        return self.answer
 
 
 def member(
     name: str, lags: Mapping[TopicPartition, int] | None = None, age_ms: float = 0, topics: str = "t"
 ) -> Any:
-    """A member that reports the lag of what it had."""
+    """A member that reports the lag of its partitions."""
     had = convert.ownership(lags or {})
     data = lag_user_data.encode(had, 1 if had else NO_GENERATION, lags or {}, age_ms)
     return joined(name, raw(topics.split(), data))
@@ -61,17 +61,17 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @KINDS
-def test_the_example_of_the_kip(kind: type[LagAssignor]) -> None:
+def test_example_of_kip_169(kind: type[LagAssignor]) -> None:
     """100,000 for one; 60,000 and 50,000 for the other."""
-    assignor = kind(lag_source=Source())
+    assignor = kind(lag_source=LagSource())
     plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
     assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
     assignor.close()
 
 
 @KINDS
-def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -> None:
-    source = Source({TopicPartition("t", 2): 50_000})
+def test_leader_fetches_only_unreported_lag(kind: type[LagAssignor]) -> None:
+    source = LagSource({TopicPartition("t", 2): 50_000})
     assignor = kind(lag_source=source)
     reports = [
         member("c0", {TopicPartition("t", 0): 100_000}),
@@ -83,8 +83,8 @@ def test_the_leader_asks_only_for_what_nobody_reports(kind: type[LagAssignor]) -
     assignor.close()
 
 
-def test_an_old_report_counts_no_more() -> None:
-    source = Source()
+def test_old_report_is_ignored() -> None:
+    source = LagSource()
     assignor = LagAwareAssignor(lag_source=source, lag_max_age_ms=1_000)
     members = [
         member("c0", {TopicPartition("t", 0): 1}, 1_001),
@@ -96,8 +96,8 @@ def test_an_old_report_counts_no_more() -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backwards: bool) -> None:
-    """Whatever order the members come in.  p0 has 9, then; p1 has 8; p2 has 7."""
+def test_newest_report_counts_and_of_equally_old_ones_the_larger(backwards: bool) -> None:
+    """In any order of members.  p0 has 9 records left, p1 has 8, p2 has 7."""
     a, b, c = (TopicPartition("t", p) for p in range(3))
     members = [
         member("c0", {a: 9, b: 8, c: 100}, 10),
@@ -105,19 +105,19 @@ def test_of_two_reports_the_younger_counts_and_of_two_as_old_the_larger(backward
         member("c2", {c: 7}, 5),
     ]
     seen: list[PlanReport] = []
-    assignor = LagAwareAssignor(lag_source=Source({}), on_plan=seen.append)
+    assignor = LagAwareAssignor(lag_source=LagSource({}), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), members[::-1] if backwards else members)
     assert seen[0].target.group.lags == {"t": [9, 8, 7]}
     assignor.close()
 
 
-def test_the_second_round_sees_what_the_first_one_saw() -> None:
-    """It follows at once; and two plans of one rebalance should not differ because a record came in."""
-    source = Source()
+def test_second_round_plans_with_the_lag_of_the_first() -> None:
+    """It follows at once; new records must not change the target within one rebalance."""
+    source = LagSource()
     seen: list[PlanReport] = []
     assignor = LagAwareAssignor(lag_source=source, on_plan=seen.append)
     for lag in (50_000, 0):
-        source.told[TopicPartition("t", 2)] = lag
+        source.answer[TopicPartition("t", 2)] = lag
         assignor.assign(cluster({"t": 3}), [member("c0"), member("c1", {TopicPartition("t", 0): 7}, 3_000)])
     assert [report.target.group.lags["t"] for report in seen] == [[7, 60_000, 50_000]] * 2
     assert len(source.asked) == 1
@@ -125,8 +125,8 @@ def test_the_second_round_sees_what_the_first_one_saw() -> None:
 
 
 @KINDS
-def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[LagAssignor]) -> None:
-    source = Source()
+def test_topics_with_one_subscriber_need_no_lag(kind: type[LagAssignor]) -> None:
+    source = LagSource()
     assignor = kind(lag_source=source)
     assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
     assert source.asked == []
@@ -140,12 +140,12 @@ def test_where_no_partition_has_a_choice_of_members_nothing_is_asked(kind: type[
         (CooperativeLagAwareAssignor, {"t", "u"}, {"c0": [2], "c1": [0, 1]}),
     ],
 )
-def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
+def test_topic_with_one_subscriber_counts_in_a_members_total_load(
     kind: type[LagAssignor], asked: set[str], shared: dict[str, list[int]]
 ) -> None:
-    """What c0 alone has is heavy, so that it gets the lightest of what both can have."""
+    """c0's own topic is heavy, so c0 gets the lightest shared partitions."""
     lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
-    source = Source({TopicPartition(*at): lag for at, lag in lags.items()})
+    source = LagSource({TopicPartition(*partition): lag for partition, lag in lags.items()})
     assignor = kind(lag_source=source)
     members = [member("c0", topics="t u"), member("c1")]
     plan = plan_of(assignor.assign(cluster({"t": 3, "u": 1}), members))
@@ -154,20 +154,20 @@ def test_what_only_one_member_can_have_weighs_where_topics_are_added_up(
     assignor.close()
 
 
-def test_reports_on_what_does_not_exist_are_passed_over() -> None:
+def test_reports_for_unknown_partitions_are_ignored() -> None:
     lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31 - 1): 5}
     seen: list[PlanReport] = []
-    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0", lies), member("c1")])
     assert seen[0].target.group.lags == {"t": [100_000, 60_000, 50_000]}
     assignor.close()
 
 
 @KINDS
-def test_user_data_that_cannot_be_read_does_no_harm(
+def test_undecodable_user_data_costs_one_warning(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
-    assignor = kind(lag_source=Source())
+    assignor = kind(lag_source=LagSource())
     broken = joined("c0", raw(["t"], b"\x00\x00garbage"))
     nothing = joined("c1", raw(["t"], None))
     plan = plan_of(assignor.assign(cluster({"t": 3}), [broken, nothing]))
@@ -177,30 +177,30 @@ def test_user_data_that_cannot_be_read_does_no_harm(
 
 
 @KINDS
-def test_without_lag_counts_decide_and_it_is_said_once(
+def test_group_without_lag_is_planned_by_count_with_one_warning(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
-    source = Source()
+    source = LagSource()
     source.error = OSError("nobody there")
     assignor = kind(lag_source=source)
     for _ in range(3):
         plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
         assert sorted(len(topics["t"]) for topics in plan.values()) == [1, 2]
     assert warnings(caplog) == [
-        f"{kind.name}: no lag of 3 of 3 partitions (OSError: nobody there): counts decide there"
+        f"{kind.name}: no lag of 3 of 3 partitions (OSError: nobody there): these are planned by count"
     ]
     source.error = None
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     assert f"{kind.name}: the lag of all partitions is known again" in caplog.messages
-    source.error, source.told = None, {}
+    source.error, source.answer = None, {}
     assignor.assign(cluster({"t": 4}), [member("c0"), member("c1")])
     assert len(warnings(caplog)) == 2
     assignor.close()
 
 
 @KINDS
-def test_a_source_that_hangs_is_waited_for_until_the_timeout(
+def test_leader_waits_for_a_hanging_source_until_the_timeout(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
     go_on = threading.Event()
@@ -219,8 +219,8 @@ def test_a_source_that_hangs_is_waited_for_until_the_timeout(
     assignor.close()
 
 
-def test_the_leader_is_not_taken_for_dead_while_it_waits(consumer: MakeConsumer) -> None:
-    """It sends no heartbeat meanwhile, so a third of the session is the most it waits."""
+def test_leader_waits_for_a_third_of_its_session_at_most(consumer: MakeConsumer) -> None:
+    """It sends no heartbeat while it waits."""
     go_on = threading.Event()
 
     def hang(partitions: object) -> dict[TopicPartition, int]:
@@ -238,7 +238,7 @@ def test_the_leader_is_not_taken_for_dead_while_it_waits(consumer: MakeConsumer)
 
 
 @KINDS
-def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
+def test_assignor_without_a_consumer_plans_without_lag(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
     assignor = kind()
@@ -248,17 +248,17 @@ def test_by_hand_there_may_be_nobody_to_ask_which_nobody_minds(
 
 
 @KINDS
-def test_a_member_reports_what_it_owns(kind: type[LagAssignor]) -> None:
-    source = Source()
+def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor]) -> None:
+    source = LagSource()
     assignor = kind(lag_source=source)
-    assert assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags == {}
+    assert assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags == {}
     own(assignor, {"t": [0, 2]}, 5)
     deadline = time.monotonic() + 20
-    while not (told := assignor.told(bytes(assignor.metadata(["t"]).user_data))).lags:
+    while not (report := assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data))).lags:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert told.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
-    assert 0 <= told.lag_age_ms < 20_000
+    assert report.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
+    assert 0 <= report.lag_age_ms < 20_000
     assert source.asked[0] == {("t", 0), ("t", 2)}
     assignor.close()
 
@@ -267,18 +267,20 @@ def test_a_member_reports_what_it_owns(kind: type[LagAssignor]) -> None:
 
 
 @KINDS
-def test_the_consumers_own_configuration_is_used(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
+def test_lag_fetcher_uses_the_consumers_configuration(
+    kind: type[LagAssignor], consumer: MakeConsumer
+) -> None:
     made = consumer(kind)
     made.subscribe(["t"])
     made._coordinator.group_protocols()
-    config = made._coordinator._assignors[kind.name]._side.config()
+    config = made._coordinator._assignors[kind.name]._access.config()
     assert config["bootstrap_servers"] == made.config["bootstrap_servers"]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
 
 
 @KINDS
 def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
-    """Nobody answers at its address, so a fetch is under way when it is closed."""
+    """A fetch is under way at close, because no broker answers."""
     before = set(threading.enumerate())
     made = consumer(kind)
     made.subscribe(["t"])
@@ -292,10 +294,10 @@ def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: Make
     assert set(threading.enumerate()) <= before
 
 
-def test_a_configuration_that_cannot_work_is_no_failed_rebalance(
+def test_invalid_fetch_configuration_does_not_fail_the_rebalance(
     consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What the consumer let pass, the fetcher may not: then there is no lag."""
+    """The consumer accepts settings that the fetcher refuses."""
     made = consumer(LagAwareAssignor)
     made._manager.config["security_protocol"] = "NONE"
     made.subscribe(["t"])
@@ -325,28 +327,30 @@ def test_a_configuration_that_cannot_work_is_no_failed_rebalance(
         *[("min_improvement", 1), ("min_improvement", -0.1), ("min_improvement", "10 %")],
     ],
 )
-def test_a_wrong_option_is_refused_by_name(name: str, value: object) -> None:
+def test_wrong_option_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=name):
         CooperativeLagAwareAssignor.configured(**{name: value})
 
 
 @pytest.mark.parametrize("value", [True, False, RebalanceOnSkew(threshold=3)])
-def test_rebalancing_on_skew_is_on_or_off_or_a_policy(value: Any) -> None:
+def test_rebalance_on_skew_takes_a_bool_or_a_policy(value: Any) -> None:
     CooperativeLagAwareAssignor.configured(
         rebalance_on_skew=value, max_partition_skew=None, min_improvement=0
     )
 
 
-def test_the_watch_goes_by_the_strategys_own_min_improvement() -> None:
-    """A rebalance that the plan would make nothing of is not asked for."""
-    assignor = CooperativeLagAwareAssignor(lag_source=Source(), min_improvement=0.25, rebalance_on_skew=True)
+def test_skew_watcher_uses_the_strategys_min_improvement() -> None:
+    """It requests no rebalance that the plan would ignore."""
+    assignor = CooperativeLagAwareAssignor(
+        lag_source=LagSource(), min_improvement=0.25, rebalance_on_skew=True
+    )
     own(assignor, {"t": [0]}, 5)
     assert assignor._watcher is not None
     assert assignor._watcher._watch._pays == 0.75
     assignor.close()
 
 
-def test_no_secret_shows() -> None:
+def test_repr_hides_secrets() -> None:
     config = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",
@@ -365,7 +369,7 @@ def test_no_secret_shows() -> None:
     assert "hunter2" not in str(refused.value)
 
 
-def test_strategies_in_both_protocols_have_a_first_bounce() -> None:
+def test_cooperative_lag_aware_has_a_first_bounce() -> None:
     assert CooperativeLagAwareAssignor.upgrading_from(LagAwareAssignor) == [
         CooperativeLagAwareAssignor,
         LagAwareAssignor,
@@ -374,46 +378,46 @@ def test_strategies_in_both_protocols_have_a_first_bounce() -> None:
         LagAwareAssignor.upgrading_from(LagAwareAssignor)
 
 
-def test_closing_twice_or_before_anything_is_no_error() -> None:
-    assignor = LagAwareAssignor(lag_source=Source())
+def test_close_is_allowed_twice_and_before_use() -> None:
+    assignor = LagAwareAssignor(lag_source=LagSource())
     assignor.close()
     assignor.close()
     own(assignor, {"t": [0]}, 5)
     assert isinstance(assignor, Assignor)
 
 
-@pytest.mark.parametrize("options", [{}, {"lag_source": Source()}], ids=["asks the cluster", "lag_source"])
-def test_in_an_unknown_kafka_python_there_are_no_threads(
+@pytest.mark.parametrize("options", [{}, {"lag_source": LagSource()}], ids=["asks the cluster", "lag_source"])
+def test_unknown_kafka_python_gets_no_threads(
     options: dict[str, Any],
     consumer: MakeConsumer,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody would tell when to end them; so counts decide, which is said once."""
+    """No call would end them; partitions are planned by count, with one warning."""
     before = set(threading.enumerate())
     made = consumer(LagAwareAssignor.configured(**options))
     made.subscribe(["t"])
     made._coordinator.group_protocols()
     assignor = made._coordinator._assignors["lag-aware"]
-    monkeypatch.setattr(assignor._side, "is_strange", lambda: True)
+    monkeypatch.setattr(assignor._access, "is_unknown_version", lambda: True)
     for _ in range(2):
         plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
         assert sum(len(topics["t"]) for topics in plan.values()) == 3
         own(assignor, {"t": [0]}, 5)
     assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("kafka-assignors")]
     assert len(warnings(caplog)) == 1
-    assert "this kafka-python is not known" in caplog.text
+    assert "this kafka-python version is unknown" in caplog.text
 
 
-# --- whose word counts, and who watches ---------------------------------------------------------------------
+# --- valid reports, and the skew watcher --------------------------------------------------------------------
 
 
-def test_nobody_tells_the_lag_of_a_topic_it_does_not_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_report_for_an_unsubscribed_topic_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     """A lie would move the partitions of others."""
     lie = {TopicPartition("t", p): 2**63 - 1 for p in range(3)}
     liar = joined("z", raw(["u"], lag_user_data.encode({}, NO_GENERATION, lie, 0)))
     for kind in (LagAwareAssignor, CooperativeLagAwareAssignor):
-        source, seen = Source({**KIP, TopicPartition("u", 0): 1}), list[PlanReport]()
+        source, seen = LagSource({**KIP, TopicPartition("u", 0): 1}), list[PlanReport]()
         assignor = kind(lag_source=source, on_plan=seen.append)
         assignor.assign(cluster({"t": 3, "u": 1}), [member("c0"), member("c1"), liar])
         assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 50_000]
@@ -422,28 +426,28 @@ def test_nobody_tells_the_lag_of_a_topic_it_does_not_read(caplog: pytest.LogCapt
         assignor.close()
 
 
-def test_who_subscribes_but_does_not_own_has_no_say_either(caplog: pytest.LogCaptureFixture) -> None:
-    """Where members say what they own; of ``lag-aware`` they do not."""
+def test_report_for_an_unowned_partition_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    """Unless members send no claims, as with ``lag-aware``."""
     lie = {TopicPartition("t", p): 2**40 for p in range(3)}
     liar = joined("z", raw(["t"], lag_user_data.encode({"t": [2]}, 1, lie, 0)))
     seen = list[PlanReport]()
-    assignor = CooperativeLagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0"), liar])
     assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 2**40]
     assert "member z reports the lag of 2 partitions that are not its own" in caplog.text
     assignor.close()
 
 
-def test_what_the_leader_has_just_seen_itself_counts_before_any_report() -> None:
+def test_leaders_own_reading_counts_before_reports() -> None:
     seen = list[PlanReport]()
-    assignor = LagAwareAssignor(lag_source=Source(), on_plan=seen.append)
+    assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     assignor.assign(cluster({"t": 3}), [member("c0", {TopicPartition("t", 0): 7}), member("c1")])
     assert [list(report.target.group.lags["t"]) for report in seen] == [[100_000, 60_000, 50_000]] * 2
     assignor.close()
 
 
-def test_the_collector_does_not_wait_for_lag() -> None:
+def test_collector_runs_while_the_leader_waits_for_lag() -> None:
     """It is the whole process's, and the wait can take seconds."""
     on: list[bool] = []
 
@@ -457,12 +461,12 @@ def test_the_collector_does_not_wait_for_lag() -> None:
     assignor.close()
 
 
-def test_a_join_that_is_tried_again_sends_the_same_bytes() -> None:
-    """The age goes on, but a broker takes other bytes for news, and begins anew."""
-    assignor = CooperativeLagAwareAssignor(lag_source=Source())
+def test_retried_join_sends_the_same_bytes() -> None:
+    """The reported age would change, but other bytes make a broker start a rebalance."""
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource())
     own(assignor, {"t": [0, 2]}, 5)
     deadline = time.monotonic() + 20
-    while not assignor.told(bytes(assignor.metadata(["t"]).user_data)).lags:
+    while not assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     first = assignor.metadata(["t"]).encode()
@@ -471,8 +475,8 @@ def test_a_join_that_is_tried_again_sends_the_same_bytes() -> None:
     assignor.close()
 
 
-def test_lag_aware_tells_nothing_of_what_it_had() -> None:
-    """It has no say in its plan, and all user data of a group has to fit into one message."""
+def test_lag_aware_sends_no_history() -> None:
+    """Its plan ignores ownership, and all user data of a group must fit into one message."""
     assignor = LagAwareAssignor()
     own(assignor, {"t": list(range(1000))}, 5)
     assert len(bytes(assignor.metadata(["t"]).user_data)) < 50
@@ -486,12 +490,12 @@ def test_lag_aware_tells_nothing_of_what_it_had() -> None:
     ],
     ids=["leads", "not settled", "follows", "its plan never took effect"],
 )
-def test_who_leads_a_settled_group_watches_it(
+def test_leader_of_a_settled_group_watches_its_lag(
     leads: bool, holds: list[int], interrupted: bool, watches: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched: list[object] = []
     monkeypatch.setattr(SkewWatcher, "lead", lambda _self, given, _still: watched.append(given))
-    assignor = CooperativeLagAwareAssignor(lag_source=Source({}), rebalance_on_skew=True)
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource({}), rebalance_on_skew=True)
     if leads:
         members = [joined("a", raw(["t"], b"", {"t": holds}, 1)), joined("b", raw(["t"], b""))]
         assignor.assign(cluster({"t": 4}), members)

@@ -1,4 +1,4 @@
-"""On the leader: who looks at the lag of the group, when, and when a rebalance is asked for."""
+"""The skew watcher: when it checks a group's lag, and when it requests a rebalance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.lag import RebalanceOnSkew
-from kafka_assignors.lag.sources import Answer
+from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.plan import Assignment, Claims, Group, TopicPartition, plan_cooperative_lag_aware
 from tests.support.builders import member
 
@@ -23,7 +23,7 @@ UNEVEN = (100, 100, 0, 0)
 
 
 class World:
-    """A keeper, a consumer and a clock: what a watcher sees, and what it does."""
+    """A fake keeper, consumer and clock for a watcher."""
 
     def __init__(self, policy: RebalanceOnSkew = POLICY, min_improvement: float = 0.1) -> None:
         self.now = 0.0
@@ -41,18 +41,18 @@ class World:
     def later(self, seconds: float, job: Callable[[], object]) -> None:
         self.jobs.append((self.now + seconds, job))
 
-    def look(self, partitions: Collection[TopicPartition]) -> Answer:
+    def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
         self.looks.append(self.now)
         if self.error is not None:
             raise self.error
-        return Answer({at: self.lags[at.partition] for at in partitions})
+        return LagAnswer({partition: self.lags[partition.partition] for partition in partitions})
 
     # the consumer
 
     def member_id(self) -> str:
         return "a"
 
-    def request_rejoin_from_elsewhere(self) -> None:
+    def request_rejoin_threadsafe(self) -> None:
         self.asked.append(self.now)
 
     # the strategy
@@ -62,24 +62,24 @@ class World:
         return plan_cooperative_lag_aware(group, claims)
 
     def run(self, until: float) -> None:
-        """Do what is due."""
-        while self.jobs and min(at for at, _job in self.jobs) <= until:
+        """Run due jobs."""
+        while self.jobs and min(partition for partition, _job in self.jobs) <= until:
             self.jobs.sort(key=lambda due: due[0])
             self.now, job = self.jobs.pop(0)
             job()
         self.now = until
 
 
-def test_it_asks_when_lag_has_been_uneven_for_a_while() -> None:
-    """It cools down for 30 s after the rebalance that made it leader; then it has lasted long enough."""
+def test_lasting_skew_requests_a_rebalance() -> None:
+    """The watcher cools down for 30 s after the last rebalance; by then the skew has lasted long enough."""
     world = World()
     world.watcher.lead(GIVEN)
     world.run(35)
     assert (world.looks, world.asked) == ([10, 20, 30], [30])
 
 
-def test_it_does_not_ask_when_no_plan_would_help() -> None:
-    """All lag is in one partition: whoever has it has it."""
+def test_skew_in_one_partition_requests_nothing() -> None:
+    """Its owner carries all lag under any plan."""
     world = World()
     world.lags = (200, 0, 0, 0)
     world.watcher.lead(GIVEN)
@@ -87,7 +87,7 @@ def test_it_does_not_ask_when_no_plan_would_help() -> None:
     assert not world.asked
 
 
-def test_it_does_not_ask_when_a_plan_would_help_too_little() -> None:
+def test_small_improvement_requests_nothing() -> None:
     world = World(min_improvement=0.6)
     world.watcher.lead(GIVEN)
     world.run(1000)
@@ -95,7 +95,7 @@ def test_it_does_not_ask_when_a_plan_would_help_too_little() -> None:
     assert not world.asked
 
 
-def test_it_does_not_ask_for_what_changes_nothing_though_any_improvement_would_do() -> None:
+def test_no_improvement_requests_nothing_even_with_a_zero_threshold() -> None:
     world = World(replace(POLICY, threshold=1, at_least=0), min_improvement=0)
     world.lags = (100, 100, 100, 100)
     world.watcher.lead(GIVEN)
@@ -104,7 +104,7 @@ def test_it_does_not_ask_for_what_changes_nothing_though_any_improvement_would_d
     assert not world.asked
 
 
-def test_an_idle_group_is_left_alone() -> None:
+def test_idle_group_requests_nothing() -> None:
     world = World(replace(POLICY, at_least=0), min_improvement=0)
     world.lags = (0, 0, 0, 0)
     world.watcher.lead(GIVEN)
@@ -112,24 +112,24 @@ def test_an_idle_group_is_left_alone() -> None:
     assert not world.planned
 
 
-def test_it_is_quiet_before_it_leads() -> None:
+def test_watcher_is_idle_before_it_leads() -> None:
     world = World()
     world.run(1000)
     assert not world.looks
 
 
-def test_it_is_quiet_from_the_moment_a_rebalance_begins() -> None:
-    """Whoever leads after it."""
+def test_watcher_is_idle_during_a_rebalance() -> None:
+    """Another member may lead after it."""
     world = World()
     world.watcher.lead(GIVEN)
     world.run(25)
-    world.watcher.rest()
+    world.watcher.stop()
     world.run(1000)
     assert (world.looks, world.asked) == ([10, 20], [])
 
 
-def test_it_is_quiet_once_it_leads_no_more() -> None:
-    """A lost membership is told to nobody."""
+def test_watcher_is_idle_after_a_lost_membership() -> None:
+    """An assignor is not notified of it."""
     world = World()
     leads = [True]
     world.watcher.lead(GIVEN, lambda: leads[0])
@@ -139,8 +139,8 @@ def test_it_is_quiet_once_it_leads_no_more() -> None:
     assert (world.looks, world.asked) == ([10, 20], [])
 
 
-def test_a_plan_that_does_not_help_is_not_made_at_every_look() -> None:
-    """It takes the interpreter from the consumer."""
+def test_useless_plan_is_not_repeated_at_every_check() -> None:
+    """A plan keeps the interpreter from the consumer."""
     world = World(min_improvement=0.6)
     world.watcher.lead(GIVEN)
     world.run(100)
@@ -148,7 +148,7 @@ def test_a_plan_that_does_not_help_is_not_made_at_every_look() -> None:
     assert len(world.planned) == 3  # at 30, 60 and 90
 
 
-def test_a_look_that_breaks_is_not_the_last() -> None:
+def test_watcher_goes_on_after_an_exception() -> None:
     world = World()
     world.lags = (2**80, 0, 0, 0)  # no number of records
     world.watcher.lead(GIVEN)
@@ -158,26 +158,26 @@ def test_a_look_that_breaks_is_not_the_last() -> None:
     assert len(world.looks) == 3
 
 
-def test_two_times_leader_is_one_watch() -> None:
+def test_leading_twice_runs_one_watch() -> None:
     world = World()
     world.lags = (1, 1, 1, 1)
     world.watcher.lead(GIVEN)
     world.run(15)
-    world.watcher.rest()
+    world.watcher.stop()
     world.watcher.lead(GIVEN)
     world.run(36)
     assert world.looks == [10, 25, 35]
 
 
-def test_it_asks_again_only_after_the_cool_down() -> None:
-    """Should the rebalance it asked for never come."""
+def test_second_request_waits_for_the_cool_down() -> None:
+    """Even if the requested rebalance never comes."""
     world = World()
     world.watcher.lead(GIVEN)
     world.run(95)
     assert world.asked == [30, 60, 90]
 
 
-def test_a_look_that_fails_is_not_the_last() -> None:
+def test_watcher_goes_on_after_a_failed_fetch() -> None:
     world = World()
     world.error = OSError("nobody there")
     world.watcher.lead(GIVEN)
@@ -187,8 +187,8 @@ def test_a_look_that_fails_is_not_the_last() -> None:
     assert world.asked == [70, 100]
 
 
-def test_it_plans_from_what_everybody_has() -> None:
-    """As a rebalance would find it; not from what they said when they joined."""
+def test_watcher_plans_from_the_current_assignment() -> None:
+    """Not from the claims of the last join."""
     stale = replace(GROUP, members=(member("a", owned={"t0": [2, 3]}), member("b", owned={"t0": [0, 1]})))
     world = World()
     world.watcher.lead(Assignment(stale, GIVEN.owners))
@@ -196,11 +196,11 @@ def test_it_plans_from_what_everybody_has() -> None:
     assert world.planned[0].owner.tolist() == [0, 0, 1, 1]
 
 
-def test_it_says_what_it_asks_for(caplog: pytest.LogCaptureFixture) -> None:
+def test_request_logs_the_largest_lag_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.watcher.lead(GIVEN)
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         world.run(30)
     assert caplog.messages == [
-        "asking for a rebalance: the largest lag of a member is 200 records, and can be 100"
+        "requesting a rebalance: the largest lag of a member is 200 records, a new plan makes it 100"
     ]

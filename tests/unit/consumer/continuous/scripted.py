@@ -1,4 +1,4 @@
-"""A member whose requests go nowhere: the test answers them.  The rest is kafka-python's own code."""
+"""A member whose requests the test answers.  The rest is kafka-python's own code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def partitions(*numbers: int, topic: str = "t") -> list[TopicPartition]:
 
 @dataclass
 class Sent:
-    """A request, and the answer it waits for."""
+    """A request and its pending answer."""
 
     request: Any
     node_id: Any
@@ -47,7 +47,7 @@ class Sent:
 
     @property
     def claims(self) -> dict[str, list[int]]:
-        """What a JoinGroup claims to own."""
+        """The partitions that a JoinGroup claims."""
         ((_, subscription),) = self.request.protocols
         return dict(convert.owned_in(subscription))
 
@@ -55,14 +55,14 @@ class Sent:
     def offsets(self) -> dict[int, int]:
         """Partition -> offset of an OffsetCommit."""
         return {
-            each.partition_index: each.committed_offset
+            entry.partition_index: entry.committed_offset
             for topic in self.request.topics
-            for each in topic.partitions
+            for entry in topic.partitions
         }
 
 
 class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]
-    """Notes what a listener is called with, and what was sent before that."""
+    """Records a listener's calls, and the requests sent before each."""
 
     def __init__(self, member: Scripted) -> None:
         self.heard: Heard = []
@@ -125,13 +125,13 @@ class Scripted:
         coordinator.state = MemberState.STABLE
         coordinator.heartbeat.poll()
         coordinator._heartbeat_enabled = True
-        coordinator._heard_at = time.monotonic()
+        coordinator._confirmed_at = time.monotonic()
         coordinator.rejoin_needed = False
 
-    # --- what the application and the broker do
+    # --- actions of the application and the broker
 
     def poll(self, timeout_ms: int = 0) -> bool:
-        """Have the coordinator polled, as the consumer's ``poll`` does before it fetches."""
+        """Poll the coordinator, as the consumer's ``poll`` does before it fetches."""
         self.polling = True
         try:
             return bool(self.coordinator.poll(timeout_ms=timeout_ms))
@@ -151,7 +151,7 @@ class Scripted:
         return future
 
     def drain(self) -> None:
-        """Let the I/O thread do all it can do without an answer."""
+        """Run the I/O thread until it waits for an answer."""
 
         async def nothing() -> None:
             pass
@@ -162,18 +162,18 @@ class Scripted:
     def of(self, kind: type, *, node_id: str | None = None) -> list[Sent]:
         """The requests of a kind, in the order they were sent."""
         return [
-            each
-            for each in self.sent
-            if isinstance(each.request, kind) and (node_id is None or each.node_id == node_id)
+            entry
+            for entry in self.sent
+            if isinstance(entry.request, kind) and (node_id is None or entry.node_id == node_id)
         ]
 
     def open(self, kind: type) -> Sent:
-        """The one request of a kind that waits for its answer."""
-        (waiting,) = [each for each in self.of(kind) if not each.future.is_done]
+        """The pending request of a kind."""
+        (waiting,) = [entry for entry in self.of(kind) if not entry.future.is_done]
         return waiting
 
     def answer_join(self, code: int = 0) -> None:
-        """All have joined; somebody else leads."""
+        """All members have joined; another member leads."""
         sent = self.open(JoinGroupRequest)
         if not code:
             self.generation += 1
@@ -200,7 +200,7 @@ class Scripted:
 
     def answer_commit(self, code: int = 0) -> None:
         """Answer the commit that waits longest."""
-        sent = next(each for each in self.of(OffsetCommitRequest) if not each.future.is_done)
+        sent = next(entry for entry in self.of(OffsetCommitRequest) if not entry.future.is_done)
         topics = [(t.name, [(p.partition_index, code) for p in t.partitions]) for t in sent.request.topics]
         self.answer(sent, SimpleNamespace(topics=topics))
 
@@ -225,12 +225,12 @@ class Scripted:
         self.drain()
 
     def end(self) -> None:
-        """Forget the membership, so that ``close`` has nobody to tell."""
+        """Forget the membership, so that ``close`` sends no LeaveGroup."""
         self.coordinator.config["enable_auto_commit"] = False
         self.coordinator.reset_generation()
         self.consumer._subscription.unsubscribe()
 
-    # --- what came of it
+    # --- results
 
     @property
     def owned(self) -> list[int]:
@@ -246,11 +246,11 @@ class Scripted:
         }
 
     def process(self, number: int, to: int) -> None:
-        """The application has been given records of a partition, up to an offset."""
+        """Deliver records of a partition up to an offset."""
         self.consumer._subscription.assignment[TopicPartition("t", number)].seek(to)
 
     def requests(self) -> Iterator[str]:
-        """The names of all requests that the group is about, in order."""
+        """The names of all group requests, in order."""
         kinds = (
             JoinGroupRequest,
             SyncGroupRequest,
@@ -258,9 +258,9 @@ class Scripted:
             OffsetFetchRequest,
             LeaveGroupRequest,
         )
-        for each in self.sent:
-            if isinstance(each.request, kinds):
-                yield type(each.request).__name__.removesuffix("Request")
+        for entry in self.sent:
+            if isinstance(entry.request, kinds):
+                yield type(entry.request).__name__.removesuffix("Request")
 
     def answer(self, sent: Sent, answer: Any) -> None:
         """Answer a request."""
@@ -275,5 +275,5 @@ class Scripted:
         future = Future()
         self.sent.append(Sent(request, node_id, future))
         if isinstance(request, FindCoordinatorRequest):
-            pass  # no coordinator is found before the test says so
+            pass  # no coordinator is found until the test sets one
         return future

@@ -1,4 +1,4 @@
-"""``poll()`` goes on during a cooperative rebalance, on a scripted broker."""
+"""``poll()`` delivers records during a cooperative rebalance, on a scripted broker."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_conti
 from kafka_assignors.assignor.coordinator_access import confirmed_s_ago, is_settled
 from kafka_assignors.consumer.continuous import coordinator, known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
-from kafka_assignors.consumer.continuous.heartbeat import SoonHeartbeat
+from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.offsets import OffsetsDuringJoins
 from tests.support.waiting import until
@@ -61,8 +61,8 @@ def member(consumer: MakeConsumer) -> Any:
         return made[-1]
 
     yield make
-    for one in made:
-        one.end()
+    for scripted in made:
+        scripted.end()
 
 
 # --- which consumers
@@ -134,7 +134,7 @@ def test_unknown_kafka_python_keeps_its_own_poll_with_one_warning(
     finally:
         known_parts.unknown_parts.cache_clear()
     (record,) = caplog.records
-    assert record.getMessage().startswith("kafka-python 3.0.12 has parts we do not know (BaseCoordinator)")
+    assert record.getMessage().startswith("kafka-python 3.0.12 is unknown (differs in BaseCoordinator)")
 
 
 @pytest.mark.parametrize(("name", "change"), [("poll", "gone"), ("need_rejoin", "changed")])
@@ -163,7 +163,7 @@ def test_every_overridden_method_is_pinned() -> None:
 # --- joins
 
 
-def test_poll_goes_on_while_a_join_is_in_flight(member: Any) -> None:
+def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
     m = member(0, 1)
     m.rebalance()
     assert m.poll(1000)
@@ -205,7 +205,7 @@ def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) ->
     assert m.positions == {0: 100}
 
 
-def test_failed_join_is_tried_again(member: Any) -> None:
+def test_failed_join_is_retried(member: Any) -> None:
     m = member(0)
     m.rebalance()
     m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
@@ -235,7 +235,7 @@ def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest
     assert m.coordinator.state is MemberState.STABLE
 
 
-def test_fenced_member_hears_of_it_in_poll(member: Any) -> None:
+def test_fenced_member_gets_the_error_in_poll(member: Any) -> None:
     m = member(0, group_instance_id="i")
     m.rebalance()
     m.answer_join(FencedInstanceIdError.errno)
@@ -243,7 +243,7 @@ def test_fenced_member_hears_of_it_in_poll(member: Any) -> None:
         m.poll()
 
 
-def test_rejoin_requested_while_the_assignment_waits_is_not_forgotten(member: Any) -> None:
+def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> None:
     m = member(0)
     m.rebalance()
     m.joined(0, 1)
@@ -262,8 +262,8 @@ def test_rejoin_requested_during_join_group_is_answered_by_it(member: Any) -> No
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def test_heartbeats_go_on_when_the_assignment_has_come(member: Any) -> None:
-    """A batch longer than a session must not cost the membership; and an answer does not count as a poll."""
+def test_heartbeats_resume_when_the_assignment_arrives(member: Any) -> None:
+    """A batch longer than a session must not cost the membership.  An answer does not count as a poll."""
     m = member(0, session_timeout_ms=6000, heartbeat_interval_ms=10)
     m.rebalance()
     m.coordinator.heartbeat.last_poll = polled = time.monotonic() - 60
@@ -288,7 +288,7 @@ def test_reported_rebalance_is_joined_without_poll_and_without_commit(member: An
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def test_round_that_others_began_already_is_joined_without_poll(member: Any) -> None:
+def test_round_that_others_began_is_joined_without_poll(member: Any) -> None:
     m = member(0)
     m.beat(REBALANCE)
     m.answer_join()
@@ -310,8 +310,8 @@ def test_assignment_that_waits_is_dropped_for_a_newer_one(member: Any) -> None:
     assert m.coordinator._generation.generation_id == 9
 
 
-def test_busy_member_claims_what_it_has_to_give_back_until_it_is_polled(member: Any) -> None:
-    """Other members need not wait for it; nobody is given what it still works on."""
+def test_busy_member_claims_revoked_partitions_until_it_polls(member: Any) -> None:
+    """Other members need not wait; no member gets a partition it still processes."""
     m = member(0, 1)
     m.beat(REBALANCE)
     m.joined(0)
@@ -319,7 +319,7 @@ def test_busy_member_claims_what_it_has_to_give_back_until_it_is_polled(member: 
     sent = m.open(JoinGroupRequest)
     assert sent.claims == {"t": [0, 1]}
     ((_, subscription),) = sent.request.protocols
-    assert subscription.generation_id == 7  # so that the leader knows that it has not heard yet
+    assert subscription.generation_id == 7  # the leader sees that it has no newer assignment
     m.joined(0)
     assert m.listener.heard == []
     m.poll()
@@ -335,30 +335,30 @@ def test_assignment_that_waits_is_kept_while_the_group_is_settled(member: Any) -
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def asked_again(**flags: bool) -> JoinState:
-    """A member whose answer waits, and that heard of another rebalance."""
+def rejoin_requested(**flags: bool) -> JoinState:
+    """A member with a waiting assignment and a requested rejoin."""
     state = JoinState()
     state.send()
     state.answer(frozenset())
-    state.request_again()
+    state.request_rejoin()
     for name, value in flags.items():
         setattr(state, name, value)
     return state
 
 
-def test_join_state_says_when_a_join_may_begin() -> None:
+def test_join_may_begin_depends_on_the_phase() -> None:
     """Not while ``poll()`` is about to apply an answer: a heartbeat may be answered at that moment."""
     joining = JoinState()
     joining.send()
     assert JoinState().may_begin
-    assert asked_again().may_begin
+    assert rejoin_requested().may_begin
     assert not joining.may_begin
-    assert not asked_again(polled=True).may_begin
-    assert not asked_again(closing=True).may_begin
+    assert not rejoin_requested(is_in_poll=True).may_begin
+    assert not rejoin_requested(is_closing=True).may_begin
 
 
 def test_no_join_begins_while_a_listener_runs(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its partitions would be given away before it has flushed them."""
+    """The leader would reassign partitions before they are flushed."""
     m = member(0, 1)
     flushed = Future()
 
@@ -391,7 +391,7 @@ def subscribed_by_pattern(m: Scripted) -> None:
 
 
 def closing(m: Scripted) -> None:
-    m.coordinator._join.closing = True
+    m.coordinator._join.is_closing = True
 
 
 @pytest.mark.parametrize("state", [busy, unsubscribed, subscribed_by_pattern, closing])
@@ -433,7 +433,7 @@ def test_failed_join_of_poll_leads_to_another_one_without_poll(member: Any) -> N
     assert m.listener.heard == [("assigned", [1])]
 
 
-def test_failed_join_for_another_subscription_is_not_forgotten(member: Any) -> None:
+def test_failed_join_for_another_subscription_is_repeated(member: Any) -> None:
     m = member(0, strategy=cooperative_sticky.CooperativeStickyAssignor)
     m.consumer.subscribe(["t", "u"], listener=m.listener)
     m.poll()
@@ -454,7 +454,7 @@ def test_heartbeats_are_frequent_after_a_join_and_then_regular(monkeypatch: pyte
     """At the same times in all members, so that all hear of the next rebalance together."""
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    beat = SoonHeartbeat(heartbeat_interval_ms=3000)
+    beat = EarlyHeartbeat(heartbeat_interval_ms=3000)
     due = []
     for late in (0.0, 0.02, 0.0, 0.2, 0.0, 0.0, 1.0, 0.0):
         due.append(round(now + beat.time_to_next_heartbeat() - 100, 2))
@@ -463,9 +463,9 @@ def test_heartbeats_are_frequent_after_a_join_and_then_regular(monkeypatch: pyte
     assert due == [0.05, 0.15, 0.35, 0.75, 1.55, 3.0, 6.0, 9.0]
 
 
-def test_failed_heartbeat_is_tried_again_as_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_heartbeat_is_retried_as_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
-    beat = SoonHeartbeat(heartbeat_interval_ms=3000, retry_backoff_ms=70)
+    beat = EarlyHeartbeat(heartbeat_interval_ms=3000, retry_backoff_ms=70)
     beat.sent_heartbeat()
     beat.fail_heartbeat()
     assert beat.time_to_next_heartbeat() == pytest.approx(0.07)
@@ -590,7 +590,7 @@ def test_commit_while_the_assignment_waits_takes_the_new_generation(member: Any)
 
 
 @pytest.mark.parametrize("code", STALE)
-def test_commit_that_the_group_overtook_is_sent_once_more(code: int, member: Any) -> None:
+def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: Any) -> None:
     m = member(0)
     m.rebalance()
     done = commit(m)
@@ -638,7 +638,7 @@ def test_commit_of_a_join_that_fails_fails_as_retriable(member: Any) -> None:
     assert isinstance(done.exception, RebalanceInProgressError)
 
 
-def test_commit_of_an_expelled_member_fails_for_good(member: Any) -> None:
+def test_commit_of_a_removed_member_fails_for_good(member: Any) -> None:
     m = member(0)
     m.rebalance()
     done = commit(m)
@@ -709,18 +709,18 @@ def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:
     assert m.owned == [0]
 
 
-def test_auto_commit_goes_out_before_join_group_and_is_not_waited_for(member: Any) -> None:
+def test_auto_commit_precedes_join_group_and_is_not_awaited(member: Any) -> None:
     m = member(0, auto_commit=True)
     m.rebalance()
     assert list(m.requests())[:2] == ["OffsetCommit", "JoinGroup"]
-    assert {each.node_id for each in m.sent[:2]} == {FIRST}
+    assert {request.node_id for request in m.sent[:2]} == {FIRST}
     assert m.coordinator.config["enable_auto_commit"]
 
 
-def test_listeners_before_a_join_see_the_configuration_and_commit_as_ever(
+def test_listeners_before_a_join_see_auto_commit_on_and_commit_as_inherited(
     member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Auto-commit is on while they run, and their own commits are waited for."""
+    """Their own commits are awaited."""
     m = member(0, auto_commit=True)
     seen: list[bool] = []
 
@@ -747,7 +747,7 @@ def test_records_delivered_during_the_join_are_committed_before_they_are_given_a
     m.process(0, to=140)
     m.joined(0)
     m.polling = True
-    m.in_background(m.coordinator.ensure_active_group_async, 0)  # what poll() waits for
+    m.in_background(m.coordinator.ensure_active_group_async, 0)  # the part of poll() that waits
     sent = m.open(OffsetCommitRequest)
     assert (sent.offsets, sent.request.generation_id_or_member_epoch) == ({0: 140, 1: 130}, 8)
     assert m.listener.heard == []
@@ -756,7 +756,7 @@ def test_records_delivered_during_the_join_are_committed_before_they_are_given_a
 
 
 def test_rebalance_that_was_joined_without_poll_does_not_delay_auto_commit(member: Any) -> None:
-    """Applying the assignment starts the interval anew; it must not grow the records a crash repeats."""
+    """Applying the assignment restarts the interval; a crash must not repeat more records."""
     m = member(0, auto_commit=True)
     m.beat(REBALANCE)
     m.process(0, to=140)
@@ -789,12 +789,12 @@ def test_nothing_is_committed_for_a_consumer_that_commits_itself(member: Any) ->
 # --- without a coordinator
 
 
-def test_partitions_are_ours_without_a_coordinator_for_a_session(member: Any) -> None:
+def test_member_without_a_coordinator_delivers_for_a_session(member: Any) -> None:
     m = member(0)
     m.beat()
     m.coordinator.coordinator_id = None
     assert m.poll()
-    m.coordinator._heard_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
     assert not m.poll()
 
 
@@ -802,17 +802,17 @@ def test_partitions_are_ours_without_a_coordinator_for_a_session(member: Any) ->
     ("code", "counts"), [(0, True), (REBALANCE, True), (UnknownMemberIdError.errno, False)]
 )
 def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bool, member: Any) -> None:
-    """Else a member with state would stop to commit while it waits for a slow one."""
+    """Otherwise a stateful member would stop committing while it waits for a slow one."""
     m = member(0, heartbeat_interval_ms=10)
     m.coordinator._maybe_start_heartbeat_loop = lambda: None
     m.beat()
-    heard = m.coordinator._heard_at
+    heard = m.coordinator._confirmed_at
     m.rebalance()
     until(lambda: len(m.of(HeartbeatRequest)) == 2)
     sent = m.open(HeartbeatRequest)
     assert (sent.node_id, sent.request.generation_id) == (SECOND, 7)
     m.answer(sent, SimpleNamespace(error_code=code))
-    assert (m.coordinator._heard_at > heard) is counts
+    assert (m.coordinator._confirmed_at > heard) is counts
     m.joined(0)
     m.poll()
 
@@ -829,10 +829,10 @@ def test_join_is_confirmed_in_each_of_its_rounds(member: Any) -> None:
     def heard(generation: int) -> bool:
         for sent in m.of(HeartbeatRequest):
             if not sent.future.is_done:
-                before = m.coordinator._heard_at
+                before = m.coordinator._confirmed_at
                 m.answer(sent, SimpleNamespace(error_code=REBALANCE))
                 if sent.request.generation_id == generation:
-                    return bool(m.coordinator._heard_at > before)
+                    return bool(m.coordinator._confirmed_at > before)
         return False
 
     until(lambda: heard(8))
@@ -855,22 +855,22 @@ def test_commit_is_confirmed_during_a_join(member: Any) -> None:
     assert not is_settled(m.consumer)
 
 
-def test_silent_broker_is_no_sign_of_life(member: Any) -> None:
-    """The age of the membership is that of the last heartbeat that was answered."""
+def test_unanswered_heartbeat_does_not_confirm_the_membership(member: Any) -> None:
+    """Its age counts from the last answered heartbeat."""
     m = member(0)
     m.beat()
-    heard = m.coordinator._heard_at
+    heard = m.coordinator._confirmed_at
     m.in_background(m.coordinator._do_heartbeat)
     m.fail(HeartbeatRequest, KafkaConnectionError("gone"))
-    assert m.coordinator._heard_at == heard
+    assert m.coordinator._confirmed_at == heard
 
 
-def test_member_that_was_stopped_in_a_join_delivers_nothing_before_it_is_confirmed(member: Any) -> None:
-    """Others may have its partitions by now, and have gone on with them."""
+def test_member_suspended_in_a_join_delivers_nothing_before_it_is_confirmed(member: Any) -> None:
+    """Others may own its partitions by now."""
     m = member(0)
     m.rebalance()
     assert m.poll()
-    m.coordinator._heard_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
     assert not m.poll(30)
     m.answer_join()
     assert not m.poll()  # an answer that it reads now may be as old
@@ -909,7 +909,7 @@ def test_topics_unsubscribed_during_a_join_are_held_back_until_they_are_revoked(
     assert m.open(JoinGroupRequest).claims == {}
 
 
-def test_topic_subscribed_again_during_the_join_flows_again(member: Any) -> None:
+def test_topic_subscribed_again_during_the_join_is_delivered_again(member: Any) -> None:
     m = member(0)
     m.rebalance()
     m.consumer.subscribe(["u"], listener=m.listener)
@@ -927,7 +927,7 @@ def test_pattern_waits_for_metadata_and_delivers_meanwhile(member: Any) -> None:
     assert m.of(JoinGroupRequest) == []
 
 
-def test_topic_subscribed_again_before_any_join_flows_again(member: Any) -> None:
+def test_topic_subscribed_again_before_any_join_is_delivered_again(member: Any) -> None:
     """Without a coordinator no join begins, and after that none is needed."""
     m = member(0)
     m.coordinator.coordinator_id = None
@@ -1031,5 +1031,5 @@ def test_only_join_and_sync_use_the_first_connection_during_a_join(member: Any) 
     commit(m)
     m.in_background(m.coordinator.fetch_committed_offsets_async, [T0], 100)
     m.answer_join()
-    kinds = {type(each.request) for each in m.sent[first:] if each.node_id == FIRST}
+    kinds = {type(request.request) for request in m.sent[first:] if request.node_id == FIRST}
     assert kinds <= {SyncGroupRequest}

@@ -41,7 +41,9 @@ class Watched(Scripted):
 
     def _send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
         joining = [
-            each for each in self.of(JoinGroupRequest) + self.of(SyncGroupRequest) if not each.future.is_done
+            request
+            for request in self.of(JoinGroupRequest) + self.of(SyncGroupRequest)
+            if not request.future.is_done
         ]
         if isinstance(request, JoinGroupRequest):
             assert not joining
@@ -58,7 +60,7 @@ class Watched(Scripted):
 
 @contextmanager
 def watched(*owned: int) -> Iterator[Watched]:
-    """A continuous member; its heartbeats are due when the test says so."""
+    """A continuous member whose heartbeats are due on the test's command."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         consumer = KafkaConsumer(
             bootstrap_servers=f"127.0.0.1:{server.getsockname()[1]}",
@@ -77,14 +79,14 @@ def watched(*owned: int) -> Iterator[Watched]:
 
 
 class Play:
-    """The application, the broker and the other members take turns; a turn that makes no sense is skipped."""
+    """The application, the broker and the other members take turns; an impossible turn is skipped."""
 
     def __init__(self, member: Watched) -> None:
         self.member = member
         self.heard = 0
 
     def poll(self, timeout_ms: int) -> None:
-        """The application has processed what it was given, and polls."""
+        """The application has processed its records, and polls."""
         member = self.member
         before, began = dict(member.given_up_to), time.monotonic()
         member.poll(timeout_ms)
@@ -101,14 +103,14 @@ class Play:
         self.heard = len(member.listener.heard)
 
     def work(self, number: int) -> None:
-        """The application is given ten more records of a partition."""
+        """The application receives ten more records of a partition."""
         if owned := self.member.owned:
             partition = owned[number % len(owned)]
             self.member.given_up_to[partition] += 10
             self.member.process(partition, to=self.member.given_up_to[partition])
 
     def rejoin(self) -> None:
-        """The leader or a watch asks for a rebalance."""
+        """The leader or a watcher requests a rebalance."""
         self.member.coordinator.request_rejoin()
 
     def join(self, code: int) -> None:
@@ -134,12 +136,12 @@ class Play:
     def check(self) -> None:
         """One join at a time; the assignment changes in ``poll`` only, and positions are contiguous."""
         joins = [*self.member.of(JoinGroupRequest), *self.member.of(SyncGroupRequest)]
-        assert sum(not each.future.is_done for each in joins) <= 1
+        assert sum(not request.future.is_done for request in joins) <= 1
         assert self.member.owned == sorted(self.member.given_up_to)
         assert self.member.positions == self.member.given_up_to
 
     def _waits_for(self, kind: type) -> bool:
-        return any(not each.future.is_done for each in self.member.of(kind))
+        return any(not request.future.is_done for request in self.member.of(kind))
 
 
 PARTITIONS = st.frozensets(st.integers(0, 4), max_size=4)
@@ -160,9 +162,7 @@ TURNS = st.one_of(
 
 @settings(max_examples=times(1.5), deadline=None)
 @given(PARTITIONS, st.lists(TURNS, max_size=50))
-def test_laws_hold_whatever_the_application_and_the_group_do(
-    owned: Collection[int], turns: list[tuple[Any, ...]]
-) -> None:
+def test_laws_hold_under_random_events(owned: Collection[int], turns: list[tuple[Any, ...]]) -> None:
     with watched(*owned) as member:
         play = Play(member)
         for name, *arguments in turns:

@@ -1,4 +1,4 @@
-"""What of kafka-python the feed's consumer relies on, pinned; and the life of its thread."""
+"""Pins parts of kafka-python that the feed's consumer uses; and the life of its thread."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of something that lets everybody connect and never says a word."""
+    """The address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_settings_that_are_used_are_there() -> None:
+def test_used_settings_exist_in_kafka_python() -> None:
     assert {
         *("kafka_client", "group_id", "enable_auto_commit", "auto_offset_reset", "isolation_level"),
         *("fetch_max_wait_ms", "max_poll_records", "metrics_enabled"),
@@ -34,8 +34,8 @@ def test_settings_that_are_used_are_there() -> None:
     assert MetadataRequest.MetadataRequestTopic(name="t").name == "t"
 
 
-def test_what_it_asks_for_is_never_created() -> None:
-    """A consumer's own option for that does not get as far as its metadata requests."""
+def test_feed_topic_is_never_created() -> None:
+    """The consumer's own option for this does not reach its metadata requests."""
     assert (
         ClusterMetadata(allow_auto_create_topics=False).metadata_request().allow_auto_topic_creation is False
     )
@@ -48,7 +48,7 @@ def test_what_it_asks_for_is_never_created() -> None:
         assert consumer.wait_shut(10)
 
 
-def test_making_one_does_not_wait_and_shutting_it_ends_its_thread(silent: str) -> None:
+def test_constructor_does_not_wait_and_shut_ends_the_thread(silent: str) -> None:
     before = set(threading.enumerate())
     consumer = FeedConsumer({"bootstrap_servers": silent}, "feed")
     consumer.shut()
@@ -59,7 +59,7 @@ def test_making_one_does_not_wait_and_shutting_it_ends_its_thread(silent: str) -
     assert set(threading.enumerate()) <= before
 
 
-def test_nobody_there_is_an_error_in_time() -> None:
+def test_unreachable_broker_is_an_error_in_time() -> None:
     consumer = FeedConsumer({"bootstrap_servers": "127.0.0.1:1"}, "feed")
     with pytest.raises((LagUnreachableError, LagTimeoutError)):
         consumer.open(0.3)
@@ -67,7 +67,7 @@ def test_nobody_there_is_an_error_in_time() -> None:
     assert consumer.wait_shut(10)
 
 
-def test_who_waits_for_an_answer_is_let_go_when_it_is_shut(silent: str) -> None:
+def test_shut_ends_a_call_that_waits(silent: str) -> None:
     consumer = FeedConsumer({"bootstrap_servers": silent}, "feed")
     raised: list[Exception] = []
 
@@ -87,6 +87,6 @@ def test_who_waits_for_an_answer_is_let_go_when_it_is_shut(silent: str) -> None:
     assert consumer.wait_shut(10)
 
 
-def test_settings_that_kafka_python_does_not_take_are_an_error_of_ours() -> None:
+def test_settings_that_kafka_python_refuses_raise_our_error() -> None:
     with pytest.raises(LagError):
         FeedConsumer({"bootstrap_servers": "127.0.0.1:1", "client_dns_lookup": "never"}, "feed")

@@ -1,4 +1,4 @@
-"""The reader of the load feed: what it keeps, what it passes over, and what it does when it cannot read."""
+"""The reader of the load feed: kept and ignored records, and failures."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ PARTITIONS = [TopicPartition("t", p) for p in range(3)]
 
 
 def known(reader: FeedReader) -> dict[int, float]:
-    """To a tenth of a record: of an hour foreseen, few seconds are over."""
-    return {at.partition: round(arrivals, 1) for at, arrivals in reader.look(PARTITIONS).arrivals.items()}
+    """Round to a tenth of a record, because a few seconds of the hour have passed."""
+    return {
+        partition.partition: round(arrivals, 1)
+        for partition, arrivals in reader.look(PARTITIONS).arrivals.items()
+    }
 
 
 def read(feed: Feed) -> FeedReader:
-    """A reader that has read all there is."""
+    """A reader that has caught up."""
     reader = feed.reader()
     while feed.batches:
         reader.step()
@@ -44,21 +47,21 @@ def _debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "kafka_assignors")
 
 
-# --- what is kept -------------------------------------------------------------------------------------------
+# --- kept records -------------------------------------------------------------------------------------------
 
 
-def test_the_last_forecast_of_each_partition_counts() -> None:
+def test_last_forecast_of_each_partition_counts() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2))], [record(0, forecast(3))])
     assert known(read(feed)) == {0: 3, 1: 2}
 
 
-def test_the_last_one_counts_also_if_it_was_made_for_an_earlier_time() -> None:
-    """Compaction would keep that one, too: all members are to know the same."""
+def test_last_forecast_counts_even_with_an_earlier_event_time() -> None:
+    """Compaction keeps it, too, and all members must agree."""
     feed = Feed([record(0, forecast(1, age_s=1)), record(0, forecast(2, age_s=2))])
     assert known(read(feed)) == {0: 2}
 
 
-def test_other_groups_are_passed_over() -> None:
+def test_forecasts_of_other_groups_are_ignored() -> None:
     feed = Feed([record(0, forecast(1)), record(0, forecast(9), group="g2"), record(1, b"x", group="g2")])
     reader = read(feed)
     assert known(reader) == {0: 1}
@@ -66,13 +69,13 @@ def test_other_groups_are_passed_over() -> None:
     assert len(reader._known) == 1
 
 
-def test_a_tombstone_forgets_its_partition() -> None:
+def test_tombstone_removes_the_forecast() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2)), record(0, None), record(2, None)])
     assert known(read(feed)) == {1: 2}
 
 
-def test_a_feed_that_has_grown_may_have_old_records_in_another_partition() -> None:
-    """It is read partition by partition, in any order."""
+def test_old_record_in_another_partition_of_a_grown_feed_is_ignored() -> None:
+    """Partitions are read in any order."""
     feed = Feed(
         [record(0, forecast(5, age_s=1), by=1)],
         [record(0, forecast(4, age_s=2), by=0), record(0, None, by=0)],
@@ -81,34 +84,37 @@ def test_a_feed_that_has_grown_may_have_old_records_in_another_partition() -> No
     assert known(read(feed)) == {0: 5, 1: 8}
 
 
-def test_forecasts_are_brought_to_the_horizon_of_the_newest() -> None:
-    at = dict(enumerate(PARTITIONS))
+def test_forecasts_are_scaled_to_the_horizon_of_the_newest() -> None:
+    partition = dict(enumerate(PARTITIONS))
     half, other = forecast(10, age_s=5, horizon_ms=HOUR_MS // 2), forecast(6, age_s=9, horizon_ms=2 * HOUR_MS)
     now_ms = 1000 * NOW_S
-    assert expected_of({at[0]: half, at[1]: forecast(10), at[2]: other}, now_ms)[0] == {
-        at[0]: 20,
-        at[1]: 10,
-        at[2]: 3,
+    assert expected_of({partition[0]: half, partition[1]: forecast(10), partition[2]: other}, now_ms)[0] == {
+        partition[0]: 20,
+        partition[1]: 10,
+        partition[2]: 3,
     }
     equal = forecast(10, horizon_ms=HOUR_MS // 2)
-    assert expected_of({at[0]: equal, at[1]: forecast(10)}, now_ms)[0] == {at[0]: 20, at[1]: 10}
+    assert expected_of({partition[0]: equal, partition[1]: forecast(10)}, now_ms)[0] == {
+        partition[0]: 20,
+        partition[1]: 10,
+    }
     assert expected_of({}, now_ms) == ({}, {})
 
 
-def test_only_what_is_left_of_the_time_foreseen_is_to_come() -> None:
-    """The rest has come, and is lag by now."""
+def test_arrivals_cover_the_rest_of_the_horizon() -> None:
+    """Earlier arrivals are lag by now."""
     feed = Feed([record(0, forecast(10, age_s=15, horizon_ms=60_000)), record(1, forecast(10, age_s=-9))])
     assert read(feed).look(PARTITIONS[:1]).arrivals == {PARTITIONS[0]: 7.5}
     assert read(Feed([record(1, forecast(10, age_s=-9))])).look(PARTITIONS).arrivals == {PARTITIONS[1]: 10}
 
 
-def test_a_forecast_whose_time_is_over_foresees_nothing() -> None:
-    """Though it is not too old."""
+def test_forecast_with_a_past_horizon_is_ignored() -> None:
+    """Even if it is not too old."""
     feed = Feed([record(0, forecast(1, age_s=50, horizon_ms=50_000)), record(1, forecast(2, age_s=50))])
     assert list(known(read(feed))) == [1]
 
 
-def test_the_lag_of_then_is_told_too() -> None:
+def test_forecast_has_the_lag_of_its_time() -> None:
     feed = Feed([record(0, forecast(1, lag=7.6)), record(1, forecast(1))])
     assert read(feed).look(PARTITIONS).lags == {PARTITIONS[0]: 8}
 
@@ -117,27 +123,29 @@ def test_the_lag_of_then_is_told_too() -> None:
 
 
 @pytest.mark.parametrize(("age_s", "counts"), [(0, True), (60, True), (61, False), (-60, True), (-61, False)])
-def test_only_what_is_fresh_counts(age_s: float, counts: bool) -> None:
-    """Event time may be ahead of our clock, by as much as it may be old."""
+def test_only_fresh_forecasts_count(age_s: float, counts: bool) -> None:
+    """Clocks differ, so event time may be ahead by as much as it may be old."""
     assert known(read(Feed([record(0, forecast(1, age_s=age_s))]))) == ({0: 1} if counts else {})
 
 
-def test_what_was_fresh_gets_old() -> None:
+def test_fresh_forecast_becomes_old() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2, age_s=-30))])
     reader = read(feed)
     feed.wall += 61
     assert known(reader) == {1: 2}
     feed.now += 31
     reader.step()
-    assert list(reader._known) == [PARTITIONS[1]]  # what counts no more is not kept either
+    assert list(reader._known) == [PARTITIONS[1]]  # expired forecasts are dropped
 
 
-def test_old_records_are_not_even_kept() -> None:
+def test_old_records_are_not_kept() -> None:
     reader = read(Feed([record(p, forecast(1, age_s=100)) for p in range(3)]))
     assert not reader._known
 
 
-def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_number_of_kept_forecasts_is_limited(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(feed_reader, "MOST_PARTITIONS", 2)
     reader = read(Feed([record(p, forecast(p)) for p in (0, 1, 2, 1)]))
     assert known(reader) == {0: 0, 1: 1}
@@ -145,10 +153,10 @@ def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     assert "more than 2 partitions of group g" in caplog.text
 
 
-# --- what is wrong with it ----------------------------------------------------------------------------------
+# --- problems ----------------------------------------------------------------------------------
 
 
-def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_record_is_ignored_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     bad = [
         FeedRecord(0, None, b"{}"),
         FeedRecord(0, b"key", b"{}"),
@@ -161,44 +169,44 @@ def test_what_is_no_record_is_ignored_counted_and_told_once(caplog: pytest.LogCa
     assert known(reader) == {0: 1, 2: 3}
     assert reader.ignored == 2 * len(bad)
     assert ours(caplog) == [
-        "load feed feed: a record is ignored, as any more like it: key: no JSON: JSONDecodeError"
+        "load feed feed: ignored a record, more are not logged: key: no JSON: JSONDecodeError"
     ]
 
 
 @pytest.mark.parametrize(
-    ("batch", "wall_s", "why", "was_said"),
+    ("batch", "wall_s", "why", "is_logged"),
     [
-        ([], 0, "nothing of group g is in it", False),
+        ([], 0, "it has no forecast for group g", False),
         ([record(0, forecast(1, age_s=7_000))], 0, "its newest forecast is 7,000 s old", False),
         ([record(0, forecast(1))], 100, "its newest forecast is 100 s old", False),
         ([record(0, forecast(1, age_s=-90))], 0, "its newest forecast is 90 s ahead", False),
         ([record(0, forecast(1))], 0, "no fresh forecast of 2 of 3 partitions", False),
     ],
 )
-def test_why_there_is_not_one_of_each(
-    batch: list[FeedRecord], wall_s: float, why: str, was_said: bool
+def test_problem_explains_missing_forecasts(
+    batch: list[FeedRecord], wall_s: float, why: str, is_logged: bool
 ) -> None:
     feed = Feed(batch)
     reader = read(feed)
     feed.wall += wall_s
-    told = reader.ask(PARTITIONS, 0)
-    assert (told.problem, told.was_said) == (f"load feed feed: {why}", was_said)
+    expected = reader.ask(PARTITIONS, 0)
+    assert (expected.problem, expected.is_logged) == (f"load feed feed: {why}", is_logged)
 
 
-def test_before_the_end_was_reached_nothing_is_wrong_yet() -> None:
+def test_unread_feed_is_no_warning() -> None:
     feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
     reader = feed.reader()
     assert reader.look(PARTITIONS).problem == "load feed feed: it has not been read yet"
     reader.step()
-    told = reader.look(PARTITIONS)
-    assert (told.problem, told.was_said) == ("load feed feed: it has not been read yet", True)
-    assert told.arrivals == {}  # half of it would be planned by as if there were no more
+    expected = reader.look(PARTITIONS)
+    assert (expected.problem, expected.is_logged) == ("load feed feed: it has not been read yet", True)
+    assert expected.arrivals == {}  # a plan would take half a feed for a whole one
     reader.step()
     assert known(reader) == {0: 1, 1: 2}
     assert reader.look(PARTITIONS[:2]).problem == ""
 
 
-def test_a_poll_that_brings_nothing_is_not_the_end() -> None:
+def test_empty_poll_is_not_the_end_of_the_feed() -> None:
     """A broker may take its time."""
     feed = Feed([record(0, forecast(1))], [])
     feed.caught_up = False
@@ -209,7 +217,7 @@ def test_a_poll_that_brings_nothing_is_not_the_end() -> None:
     assert known(reader) == {0: 1}
 
 
-def test_a_feed_that_never_rests_is_caught_up_with_all_the_same() -> None:
+def test_reader_catches_up_with_a_busy_feed() -> None:
     feed = Feed([record(0, forecast(1))])
     reader = feed.reader()
     reader.step()
@@ -219,10 +227,10 @@ def test_a_feed_that_never_rests_is_caught_up_with_all_the_same() -> None:
     assert known(reader) == {0: 1, 1: 2}
 
 
-def test_a_record_that_breaks_something_is_passed_over(
+def test_record_that_raises_is_ignored(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever it is: who began anew would come to it again."""
+    """A retry would meet the same record again."""
     decode = load_feed.decode
 
     def fragile(data: bytes) -> load_feed.Forecast:
@@ -238,16 +246,16 @@ def test_a_record_that_breaks_something_is_passed_over(
     assert "RecursionError: too deep" in caplog.text
 
 
-def test_how_many_were_ignored_is_said_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_close_logs_the_number_of_ignored_records(caplog: pytest.LogCaptureFixture) -> None:
     reader = read(Feed([record(0, b"{"), record(1, b"{")]))
     reader.close()
-    assert ours(caplog)[-1] == "load feed feed: 2 records in all were ignored"
+    assert ours(caplog)[-1] == "load feed feed: closed, 2 records were ignored"
 
 
 # --- when it cannot read ------------------------------------------------------------------------------------
 
 
-def test_it_is_tried_again_with_longer_and_longer_pauses_and_told_once(
+def test_failure_is_retried_with_growing_pauses_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     feed = Feed()
@@ -255,22 +263,22 @@ def test_it_is_tried_again_with_longer_and_longer_pauses_and_told_once(
     reader = feed.reader()
     assert [reader.step() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert feed.is_open == 0
-    told = reader.look(PARTITIONS)
-    assert (told.problem, told.was_said) == ("load feed feed: there is no such topic", True)
+    expected = reader.look(PARTITIONS)
+    assert (expected.problem, expected.is_logged) == ("load feed feed: there is no such topic", True)
     feed.error = None
     feed.batches = [[record(0, forecast(1))]]
     assert reader.step() == 0
     assert known(reader) == {0: 1}
     assert ours(caplog) == [
-        "load feed feed: there is no such topic; it is tried again",
-        "load feed feed is read again",
+        "load feed feed: there is no such topic; retrying",
+        "load feed feed: reading again",
     ]
     feed.error = TopicMissingError("there is no such topic")
     assert reader.step() == 1
     assert len(ours(caplog, logging.WARNING)) == 2
 
 
-def test_another_failure_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_different_failure_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
     feed = Feed()
     reader = feed.reader()
     for error in (TopicMissingError("no"), LagUnreachableError("a"), LagUnreachableError("b"), OSError("c")):
@@ -279,7 +287,7 @@ def test_another_failure_is_told_again(caplog: pytest.LogCaptureFixture) -> None
     assert [line.split(": ", 1)[1].split(";")[0] for line in ours(caplog)] == ["no", "a", "OSError: c"]
 
 
-def test_what_was_read_counts_while_nothing_more_can_be() -> None:
+def test_known_forecasts_count_while_reading_fails() -> None:
     feed = Feed([record(0, forecast(1))])
     reader = read(feed)
     feed.error = LagUnreachableError("gone")
@@ -289,7 +297,7 @@ def test_what_was_read_counts_while_nothing_more_can_be() -> None:
     assert known(reader) == {}
 
 
-def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
+def test_topic_created_again_is_read_from_its_beginning() -> None:
     feed = Feed([record(0, forecast(1)), record(1, forecast(2))])
     reader = read(feed)
     feed.same = False
@@ -301,20 +309,20 @@ def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
     feed.caught_up = False  # which leaves all that is known
     reader.step()
     assert (feed.looks, feed.consumers, feed.is_open) == (1, 2, 1)
-    assert known(reader) == {0: 3, 1: 2}  # what the new one does not say holds until it is old
+    assert known(reader) == {0: 3, 1: 2}  # forecasts missing in the new topic count until they are old
 
 
-def test_a_topic_that_is_gone_is_noticed_though_polls_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_topic_is_noticed_without_poll_errors(caplog: pytest.LogCaptureFixture) -> None:
     feed = Feed()
     reader = read(feed)
     feed.now += 31
     feed.error = TopicMissingError("there is no such topic")
     assert reader.step() == 1
-    assert ours(caplog) == ["load feed feed: there is no such topic; it is tried again"]
+    assert ours(caplog) == ["load feed feed: there is no such topic; retrying"]
 
 
-def test_it_can_be_read_once_here_and_now(caplog: pytest.LogCaptureFixture) -> None:
-    """By a program that only wants to look; it has its own way to say what is wrong."""
+def test_read_once_reads_on_the_calling_thread(caplog: pytest.LogCaptureFixture) -> None:
+    """For a program that only looks; it reports problems itself."""
     before = set(threading.enumerate())
     feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
     reader = feed.reader()
@@ -333,7 +341,7 @@ def test_it_can_be_read_once_here_and_now(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_read_once_ends_in_time() -> None:
-    """A feed that is written faster than it is read."""
+    """The feed is written faster than it is read."""
     feed = Feed(*[[record(0, forecast(p))] for p in range(9)])
     taken = [0.0]
 
@@ -360,7 +368,7 @@ def started(feed: Feed) -> tuple[FeedReader, set[threading.Thread]]:
     return reader, set(threading.enumerate()) - before
 
 
-def test_it_is_one_thread_that_ends_while_it_waits_for_records() -> None:
+def test_close_ends_the_thread_while_it_waits_for_records() -> None:
     reader, threads = started(feed := Feed([record(0, forecast(1))]))
     assert [(thread.name, thread.daemon) for thread in threads] == [("kafka-assignors-feed", True)]
     assert known(reader) == {0: 1}
@@ -370,7 +378,7 @@ def test_it_is_one_thread_that_ends_while_it_waits_for_records() -> None:
     reader.close()
 
 
-def test_closed_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_closed_reader_does_not_start_again(caplog: pytest.LogCaptureFixture) -> None:
     before = set(threading.enumerate())
     feed = Feed()
     reader = feed.reader()
@@ -381,7 +389,7 @@ def test_closed_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.messages
 
 
-def test_closed_while_it_connects_it_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
+def test_close_during_connect_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
     feed = Feed()
     connecting, go_on = threading.Event(), threading.Event()
 
@@ -403,7 +411,9 @@ def test_closed_while_it_connects_it_leaves_nothing_open(caplog: pytest.LogCaptu
     assert not caplog.messages
 
 
-def test_a_forked_process_reads_for_itself_and_closes_only_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_process_reads_itself_and_closes_only_its_own_consumer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reader, threads = started(feed := Feed())
     monkeypatch.setattr(os, "getpid", lambda: -1)
     reader.close()  # the child never began: nothing of the parent's ends

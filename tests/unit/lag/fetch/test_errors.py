@@ -1,4 +1,4 @@
-"""kafka-python's errors, in the words and classes of ours."""
+"""kafka-python's errors as ours."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kafka.errors import (
 )
 
 from kafka_assignors.errors import LagUnreachableError
-from kafka_assignors.lag.fetch.errors import lag_error, says_more
+from kafka_assignors.lag.fetch.errors import is_more_specific, lag_error
 
 
 @pytest.mark.parametrize("timeout", [KafkaTimeoutError, RequestTimedOutError])
-def test_that_time_ran_out_hides_nothing_that_was_known(timeout: type[Exception]) -> None:
+def test_timeout_does_not_hide_an_earlier_failure(timeout: type[Exception]) -> None:
     cut, refused = timeout("after 5 ms"), KafkaConnectionError("ECONNREFUSED")
-    assert says_more(cut, None)
-    assert says_more(cut, KafkaTimeoutError("after 9 ms"))
-    assert not says_more(cut, refused)
-    assert says_more(refused, cut)
-    assert says_more(KafkaConnectionError("reset"), refused)
+    assert is_more_specific(cut, None)
+    assert is_more_specific(cut, KafkaTimeoutError("after 9 ms"))
+    assert not is_more_specific(cut, refused)
+    assert is_more_specific(refused, cut)
+    assert is_more_specific(KafkaConnectionError("reset"), refused)
 
 
-def test_another_protocol_is_named_as_what_it_may_be() -> None:
+def test_other_protocol_suggests_tls() -> None:
     error = lag_error(InvalidReceiveError("Invalid frame length: 352518912"))
     assert isinstance(error, LagUnreachableError)
     assert "TLS" in str(error)

@@ -24,7 +24,7 @@ def three(brokers: int = 1) -> Cluster:
     return cluster
 
 
-def test_lags_and_what_they_are_made_of() -> None:
+def test_reading_has_lags_and_their_offsets() -> None:
     cluster = three()
     reading = cluster.fetch()
     assert reading.lags == {A0: 60, A1: 0, A2: 7, B0: 4}
@@ -34,7 +34,7 @@ def test_lags_and_what_they_are_made_of() -> None:
 
 
 @pytest.mark.parametrize("version", [99, 7, 3])
-def test_one_request_a_kind_and_broker(version: int) -> None:
+def test_one_request_per_kind_and_broker(version: int) -> None:
     cluster = three(brokers=2)
     cluster.version = version
     assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
@@ -50,14 +50,14 @@ def test_one_request_a_kind_and_broker(version: int) -> None:
 
 
 def test_commits_come_before_ends() -> None:
-    """The other way round, what a group reads in between would look like a topic created again."""
+    """The other way round, progress in between would look like a topic created again."""
     cluster = three()
     cluster.fetch()
     kinds = [kind for kind, _ in cluster.sent]
     assert kinds.index("OffsetFetch") < kinds.index("ListOffsets")
 
 
-def test_begins_are_asked_for_only_where_they_matter() -> None:
+def test_begins_are_fetched_only_if_they_matter() -> None:
     cluster = three()
     reading = cluster.fetch()
     assert (cluster.asked["end"], cluster.asked["begin"]) == (4, 3)
@@ -73,14 +73,14 @@ def test_leaders_are_looked_up_once() -> None:
     assert "Metadata" not in {kind for kind, _ in cluster.sent}
 
 
-def test_a_leader_that_moved_is_found_again() -> None:
+def test_moved_leader_is_looked_up_again() -> None:
     cluster = three(brokers=2)
     cluster.fetch()
     cluster.leaders = {tp: 3 - leader for tp, leader in cluster.leaders.items()}
     assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
 
 
-def test_an_election_is_waited_for() -> None:
+def test_election_is_retried() -> None:
     cluster = three()
     cluster.leaders[A0] = -1
 
@@ -92,7 +92,7 @@ def test_an_election_is_waited_for() -> None:
     assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
 
 
-def test_an_election_that_takes_too_long_costs_its_partition_only() -> None:
+def test_long_election_costs_only_its_partition() -> None:
     cluster = three()
     cluster.leaders[A0] = -1
     reading = cluster.fetch(timeout_ms=1000)
@@ -102,7 +102,7 @@ def test_an_election_that_takes_too_long_costs_its_partition_only() -> None:
     assert sum(kind == "Metadata" for kind, _ in cluster.sent) < 20  # it is not asked without a pause
 
 
-def test_a_partition_whose_broker_says_it_is_no_leader_forever() -> None:
+def test_partition_with_a_permanently_wrong_leader_is_missing() -> None:
     cluster = three()
     cluster.faults = errors("ListOffsets", {A0: NOT_LEADER})
     reading = cluster.fetch(timeout_ms=1000)
@@ -110,7 +110,7 @@ def test_a_partition_whose_broker_says_it_is_no_leader_forever() -> None:
     assert reading.missing == {A0: "NotLeaderForPartition"}
 
 
-def test_unknown_topics_and_partitions_are_not_waited_for() -> None:
+def test_unknown_topics_and_partitions_are_not_retried() -> None:
     cluster = three()
     nowhere, beyond = TopicPartition("c", 0), TopicPartition("a", 9)
     reading = cluster.fetch(A0, nowhere, beyond)
@@ -119,13 +119,13 @@ def test_unknown_topics_and_partitions_are_not_waited_for() -> None:
     assert cluster.now == 0
 
 
-def test_nothing_but_unknown_topics_is_no_failure() -> None:
+def test_only_unknown_topics_are_no_failure() -> None:
     cluster = three()
     nowhere = TopicPartition("c", 0)
     assert cluster.fetch(nowhere).missing == {nowhere: "no such partition"}
 
 
-def test_a_topic_deleted_between_two_requests() -> None:
+def test_topic_deleted_between_two_requests_is_missing() -> None:
     cluster = three()
 
     def deleted(kind: str, node: int | None, number: int) -> None:
@@ -138,7 +138,7 @@ def test_a_topic_deleted_between_two_requests() -> None:
     assert reading.missing == {B0: "no such partition"}
 
 
-def test_a_topic_that_is_denied_costs_itself_only() -> None:
+def test_denied_topic_costs_only_itself() -> None:
     cluster = three()
     cluster.topic_errors["a"] = DENIED
     cluster.faults = errors("OffsetFetch", dict.fromkeys((A0, A1, A2), DENIED))
@@ -148,14 +148,14 @@ def test_a_topic_that_is_denied_costs_itself_only() -> None:
     assert set(reading.missing.values()) == {"not authorised to describe the topic"}
 
 
-def test_an_unstable_commit_is_asked_for_again() -> None:
+def test_unstable_commit_is_retried() -> None:
     cluster = three()
     cluster.faults = errors("OffsetFetch", {A0: UNSTABLE}, times=1)
     assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
     assert cluster.asked["OffsetFetch"] == 5
 
 
-def test_a_coordinator_that_moves_is_found_again() -> None:
+def test_moved_coordinator_is_looked_up_again() -> None:
     cluster = three()
 
     def moving(kind: str, node: int | None, number: int) -> None:
@@ -167,7 +167,7 @@ def test_a_coordinator_that_moves_is_found_again() -> None:
     assert sum(kind == "FindCoordinator" for kind, _ in cluster.sent) == 3
 
 
-def test_a_group_that_is_denied() -> None:
+def test_denied_group_raises() -> None:
     cluster = three()
 
     def denied(kind: str, node: int | None, number: int) -> None:
@@ -181,7 +181,7 @@ def test_a_group_that_is_denied() -> None:
 
 
 @pytest.mark.parametrize("error", [KafkaConnectionError("gone"), UnknownBrokerIdError(2)])
-def test_a_broker_that_is_gone_costs_its_partitions_only(error: Exception) -> None:
+def test_stopped_broker_costs_only_its_partitions(error: Exception) -> None:
     cluster = three(brokers=2)
 
     def gone(kind: str, node: int | None, number: int) -> None:
@@ -195,7 +195,7 @@ def test_a_broker_that_is_gone_costs_its_partitions_only(error: Exception) -> No
     assert cluster.gathering.connection_failed
 
 
-def test_a_broker_that_comes_back_is_asked_again() -> None:
+def test_restarted_broker_is_retried() -> None:
     cluster = three(brokers=2)
 
     def down(kind: str, node: int | None, number: int) -> None:
@@ -206,7 +206,7 @@ def test_a_broker_that_comes_back_is_asked_again() -> None:
     assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
 
 
-def test_a_broker_that_hangs_costs_its_partitions_only() -> None:
+def test_hanging_broker_costs_only_its_partitions() -> None:
     cluster = three(brokers=2)
 
     def hangs(kind: str, node: int | None, number: int) -> None:
@@ -220,7 +220,7 @@ def test_a_broker_that_hangs_costs_its_partitions_only() -> None:
     assert set(reading.missing) == {A2, B0}
 
 
-def test_time_is_passed_down_to_requests() -> None:
+def test_requests_get_the_remaining_time() -> None:
     cluster = three()
     cluster.fetch(timeout_ms=700)
     assert cluster.allowed_ms <= 700
@@ -228,8 +228,8 @@ def test_time_is_passed_down_to_requests() -> None:
     assert cluster.allowed_ms == 1200
 
 
-def test_one_that_hangs_is_not_asked_for_leaders_until_time_is_up() -> None:
-    """Any broker can tell them; if there are several, the next may be one that answers."""
+def test_leader_lookup_leaves_time_for_another_broker() -> None:
+    """Any broker can answer; if there are several, the next may."""
     cluster = three(brokers=2)
 
     def hangs(kind: str, node: int | None, number: int) -> None:
@@ -241,8 +241,8 @@ def test_one_that_hangs_is_not_asked_for_leaders_until_time_is_up() -> None:
     assert 0.5 <= cluster.now < 1
 
 
-def test_what_a_broker_said_last_is_the_reason() -> None:
-    """One that was gone and came back as no leader: a partition in trouble, no failure to connect."""
+def test_last_answer_of_a_broker_is_the_reason() -> None:
+    """A broker restarts without being the leader: the partition is in trouble, the connection is not."""
     cluster = three()
 
     def back(kind: str, node: int | None, number: int) -> dict[TopicPartition, int] | None:
@@ -258,8 +258,8 @@ def test_what_a_broker_said_last_is_the_reason() -> None:
     assert not cluster.gathering.connection_failed
 
 
-def test_a_broker_gone_before_the_ends_are_known() -> None:
-    """Commits alone make no lag: that is a failure, and says which."""
+def test_broker_stopped_before_the_ends_is_a_failure() -> None:
+    """Commits alone make no lag."""
     cluster = three()
 
     def gone(kind: str, node: int | None, number: int) -> None:
@@ -272,7 +272,7 @@ def test_a_broker_gone_before_the_ends_are_known() -> None:
     assert cluster.now <= 2
 
 
-def test_a_coordinator_that_hangs() -> None:
+def test_hanging_coordinator_is_a_failure() -> None:
     cluster = three()
 
     def hangs(kind: str, node: int | None, number: int) -> None:
@@ -284,7 +284,7 @@ def test_a_coordinator_that_hangs() -> None:
         cluster.fetch()
 
 
-def test_begins_that_cannot_be_had_cost_what_depends_on_them_only() -> None:
+def test_missing_begin_costs_only_lags_that_depend_on_it() -> None:
     cluster = three()
     seen = 0
 
@@ -300,7 +300,7 @@ def test_begins_that_cannot_be_had_cost_what_depends_on_them_only() -> None:
     assert set(reading.missing) == {A0, A2, B0}
 
 
-def test_an_answer_that_makes_no_sense_is_a_failure_like_others() -> None:
+def test_malformed_answer_is_a_failure() -> None:
     cluster = three()
 
     def broken(kind: str, node: int | None, number: int) -> None:
@@ -311,12 +311,12 @@ def test_an_answer_that_makes_no_sense_is_a_failure_like_others() -> None:
         cluster.fetch()
 
 
-def test_a_partition_may_be_named_twice() -> None:
+def test_repeated_partition_is_fetched_once() -> None:
     assert three().fetch(A0, A0).lags == {A0: 60}
 
 
 @pytest.mark.parametrize(("level", "isolation"), [("read_committed", 1), ("read_uncommitted", 0)])
-def test_the_end_that_counts_is_the_one_the_consumer_can_reach(level: str, isolation: int) -> None:
+def test_isolation_level_selects_the_end(level: str, isolation: int) -> None:
     cluster = three()
     seen = []
     answer = cluster.answer
@@ -327,11 +327,11 @@ def test_the_end_that_counts_is_the_one_the_consumer_can_reach(level: str, isola
 
     cluster.answer = spy  # type: ignore[method-assign]
     cluster.fetch(isolation_level=level)
-    assert {one for one in seen if one is not None} == {isolation}
+    assert {sent for sent in seen if sent is not None} == {isolation}
 
 
-def test_each_end_has_the_time_it_was_told_at() -> None:
-    """Not that of the last answer: a broker that hangs would make all the others' look old."""
+def test_each_end_has_the_time_of_its_answer() -> None:
+    """A broker that hangs must not make the other answers look old."""
     cluster = three(brokers=2)
     slow = {tp for tp, leader in cluster.leaders.items() if leader == 2}
 
@@ -341,7 +341,7 @@ def test_each_end_has_the_time_it_was_told_at() -> None:
 
     cluster.faults = faults
     cluster.fetch()
-    told = cluster.gathering.ended_at
-    assert set(told) == {A0, A1, A2, B0}
-    assert {tp for tp, at in told.items() if at >= 1.5} >= slow
-    assert len(set(told.values())) > 1
+    ended_at = cluster.gathering.ended_at
+    assert set(ended_at) == {A0, A1, A2, B0}
+    assert {tp for tp, time in ended_at.items() if time >= 1.5} >= slow
+    assert len(set(ended_at.values())) > 1

@@ -1,4 +1,4 @@
-"""What a broker says of any group, whoever its members are."""
+"""A broker's description of any group, whatever its members run."""
 
 from __future__ import annotations
 
@@ -36,45 +36,45 @@ def described(*members: Any, **fields: Any) -> Any:
     return SimpleNamespace(**{**known, "protocol_data": "range", "members": list(members), **fields})
 
 
-def test_a_member_has_what_the_leader_gave_it_whatever_it_said_itself() -> None:
+def test_member_owns_its_assignment_not_its_claims() -> None:
     assert members_of(described(a_member())) == (GroupMember("m", None, "c", "10.0.0.1", (T0, T1)),)
 
 
-def test_members_are_in_the_order_of_their_ids() -> None:
-    found = members_of(described(a_member(member_id="b"), a_member(member_id="a", group_instance_id="i")))
-    assert [(one.member_id, one.instance_id) for one in found] == [("a", "i"), ("b", None)]
+def test_members_are_sorted_by_id() -> None:
+    members = members_of(described(a_member(member_id="b"), a_member(member_id="a", group_instance_id="i")))
+    assert [(member.member_id, member.instance_id) for member in members] == [("a", "i"), ("b", None)]
 
 
 @pytest.mark.parametrize("data", [b"\0", b"\xff" * 9, given(0, 1)[:-5], b"\0\0\x7f\xff\xff\xff"])
-def test_an_assignment_that_cannot_be_read_costs_nobody_else(data: bytes) -> None:
+def test_undecodable_assignment_affects_only_its_member(data: bytes) -> None:
     broken, whole = members_of(described(a_member(member_id="a", member_assignment=data), a_member()))
     assert (broken.owned, broken.readable) == ((), False)
     assert (whole.owned, whole.readable) == ((T0, T1), True)
 
 
-def test_a_member_without_an_assignment_has_nothing() -> None:
+def test_member_without_an_assignment_owns_nothing() -> None:
     (member,) = members_of(described(a_member(member_assignment=b"")))
     assert (member.owned, member.readable) == ((), True)
 
 
-def test_what_workers_of_another_kind_have_is_not_partitions() -> None:
+def test_members_of_other_group_types_own_no_partitions() -> None:
     (member,) = members_of(described(a_member(), protocol_type="connect"))
     assert (member.owned, member.readable) == ((), False)
 
 
-def test_a_group_that_is_not_there() -> None:
+def test_unknown_group_raises() -> None:
     with pytest.raises(GroupError, match="there is no group 'g'"):
         state_of("g", described(group_state="Dead", protocol_type="", protocol_data=""), {})
     with pytest.raises(GroupError, match="there is no group 'g'"):
         state_of("g", described(group_state="", error_code=69, error_message="Group g not found."), {})
 
 
-def test_a_group_with_nothing_but_commits() -> None:
+def test_group_with_only_commits_is_empty() -> None:
     state = state_of("g", described(group_state="Empty", protocol_data=None), {T0: 5})
     assert (state.state, state.strategy, state.members, state.commits) == ("Empty", "", (), {T0: 5})
 
 
-def test_a_group_that_lets_the_broker_assign_has_commits_to_show() -> None:
+def test_group_of_the_new_protocol_has_commits() -> None:
     """kafka-python cannot ask for its members (KIP-848)."""
     answer = described(group_state="Dead", error_code=69, error_message="Group g is not a classic group.")
     assert state_of("g", answer, {T0: 5}).state == "Consumer"

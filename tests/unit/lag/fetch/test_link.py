@@ -1,4 +1,4 @@
-"""What of kafka-python the fetcher relies on beyond documented calls, pinned; and the life of its thread."""
+"""Pins undocumented parts of kafka-python that the fetcher uses; and the life of its thread."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ NOWHERE = {"bootstrap_servers": "127.0.0.1:1"}
     ],
     ids=lambda it: getattr(it, "__qualname__", ""),
 )
-def test_what_is_used_is_there(call: Any, arguments: list[str]) -> None:
+def test_used_parts_of_kafka_python_exist(call: Any, arguments: list[str]) -> None:
     assert set(arguments) <= set(inspect.signature(call).parameters)
 
 
-def test_settings_that_are_used_are_there() -> None:
+def test_used_settings_exist_in_kafka_python() -> None:
     assert "kafka_client" in KafkaAdminClient.DEFAULT_CONFIG
     assert "slow_task_threshold_secs" in NetworkSelector.DEFAULT_CONFIG
     assert isinstance(KafkaConnectionManager.bootstrapped, property)
     assert isinstance(KafkaConnection.sasl_enabled, property)
 
 
-def test_making_a_link_does_not_wait() -> None:
-    """kafka-python's own admin client would raise here, after half a minute, and leave its thread."""
+def test_link_constructor_does_not_wait() -> None:
+    """kafka-python's own admin client would raise here after half a minute, and leave its thread."""
     link = Link(NOWHERE)
     link.shut()
     link.shut()
     assert link.wait_shut(10)
 
 
-def test_a_link_that_is_shut_before_its_thread_has_begun_ends_all_the_same(
+def test_link_shut_before_its_thread_starts_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     may_begin = threading.Event()
@@ -74,7 +74,7 @@ def test_a_link_that_is_shut_before_its_thread_has_begun_ends_all_the_same(
     assert link.wait_shut(10)
 
 
-def test_a_loop_that_breaks_down_is_an_error_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crashed_loop_raises_and_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
     works = NetworkSelector._schedule_tasks
 
     def broken(self: Any) -> None:
@@ -92,15 +92,15 @@ def test_a_loop_that_breaks_down_is_an_error_and_leaves_nothing(monkeypatch: pyt
     assert link is None or link.wait_shut(10)
 
 
-def test_a_client_that_cannot_be_made_is_an_error() -> None:
-    """What only kafka-python knows to be wrong."""
+def test_refused_settings_raise() -> None:
+    """Only kafka-python knows these settings to be wrong."""
     fetcher = LagFetcher({**NOWHERE, "client_dns_lookup": "by_pigeon"}, group_id="g")
     with pytest.raises(LagError, match="by_pigeon"):
         fetcher.fetch([TopicPartition("t", 0)], 1000)
     fetcher.close()
 
 
-def test_nothing_to_ask_for_needs_no_connection() -> None:
+def test_empty_fetch_needs_no_connection() -> None:
     fetcher = LagFetcher(NOWHERE, group_id="g")
     assert fetcher.fetch([], 1000).lags == {}
     assert "not connected" in repr(fetcher)

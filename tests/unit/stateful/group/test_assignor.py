@@ -245,7 +245,7 @@ def test_newcomer_gets_stateless_tasks_in_two_rounds_while_it_warms_up() -> None
 def test_the_leader_alone_is_told_when_to_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=5_000), Member("b")
     settled(a)
-    monkeypatch.setattr(a.assignor._side, "member_id", lambda: "a")
+    monkeypatch.setattr(a.assignor._access, "member_id", lambda: "a")
     waiting = round_of(a, b, generation=20)
     assert (waiting["a"].probe_at, waiting["b"].probe_at) == (NOW + 5, None)
     settled(a, b)
@@ -256,7 +256,7 @@ def test_static_leader_that_restarts_still_probes(monkeypatch: pytest.MonkeyPatc
     """The broker hands its new process the old assignment, and with it the time; its next join is news."""
     a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=5_000), Member("b")
     settled(a)
-    monkeypatch.setattr(a.assignor._side, "member_id", lambda: "a")
+    monkeypatch.setattr(a.assignor._access, "member_id", lambda: "a")
     given = a.assignor.assign(cluster(TOPICS), [member.joins() for member in (a, b)])
     again = Member("a")
     restart = again.assignor.metadata(TOPICS).encode()
@@ -272,7 +272,7 @@ def test_who_probes_goes_on_to_when_it_was_told_nothing_that_can_be_read(
     """Else a group that waits for warm-ups would wait until somebody comes or goes."""
     a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=5_000), Member("b")
     settled(a)
-    monkeypatch.setattr(a.assignor._side, "member_id", lambda: "a")
+    monkeypatch.setattr(a.assignor._access, "member_id", lambda: "a")
     assert round_of(a, b, generation=20)["a"].probe_at == NOW + 5
     for member in (a, b):
         member.assignor.options = replace(member.assignor.options, time=lambda: NOW + 7)
@@ -516,8 +516,8 @@ def test_leader_with_old_metadata_keeps_tasks_whole_and_copies_as_they_are(
     a, b = Member("a"), Member("b")
     before = settled(a, b)
     leader = Member("new")
-    monkeypatch.setattr(leader.assignor._side, "generation", lambda: 20)
-    monkeypatch.setattr(leader.assignor._side, "metadata_updated_at", lambda: 1.0)
+    monkeypatch.setattr(leader.assignor._access, "generation", lambda: 20)
+    monkeypatch.setattr(leader.assignor._access, "metadata_updated_at", lambda: 1.0)
     known = cluster({"t": 2, "u": 3, "v": 2})
     given = leader.assignor.assign(known, [member.joins() for member in (a, b, leader)])
     after = {member.name: member.hears(given, 20) for member in (a, b, leader)}

@@ -1,4 +1,4 @@
-"""A function as a source of forecasts: asked in the background, and never waited for."""
+"""A function as a source of forecasts: polled in the background, never waited for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 import pytest
 
-from kafka_assignors.lag.feed.sources import ToldLoad
+from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.plan import TopicPartition
 
 ALL = [TopicPartition("t", p) for p in range(2)]
@@ -18,7 +18,7 @@ MAX_AGE_S = 60.0
 
 
 class Function:
-    """What is asked, and a clock.
+    """Records its calls; also the clock.
 
     Attributes:
         asked: one release for each question that has come.
@@ -51,34 +51,34 @@ def function() -> Iterator[Function]:
 
 
 @pytest.fixture
-def source(function: Function) -> Iterator[ToldLoad]:
-    made = ToldLoad(function, 10.0, MAX_AGE_S, lambda: function.now)
+def source(function: Function) -> Iterator[PolledLoad]:
+    made = PolledLoad(function, 10.0, MAX_AGE_S, lambda: function.now)
     yield made
     function.may_answer.set()
     made.close()
 
 
-def answered(source: ToldLoad) -> None:
-    """Wait until what is due has been done."""
-    source._line.submit(lambda: None).result(60)
+def answered(source: PolledLoad) -> None:
+    """Wait until due jobs have run."""
+    source._thread.submit(lambda: None).result(60)
 
 
-def wake(source: ToldLoad, function: Function, seconds: float) -> None:
-    """Time passes; its thread looks at the clock when something is submitted."""
+def wake(source: PolledLoad, function: Function, seconds: float) -> None:
+    """Advance the clock; the thread reads it when a job is submitted."""
     function.now += seconds
     answered(source)
 
 
-def test_the_first_look_finds_nothing_and_the_next_one_what_was_said(source: ToldLoad) -> None:
+def test_first_look_is_empty_and_the_next_has_the_answer(source: PolledLoad) -> None:
     first = source.ask(ALL, 5)
     answered(source)
-    assert (first.problem, first.was_said) == ("load_source has not answered yet", True)
-    found = source.ask(ALL, 0)
-    assert found.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
-    assert found.problem == ""
+    assert (first.problem, first.is_logged) == ("load_source has not answered yet", True)
+    expected = source.ask(ALL, 0)
+    assert expected.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
+    assert expected.problem == ""
 
 
-def test_it_is_asked_again_by_itself(source: ToldLoad, function: Function) -> None:
+def test_function_is_polled_periodically(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.said = {ALL[0]: 1.0, ALL[1]: 2.0}
@@ -89,7 +89,7 @@ def test_it_is_asked_again_by_itself(source: ToldLoad, function: Function) -> No
     assert len(function.questions) == 2
 
 
-def test_other_partitions_are_asked_for_at_once(source: ToldLoad, function: Function) -> None:
+def test_new_partitions_are_requested_at_once(source: PolledLoad, function: Function) -> None:
     source.look(ALL[:1])
     answered(source)
     assert source.look(ALL).arrivals == {ALL[0]: 5}
@@ -100,35 +100,35 @@ def test_other_partitions_are_asked_for_at_once(source: ToldLoad, function: Func
     assert function.questions == [{ALL[0]}, set(ALL), set(ALL)]  # one chain of questions, not two
 
 
-def test_a_function_that_hangs_stops_nobody(source: ToldLoad, function: Function) -> None:
+def test_hanging_function_blocks_no_caller(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.may_answer.clear()
     function.now += 11
-    source._line.submit(lambda: None)  # looks at the clock
+    source._thread.submit(lambda: None)  # looks at the clock
     function.asked.acquire()
     assert function.asked.acquire(timeout=60)
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
     function.now += 30
-    found = source.look(ALL)
-    assert found.arrivals == {ALL[0]: 5, ALL[1]: 7}
-    assert found.problem == "load_source has not answered for 30 s"
+    expected = source.look(ALL)
+    assert expected.arrivals == {ALL[0]: 5, ALL[1]: 7}
+    assert expected.problem == "load_source has not answered for 30 s"
     function.now += MAX_AGE_S
-    found = source.look(ALL)
-    assert (found.arrivals, found.problem) == ({}, "load_source has not answered for 90 s")
+    expected = source.look(ALL)
+    assert (expected.arrivals, expected.problem) == ({}, "load_source has not answered for 90 s")
     function.said = {ALL[0]: 9.0}
     function.may_answer.set()
     answered(source)
     assert source.look(ALL).arrivals == {ALL[0]: 9}
 
 
-def test_what_fails_leaves_what_was_said_until_it_is_old(source: ToldLoad, function: Function) -> None:
+def test_last_answer_is_valid_after_a_failure_until_it_is_old(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
     function.error = OSError("down")
     wake(source, function, 11)
-    found = source.look(ALL)
-    assert (found.arrivals, found.problem) == ({ALL[0]: 5, ALL[1]: 7}, "OSError: down")
+    expected = source.look(ALL)
+    assert (expected.arrivals, expected.problem) == ({ALL[0]: 5, ALL[1]: 7}, "OSError: down")
     for _ in range(6):
         wake(source, function, 10)
     assert source.look(ALL).arrivals == {}
@@ -137,9 +137,9 @@ def test_what_fails_leaves_what_was_said_until_it_is_old(source: ToldLoad, funct
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
 
 
-def test_closing_ends_its_thread_and_asks_nothing_more(function: Function) -> None:
+def test_close_ends_the_thread_and_its_polling(function: Function) -> None:
     before = set(threading.enumerate())
-    source = ToldLoad(function, 10.0, MAX_AGE_S)
+    source = PolledLoad(function, 10.0, MAX_AGE_S)
     source.look(ALL)
     answered(source)
     (thread,) = set(threading.enumerate()) - before
@@ -152,31 +152,31 @@ def test_closing_ends_its_thread_and_asks_nothing_more(function: Function) -> No
     assert len(function.questions) == 1
 
 
-def test_closing_does_not_wait_for_what_hangs(
+def test_close_does_not_wait_for_a_hanging_function(
     function: Function, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kafka_assignors.lag.feed.sources._END_S", 0.01)
     function.may_answer.clear()
-    source = ToldLoad(function, 10.0, MAX_AGE_S)
+    source = PolledLoad(function, 10.0, MAX_AGE_S)
     source.look(ALL)
     assert function.asked.acquire(timeout=60)
     with caplog.at_level(logging.WARNING, "kafka_assignors"):
         source.close()
-    assert "load_source is still busy 0.01 s after it should have ended" in caplog.text
+    assert "load_source has not ended within 0.01 s of close()" in caplog.text
 
 
-def test_a_forked_process_asks_for_itself(
-    source: ToldLoad, function: Function, monkeypatch: pytest.MonkeyPatch
+def test_forked_process_polls_on_its_own_thread(
+    source: PolledLoad, function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source.look(ALL)
     answered(source)
-    parents = source._line
+    parents = source._thread
     monkeypatch.setattr(os, "getpid", lambda: -1)
     source.close()  # the child never began
     assert not parents._stopped
     source._closed = False
     source.begin()
-    assert source._line is not parents
+    assert source._thread is not parents
     answered(source)
     assert len(function.questions) == 2
     source.close()

@@ -1,0 +1,293 @@
+"""`CoordinatorAccess`: an assignor's access to the coordinator that calls it."""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+from kafka.consumer.subscription_state import OffsetResetStrategy
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import CoordinatorNotAvailableError, for_code
+from kafka.future import Future
+from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.structs import MemberState
+
+_PRIVATE = (
+    *("_assignors", "_cluster", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
+    "request_rejoin",
+)
+_RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "earliest"}
+_LEADER = "_kafka_assignors_leader"
+"""Our attribute of a coordinator: the leader's member id."""
+_MAX_FRAMES = 8  # the coordinator calls its assignors directly, or through a user's wrapper
+
+
+class CoordinatorAccess:
+    """An assignor's access to the coordinator of its consumer.
+
+    Without a consumer (an assignor used by hand) every answer is None.
+    """
+
+    def __init__(self) -> None:
+        self._coordinator: weakref.ref[ConsumerCoordinator] | None = None
+
+    def attach(self) -> bool:
+        """Find the calling coordinator; return False if it is not the one of the earlier calls."""
+        caller = _calling_coordinator()
+        known = self._live()
+        if caller is not None and known is None:
+            self._coordinator = weakref.ref(caller)
+            _remember_leaders(caller)
+        return caller is None or known is None or caller is known
+
+    def is_unknown_version(self) -> bool:
+        """Whether the consumer's private parts differ from the known ones."""
+        coordinator = self._live()
+        return coordinator is not None and not all(hasattr(coordinator, name) for name in _PRIVATE)
+
+    def cooperative(self) -> bool | None:
+        """Whether the consumer runs the cooperative protocol (KIP-429), which its constructor decides."""
+        protocol = getattr(self._live(), "_rebalance_protocol", None)
+        return None if protocol is None else bool(protocol == RebalanceProtocol.COOPERATIVE)
+
+    def owned(self) -> list[tuple[str, int]] | None:
+        """Return the (topic, partition)s of the consumer's assignment; none after it lost its membership.
+
+        A cooperative consumer still owns them when it joins.  An eager one has revoked them.
+        """
+        subscription = getattr(self._live(), "_subscription", None)
+        if subscription is None:
+            return None
+        return [(tp.topic, tp.partition) for tp in subscription.assigned_partitions()]
+
+    def assignors(self) -> list[object]:
+        """Return all strategies of the consumer's list."""
+        return list(getattr(self._live(), "_assignors", {}).values())
+
+    def session_timeout_s(self) -> float | None:
+        """Return the session timeout.  A consumer sends no heartbeat while an assignor plans."""
+        return self._configured_s("session_timeout_ms")
+
+    def max_poll_interval_s(self) -> float | None:
+        """Return the longest time the application may take between two polls."""
+        return self._configured_s("max_poll_interval_ms")
+
+    def _configured_s(self, name: str) -> float | None:
+        value = getattr(self._live(), "config", {}).get(name)
+        return value / 1000 if isinstance(value, (int, float)) else None
+
+    def member_id(self) -> str | None:
+        """Return the consumer's member id since it joined."""
+        member_id = getattr(getattr(self._live(), "_generation", None), "member_id", None)
+        return member_id if isinstance(member_id, str) and member_id else None
+
+    def leader_id(self) -> str | None:
+        """Return the leader's member id from the last JoinGroup response; None if unknown.
+
+        Empty in a group that the broker converted to the new protocol (KIP-848): there the broker plans.
+        """
+        return getattr(self._live(), _LEADER, None)
+
+    def generation(self) -> int | None:
+        """Return the generation the consumer joined last, even if its assignment never took effect."""
+        generation = getattr(getattr(self._live(), "_generation", None), "generation_id", None)
+        return generation if isinstance(generation, int) and generation >= 0 else None
+
+    def instance_id(self) -> str | None:
+        """Return the ``group_instance_id`` of a static member; None for a dynamic one."""
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version() or coordinator.is_dynamic_member():
+            return None
+        return str(coordinator.group_instance_id)
+
+    def settled_generation(self) -> int | None:
+        """Return the generation the consumer is in; None while it joins, or if its next poll will join."""
+        coordinator = self._live()
+        if coordinator is None or coordinator.state is not MemberState.STABLE or coordinator.need_rejoin():
+            return None
+        return self.generation()
+
+    def partition_counts(self) -> dict[str, int]:
+        """Count the partitions of each subscribed topic that the metadata lists."""
+        if (coordinator := self._live()) is None:
+            return {}
+        topics = coordinator._subscription.subscription or ()
+        partitions = {topic: coordinator._cluster.partitions_for_topic(topic) for topic in topics}
+        return {topic: max(numbers) + 1 for topic, numbers in partitions.items() if numbers}
+
+    def on_metadata_update(self, do: Callable[[], None]) -> None:
+        """Call ``do`` on the I/O thread after each metadata update."""
+        if (coordinator := self._live()) is not None:
+            coordinator._cluster.add_listener(lambda _cluster: do())
+
+    def run(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a coroutine on the I/O thread; it ends with the consumer at the latest."""
+        if (coordinator := self._live()) is not None:
+            coordinator._manager.call_soon(job)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the I/O thread without blocking it."""
+        if (coordinator := self._live()) is not None:
+            await coordinator._net.sleep(seconds)
+
+    async def describe_group(self) -> Any:
+        """Describe the group (one group of a DescribeGroups response).
+
+        Raises:
+            KafkaError: the coordinator is unknown, or answered with an error.
+        """
+        coordinator = self._live()
+        if coordinator is None or coordinator.coordinator_unknown():
+            raise CoordinatorNotAvailableError
+        request = DescribeGroupsRequest(groups=[coordinator.group_id])
+        response = await coordinator._manager.send(request, node_id=coordinator.coordinator_id)
+        (described,) = response.groups
+        if described.error_code:
+            raise for_code(described.error_code)(coordinator.group_id)
+        return described
+
+    def metadata_updated_at(self) -> float | None:
+        """Return the time of the last metadata update (``time.monotonic``); None without a known consumer."""
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version():
+            return None
+        return float(coordinator._cluster._last_successful_refresh_ms) / 1000
+
+    def metadata_answer_at(self) -> float:
+        """Return the earliest time (``time.monotonic``) at which a metadata request made now can be answered.
+
+        ``inf`` while an update is under way: it may be for other topics.
+        """
+        coordinator = self._live()
+        is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress
+        return float("inf") if is_under_way else time.monotonic()
+
+    def lost_while_joining(self) -> bool:
+        """Whether the consumer lost its membership during a join and must join again from the start.
+
+        kafka-python checks this only when a join begins, not when it retries.  A retry would claim partitions
+        that others may have owned since.  A caller that gets True raises `UnknownMemberIdError`; the consumer
+        then starts the join again and reports the loss to its listener.  An eager consumer has revoked its
+        partitions already.  This method clears its assignment, so that it resumes from the committed offsets
+        and not from its old positions.
+        """
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version() or not getattr(coordinator, "rejoining", False):
+            return False
+        if not coordinator._generation.is_lost() or not self.owned():
+            return False
+        if self.cooperative():
+            coordinator.rejoining = False
+            return True
+        coordinator._subscription.assign_from_subscribed([])
+        return False
+
+    def request_rejoin(self) -> None:
+        """Request a rebalance at the consumer's next poll.  Only a leader's request always starts one."""
+        if (coordinator := self._live()) is not None:
+            coordinator.request_rejoin()
+
+    def request_rejoin_threadsafe(self) -> None:
+        """As ``request_rejoin``, from any thread; does nothing after the consumer's event loop has ended."""
+        if (coordinator := self._live()) is not None:
+            with suppress(Exception):  # a crashed loop raises the cause of its crash
+                coordinator._net.call_soon_threadsafe(coordinator.request_rejoin)
+
+    def config(self) -> dict[str, Any] | None:
+        """Return the settings of the consumer's connection, its group and its offset reset."""
+        coordinator = self._live()
+        if coordinator is None or self.is_unknown_version():
+            return None
+        reset = getattr(coordinator._subscription, "_default_offset_reset_strategy", None)
+        return {
+            **coordinator._manager.config,
+            "group_id": coordinator.group_id,
+            "auto_offset_reset": _RESETS.get(reset, "none"),
+        }
+
+    def on_close(self, do: Callable[[], None]) -> bool:
+        """Call ``do`` when the consumer closes, before its ``close()`` returns.
+
+        kafka-python does not notify assignors.  But the consumer's event loop ends, and cancels coroutines
+        that still wait.
+
+        Returns:
+            Whether ``do`` will be called.  False if the loop has ended, or the private parts are unknown.
+            True without a consumer, which never closes.
+        """
+        coordinator = self._live()
+        if coordinator is None:
+            return True
+        if self.is_unknown_version():
+            return False
+
+        async def wait_for_end() -> None:
+            try:
+                await Future()
+            finally:
+                do()
+
+        try:
+            coordinator._net.call_soon_threadsafe(wait_for_end)
+        except Exception:  # a crashed loop raises the cause of its crash
+            return False
+        return True
+
+    def request_rejoin_after(self, seconds: float) -> None:
+        """Request a rebalance after ``seconds`` unless another one begins first.  On the I/O thread only."""
+        if (coordinator := self._live()) is not None:
+            coordinator._net.call_later(seconds, self._rejoin_unless_begun())
+
+    def request_rejoin_with_metadata(self) -> None:
+        """Request a rebalance after the next metadata update, or its failure, unless one begins first."""
+        if (coordinator := self._live()) is not None:
+            ask = self._rejoin_unless_begun()
+            coordinator._cluster.request_update().add_both(lambda _outcome: ask())
+
+    def _rejoin_unless_begun(self) -> Callable[[], None]:
+        generation, reference = self.generation(), weakref.ref(self._live())
+
+        def ask() -> None:
+            coordinator = reference()
+            if coordinator is not None and coordinator._generation.generation_id == generation:
+                coordinator.request_rejoin()
+
+        return ask
+
+    def _live(self) -> ConsumerCoordinator | None:
+        return self._coordinator() if self._coordinator is not None else None
+
+
+def _remember_leaders(coordinator: ConsumerCoordinator) -> None:
+    """Make a coordinator keep the leader's id of each JoinGroup response; kafka-python drops it."""
+    if not hasattr(coordinator, "_process_join_group_response") or hasattr(coordinator, _LEADER):
+        return
+    reference = weakref.ref(coordinator)
+
+    def remembering(response: Any, *more: Any) -> Any:
+        current: Any = reference()
+        # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
+        joined = type(current)._process_join_group_response(current, response, *more)
+        setattr(current, _LEADER, response.leader)
+        return joined
+
+    setattr(coordinator, _LEADER, None)
+    coordinator._process_join_group_response = remembering
+
+
+def _calling_coordinator() -> ConsumerCoordinator | None:
+    """Find the nearest coordinator up the stack."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            return None
+        if isinstance(caller := frame.f_locals.get("self"), ConsumerCoordinator):
+            return caller
+        frame = frame.f_back
+    return None

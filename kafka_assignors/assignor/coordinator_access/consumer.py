@@ -1,0 +1,156 @@
+"""Reads and calls the private parts of a given consumer, producer or cluster metadata."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.cluster import ClusterMetadata
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
+
+
+def runs_cooperative(consumer: KafkaConsumer) -> bool:
+    """Whether a consumer runs the cooperative protocol (KIP-429)."""
+    return bool(consumer._coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)
+
+
+def is_closing(consumer: KafkaConsumer) -> bool:
+    """Whether ``close()`` was called.  It revokes all partitions; no assignment follows."""
+    return bool(consumer._closed)
+
+
+def generation_of(consumer: KafkaConsumer) -> int:
+    """Return the generation a consumer is in or joins; -1 without one."""
+    return int(consumer._coordinator._generation.generation_id)
+
+
+def member_id_of(consumer: KafkaConsumer) -> str:
+    """Return a consumer's member id, a new one with each membership; empty outside a group."""
+    return str(consumer._coordinator._generation.member_id)
+
+
+def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int, ...]]:
+    """Return the brokers with a replica of each partition of a topic.
+
+    kafka-python's public call takes one partition and one broker at a time: 10 s for 100,000 partitions and
+    60 brokers.  So it is only the way for a version of kafka-python with other private parts.
+    """
+    topics = getattr(cluster, "_partitions", None)
+    if topics is None:
+        nodes = [broker.node_id for broker in cluster.brokers()]
+        return [
+            tuple(node for node in nodes if cluster.is_replica_node(TopicPartition(topic, number), node))
+            for number in range(count)
+        ]
+    partitions = topics.get(topic, {})
+    return [
+        tuple(partitions[number].replica_nodes) if number in partitions else () for number in range(count)
+    ]
+
+
+async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+    """Commit on the I/O thread, where the public ``commit`` refuses to block.  Retries retriable errors.
+
+    Raises:
+        KafkaError: the commit failed, or took more than 5 s.
+    """
+    await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
+
+
+def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
+    """Return the age of the last heartbeat that the broker answered, in seconds since it was sent.
+
+    None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
+    `ContinuousConsumer` sends heartbeats during joins.  Infinite while an answer is outstanding: after a
+    process was suspended, the coordinator's state dates from before, and an answer it reads now may, too.
+    """
+    coordinator = consumer._coordinator
+    if coordinator.generation_if_stable() is None or is_fenced(consumer):
+        return None
+    beat = coordinator.heartbeat
+    sent, received = beat.last_send, beat.last_receive
+    return float(time.monotonic() - sent) if received >= sent else float("inf")
+
+
+def polled_s_ago(consumer: KafkaConsumer) -> float:
+    """Return the seconds that kafka-python compares with ``max_poll_interval_ms`` before it leaves the group.
+
+    They count from the last poll, or from the last lookup of the coordinator if that was later.
+    """
+    return float(time.monotonic() - consumer._coordinator.heartbeat.last_poll)
+
+
+def kept_up_until(consumer: KafkaConsumer) -> float | None:
+    """Return the time (``time.monotonic()``) up to which the consumer has joined every rebalance.
+
+    It is the send time of the last heartbeat, if its answer arrived and reported no rebalance.  None while a
+    rebalance is under way or an answer is outstanding.
+    """
+    coordinator = consumer._coordinator
+    beat = coordinator.heartbeat
+    sent, received = beat.last_send, beat.last_receive  # set after the answer was acted on
+    if received < sent or coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
+        return None
+    return float(sent)
+
+
+def is_fenced(consumer: KafkaConsumer) -> bool:
+    """Whether another consumer joined with this one's ``group_instance_id`` (a heartbeat reports it).
+
+    kafka-python then sends no more heartbeats, and goes on as if nothing had happened.
+    """
+    coordinator = consumer._coordinator
+    with coordinator._lock:
+        return bool(
+            not coordinator.is_dynamic_member()
+            and coordinator.state is MemberState.STABLE
+            and not coordinator._heartbeat_enabled
+            and not coordinator.rejoining  # a join stops them, too
+        )
+
+
+def is_settled(consumer: KafkaConsumer) -> bool:
+    """Whether the consumer is in a group, with no join under way and no assignment to apply."""
+    return bool(consumer._coordinator.state is MemberState.STABLE)
+
+
+def static_member_id(consumer: KafkaConsumer) -> str | None:
+    """Return a static member's member id, a new one after each restart; None for a dynamic member."""
+    coordinator = consumer._coordinator
+    return None if coordinator.is_dynamic_member() else str(coordinator._generation.member_id)
+
+
+class Timeouts(NamedTuple):
+    """Seconds without a heartbeat, or a poll, after which a broker gives a member's partitions to others."""
+
+    session_s: float
+    poll_s: float
+    heartbeat_s: float  # between two heartbeats
+
+
+def timeouts(consumer: KafkaConsumer) -> Timeouts:
+    """Return the timeouts a consumer joins with."""
+    config = consumer._coordinator.config
+    names = ("session_timeout_ms", "max_poll_interval_ms", "heartbeat_interval_ms")
+    return Timeouts(*(float(config[name] / 1000) for name in names))
+
+
+def drop_unsent(producer: KafkaProducer, timeout_s: float) -> None:
+    """Stop a producer and drop its unsent records; ``close`` alone would wait for them."""
+    producer._sender.force_close()
+    producer._sender.join(timeout_s)
+
+
+async def ended(consumer: KafkaConsumer, thread: threading.Thread) -> None:
+    """Wait on the I/O thread for another thread to end, without holding up heartbeats."""
+    while thread.is_alive():
+        await consumer._coordinator._net.sleep(0.01)
+
+
+def request_rejoin(consumer: KafkaConsumer) -> None:
+    """Request a rebalance at the consumer's next poll."""
+    consumer._coordinator.request_rejoin()

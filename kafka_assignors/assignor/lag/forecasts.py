@@ -1,0 +1,81 @@
+"""Adds forecast arrivals to the load the leader plans with."""
+
+from __future__ import annotations
+
+import logging
+
+from kafka_assignors.lag.feed.sources import Expected, LoadSource
+from kafka_assignors.plan import Group, TopicPartition, enough_expected, shown, with_expected
+
+__all__ = ["LoadForecasts"]
+
+log = logging.getLogger("kafka_assignors")
+
+
+class LoadForecasts:
+    """Plans with forecasts while there are enough of them, and logs when that changes.
+
+    Args:
+        name: the strategy's, for the log.
+        source: where forecasts come from.
+
+    Attributes:
+        count: number of partitions in the last plan that had a forecast.  0 means lag only.
+    """
+
+    def __init__(self, name: str, source: LoadSource) -> None:
+        self.source = source
+        self.count = 0
+        self._name = name
+        self._used = Expected()
+        self._logged_level = logging.NOTSET  # of the last complaint
+
+    def in_plan(self, group: Group, *, settling: bool, timeout_s: float) -> Group:
+        """Return the group with load instead of lag.
+
+        Args:
+            group: the group to plan for, with its lags.
+            settling: the last round held partitions back.  All rounds of a rebalance plan with the same
+                forecasts, so that they reach the same target.
+            timeout_s: limit for a user's function.
+        """
+        self.count = 0
+        partitions = _partitions(group)
+        if not partitions:  # no topic has two subscribers
+            return group
+        if not settling:
+            self._used = Expected()  # in case the next line fails
+            self._used = self.source.ask(partitions, timeout_s)
+            is_enough = enough_expected(group, self._used.arrivals)
+            self._log_change(is_enough, self._used)
+            if not is_enough:
+                self._used = Expected()
+        if not self._used.arrivals:
+            return group
+        self.count = sum(partition in self._used.arrivals for partition in partitions)
+        return with_expected(group, self._used.arrivals, self._used.lags)
+
+    def now(self, group: Group) -> Group:
+        """Return the group with current forecasts, for the background; changes nothing here."""
+        expected = self.source.look(_partitions(group))
+        if not enough_expected(group, expected.arrivals):
+            return group
+        return with_expected(group, expected.arrivals, expected.lags)
+
+    def _log_change(self, is_enough: bool, expected: Expected) -> None:
+        count = len(expected.arrivals)
+        if is_enough and self._logged_level:
+            log.info("%s: planning by lag and %d forecasts", self._name, count)
+        # A problem that passes, or that the reader logged, is no reason to warn; a later one may be.
+        level = logging.NOTSET if is_enough else logging.INFO if expected.is_logged else logging.WARNING
+        if level > self._logged_level:
+            log.log(
+                level,
+                "%s: too few forecasts (%d), lag alone decides: %s",
+                *(self._name, count, shown(expected.problem)),
+            )
+        self._logged_level = max(level, self._logged_level) if level else level
+
+
+def _partitions(group: Group) -> list[TopicPartition]:
+    return [TopicPartition(topic, p) for topic, lags in group.lags.items() for p in range(len(lags))]

@@ -1,0 +1,92 @@
+"""Reads joining members on the leader.  Their data is untrusted; bad data is a complaint, never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from kafka.protocol.consumer.group import JoinGroupResponse
+
+from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.complaints import Complaints
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan import NO_GENERATION, Member, Ownership, TopicPartition
+
+__all__ = ["JoinedMember", "MemberReport", "read_user_data", "to_member"]
+
+JoinedMember: TypeAlias = JoinGroupResponse.JoinGroupResponseMember
+
+
+class MemberReport(NamedTuple):
+    """A member's decoded user data; empty by default.
+
+    Attributes:
+        revoked: partitions it owned in ``generation`` and has revoked.
+        generation: of its last assignment.
+        priority: see ``Member``.
+        lags: records left to read, for the partitions whose lag it knows.
+        lag_age_ms: age of ``lags`` when the member joined.
+        unread: why a part cannot be decoded; None if all could.
+        more: data that only its own strategy understands.
+    """
+
+    revoked: Ownership = MappingProxyType({})
+    generation: int = NO_GENERATION
+    priority: int | None = None
+    lags: Mapping[TopicPartition, int] = MappingProxyType({})
+    lag_age_ms: int = 0
+    unread: str | None = None
+    more: object = None
+
+
+def read_user_data(
+    joined: JoinedMember, decode: Callable[[bytes], MemberReport], complaints: Complaints
+) -> MemberReport:
+    """Decode a member's user data; return an empty report if that fails."""
+    try:
+        report = decode(bytes(joined.metadata.user_data or b""))
+    except CodecError as error:
+        complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
+        return MemberReport()
+    if report.unread is not None:
+        complaints.add(joined.member_id, f"sent user data that cannot be read in part ({report.unread})")
+    return report
+
+
+def to_member(
+    joined: JoinedMember,
+    report: MemberReport,
+    complaints: Complaints,
+    *,
+    cooperative: bool,
+    joining: int | None,
+) -> Member:
+    """Convert a joined member to the planner's ``Member``.
+
+    Args:
+        joined: the member in the JoinGroup response.
+        report: its decoded user data.
+        complaints: collects problems with its data.
+        cooperative: whether the strategy is; members of an eager one hold no partitions during a plan.
+        joining: the generation of this rebalance; None if unknown.
+    """
+    subscription = joined.metadata
+    holds = convert.owned_in(subscription) if cooperative else {}
+    owned: Ownership = holds or report.revoked
+    # The subscription (v2) dates its owned partitions; user data dates the partitions it reports as revoked.
+    dated = subscription.generation_id if holds and subscription.generation_id >= 0 else report.generation
+    generation = max(dated, NO_GENERATION)
+    if joining is not None and generation >= joining:
+        complaints.add(joined.member_id, f"claims to come from generation {generation}, which is not over")
+        holds, owned, generation = {}, {}, NO_GENERATION
+    return Member(
+        member_id=joined.member_id,
+        topics=convert.topics_in(subscription),
+        owned=owned,
+        generation=generation,
+        instance_id=joined.group_instance_id or None,
+        rack=subscription.rack_id or None,
+        holds=bool(holds),
+        priority=report.priority,
+    )
