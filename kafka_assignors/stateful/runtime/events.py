@@ -109,7 +109,7 @@ class TaskListener(AsyncConsumerRebalanceListener):
             await self._handled()
 
     async def _handled(self) -> None:
-        worker = threading.Thread(target=self._guarded, name="kafka-assignors-gives-back", daemon=True)
+        worker = threading.Thread(target=self._guarded, name="kafka-assignors-revocation", daemon=True)
         worker.start()
         await ended(self._consumer, worker)
 
