@@ -1,41 +1,13 @@
 """Consumers with local state (KIP-441): the runtime, its assignor, and the state on disk.
 
-====================  ====================================================  =============================
-file                  purpose                                               key names
-====================  ====================================================  =============================
-``topology``          what a user writes: which topics, which state         ``Topology``, ``Subtopology``
-``consumer``          a member: polls, processes, commits, heeds the group  ``StatefulConsumer``
-``settings``          its options                                           ``RuntimeOptions``
-``assignor``          plans tasks, moves partitions, tells what to keep     ``StatefulAssignor``
-``assignor_options``  its options                                           ``StatefulOptions``
-``duties``            what a member has, and is told to do                  ``Duties``, ``Holdings``
-``events``            what a rebalance does, from the I/O thread            ``TaskListener``, ``Events``
-``tasks``             active tasks, and the order of their commits          ``ActiveTask``, ``Work``
-``processing``        records to the callback, within bounds of memory      ``Processing``
-``commits``           output, changelogs, stores, offsets; members only     ``Commits``
-``copies``            which copy is in whose hands                          ``Copies``
-``on_disk``           copies in nobody's hands                              ``OnDisk``
-``aside``             a question whose answer takes long                    ``Aside``
-``copy``              one task's state, opened and checked                  ``Copy``, ``Changelog``
-``changelog_topics``  the changelogs' topics, made and checked              ``changelogs_of``
-``changelog_writer``  changes to changelogs, acknowledged                   ``ChangelogWriter``
-``changelog_reader``  a thread that brings copies up to date                ``ChangelogReader``
-``tailing``           what that thread does                                 ``Tailing``
-``tailed``            a copy that is being brought up to date               ``Tailed``
-``ends``              where changelogs end, of those that can be asked      ``Ends``, ``AllEnds``
-``pace``              how much may be read in how long a time               ``Pace``
-``state_dir``         the directory: locked, listed, cleaned                ``StateDir``
-``task_dir``          one task's directory                                  ``TaskDir``
-``removal``           deletes directories in a thread of its own            ``Removal``
-``checkpoint``        up to where of the changelog a copy is on disk        ``Checkpoint``, ``Damaged``
-``stores``            opens stores, within bounds of memory                 ``Stores``, ``StoreOptions``
-``store``             one task's keys and values                            ``Store``
-``faults``            what systems and libraries raise, as our errors       ``state_error``
-``files``             files that are there whole or not at all              ``write_whole``
-====================  ====================================================  =============================
+- ``consumer`` and ``topology`` are what a user writes against.  ``settings`` has the options.
+- ``state/``: stores and checkpoints on disk.
+- ``changelog/``: changelog topics, written and restored.
+- ``runtime/``: a member's tasks between and during rebalances.
+- ``group/``: the assignor, which plans the tasks of the group.
 
-What the extra ``stateful`` brings is imported where it is used: RocksDB by ``stores`` and ``store``, the
-lock by ``state_dir``.
+Each folder lists its own files.  Modules import the packages of the extra ``stateful`` where they use them:
+``state.stores`` and ``state.store`` import rocksdict, ``state.state_dir`` imports filelock.
 """
 
 from __future__ import annotations

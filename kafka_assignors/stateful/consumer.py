@@ -1,9 +1,10 @@
 """``StatefulConsumer``: a member that processes tasks with local state (KIP-441).
 
-One thread, that of `StatefulConsumer.run`, polls, processes and commits; a second one reads changelogs.  What
-is processed is made safe in this order: the application's own output (``before_commit``); changes to the
-changelog, acknowledged by all replicas in sync; the store; the offsets.  So a member that is killed anywhere
-has lost nothing: at the worst the next one does the records since the last commit again (at least once).
+The thread of `StatefulConsumer.run` polls, processes and commits.  A second thread reads changelogs.  A
+commit flushes the application's own output (``before_commit``), writes changes to the changelog and waits
+for all in-sync replicas, writes the store, and commits the offsets, in this order.  So a member that is
+killed at any point loses nothing: the next owner processes the records since the last commit again (at least
+once).
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from kafka_assignors.assignor.coordinator_access import (
 )
 from kafka_assignors.errors import OptionError, StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.runtime.assembly import assemble
 from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
-from kafka_assignors.stateful.runtime.parts import made
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Process, Work
 from kafka_assignors.stateful.settings import RuntimeOptions
+from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.topology import Task, Topology
 
 __all__ = ["StatefulConsumer"]
@@ -41,8 +42,8 @@ __all__ = ["StatefulConsumer"]
 log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
-_FIRST_LOOK_S = 5.0  # for how far behind the copies on disk are, before we join
-_LOOK_S = 0.1  # for the answer to a heartbeat, before a commit
+_FIRST_LAGS_S = 5.0  # to measure the lags of copies on disk before the member joins
+_LOOK_S = 0.1  # to wait for the answer to a heartbeat before a commit
 _AGAIN_S = 0.5  # after an error of the cluster
 
 
@@ -50,19 +51,19 @@ class StatefulConsumer:
     """Processes the records of a topology, with the state of each task on this machine's disk.
 
     Args:
-        topology: what is processed together, and which state it has; the same in all members.
-        process: ``process(record, store)``, called for each record in the order of its partition; or one for
-            each subtopology, by its id.  ``store`` is the task's, None where it has no state.  What it raises
-            ends the member, with nothing of that record kept.
-        store_dir: where state lies, on a disk of this machine; each process needs one of its own.
-        options: how it runs.
-        **consumer_config: as for ``KafkaConsumer``; ``group_id`` is the application.
+        topology: the subtopologies and their state; the same in all members.
+        process: ``process(record, store)``, called for each record in the order of its partition; or one
+            function for each subtopology, by its id.  ``store`` is the store of the task, None for a
+            subtopology without state.  An exception ends the member and drops all changes of that record.
+        store_dir: directory for state, on a disk of this machine; each process needs its own.
+        options: runtime options.
+        **consumer_config: as for ``KafkaConsumer``; ``group_id`` names the application.
 
     Raises:
-        OptionError: a setting that is missing or makes no sense.
-        TopologyError: the topics do not fit, or are missing.
-        ChangelogError: changelogs cannot be made, or would lose state.
-        StateError: the directory is in use, full, or not ours to use.
+        OptionError: a setting is missing or invalid.
+        TopologyError: topics are missing, or those of a subtopology differ in partitions.
+        ChangelogError: a changelog cannot be created, or its settings would lose state.
+        StateError: the directory is in use, full, or not accessible.
         MissingExtraError: ``pip install 'kafka-assignors[stateful]'``.
     """
 
@@ -81,65 +82,67 @@ class StatefulConsumer:
         self._work = Work()
         self._holdings = Holdings()
         self._to_begin: set[Task] = set()
-        self._closing = Ending(self._options.close_timeout_s)
+        self._closing = Shutdown(self._options.close_timeout_s)
         self._unused = [True]
         self._ran = False
-        self._one_at_a_time = threading.RLock()
+        self._lock = threading.RLock()
         self._events = Events()
-        self._parts = parts = made(
+        self._components = components = assemble(
             *(topology, store_dir, self._options, consumer_config),
             work=self._work,
             holdings=lambda: self._holdings,
             on_duties=self._events.put,
-            stop=self._closing,
+            shutdown=self._closing,
         )
-        self._consumer, self._reader, self._lease = parts.consumer, parts.reader, parts.lease
-        self._copies, self._processing = parts.copies, parts.processing
-        self._listener = TaskListener(self._consumer, self._events, self._heed_events)
+        self._consumer, self._reader, self._lease = components.consumer, components.reader, components.lease
+        self._copies, self._processing = components.copies, components.processing
+        self._listener = TaskListener(self._consumer, self._events, self._handle_events)
 
     # --- for the application
 
     def run(self) -> None:
-        """Process until `close` is called, from any thread or a signal handler; then end in order.
+        """Process records until `close` is called, then close in order.  Call it once.
 
         Raises:
-            Exception: whatever ``process`` raised.  Nothing of that record is kept; what was done before it
-                is committed, or, if that cannot be now, done again by the next owner.  Whatever
-                ``before_commit`` raised: what was done since the last commit is done again.
+            Exception: from ``process``: no change of that record is kept; work before it is committed, or
+                processed again by the next owner.  From ``before_commit``: records since the last commit are
+                processed again.
             StateError: state on disk cannot be used.
-            ChangelogError: a changelog refuses what is written to it.
-            KafkaError: the cluster refuses us.  `FencedInstanceIdError`: another one has our
-                ``group_instance_id``.
-            StateClosedError: it was called before.
+            ChangelogError: a changelog refuses a record.
+            KafkaError: the cluster refuses this member.  `FencedInstanceIdError`: another consumer joined
+                with the same ``group_instance_id``.
+            StateClosedError: it was run or closed before.
         """
         if self._ran:
-            raise StateClosedError("this StatefulConsumer has been run, or closed: make a new one")
+            raise StateClosedError("this StatefulConsumer has been run or closed: create a new one")
         self._ran = True
         if not self._is_first():
-            return  # a signal came before us, and all has ended
+            return  # a signal handler closed it before `run`
         try:
-            self._reader.look(_FIRST_LOOK_S)
+            self._reader.wait_for_lags(_FIRST_LAGS_S)
             self._holdings = self._copies.holdings()
             self._consumer.subscribe(list(self._topology.topics), listener=self._listener)
             while not self._closing.is_set():
                 self._turn()
             self._finish()
-        except FencedInstanceIdError as error:  # whose text does not say what it means
-            raise FencedInstanceIdError("another consumer has our group_instance_id and our tasks") from error
+        except FencedInstanceIdError as error:  # its own text does not name the cause
+            raise FencedInstanceIdError(
+                "another consumer joined with our group_instance_id and owns our tasks"
+            ) from error
         finally:
-            self._parts.end(self._one_at_a_time, self._closing)
+            self._components.end(self._lock, self._closing)
 
     def close(self) -> None:
-        """Ask ``run`` to end; returns at once.  From any thread, or a signal handler; twice is no matter.
+        """Ask ``run`` to end, and return at once.  Safe to repeat, from any thread or a signal handler.
 
-        It ends within ``close_timeout_s``, after the record that ``process`` is doing.  What cannot be
-        committed by then is done again by the next owner.
+        ``run`` ends within ``close_timeout_s`` after the record that ``process`` is working on.  The next
+        owner processes again all records that are not committed by then.
 
-        One that was not run yet ends here, before this returns; ``run`` then has nothing to do.
+        A consumer that never ran is closed before this returns; ``run`` then does nothing.
         """
         self._closing.set()
         if self._is_first():
-            self._parts.end(self._one_at_a_time, self._closing)
+            self._components.end(self._lock, self._closing)
 
     def __enter__(self) -> StatefulConsumer:
         return self
@@ -152,31 +155,31 @@ class StatefulConsumer:
 
     @property
     def duties(self) -> Duties:
-        """What this member was told to do last: its tasks, standbys and warm-ups, and who has which."""
+        """The last orders of the leader: tasks, standbys and warm-ups of this member, and all owners."""
         return self._work.duties
 
     @property
     def ready(self) -> frozenset[Task]:
-        """The tasks that are processed now: those whose state is here."""
+        """The active tasks that are processed now, with their state restored."""
         return frozenset(task for task, active in self._work.actives.copy().items() if active.ready)
 
     @property
     def lags(self) -> Mapping[Task, int]:
-        """Records that copies lack, as the group is told when this member joins."""
+        """Task -> records its copy lacks, as this member reports them when it joins."""
         return self._holdings.lags
 
     @property
     def restored_records(self) -> int:
-        """Records of changelogs that were applied to copies here, so far."""
+        """Changelog records applied to copies of this member so far."""
         return self._reader.applied
 
     @property
     def restored(self) -> Mapping[Task, int]:
-        """The same by task: what each copy here took so far, whether a task waited for it or it stood by."""
+        """Task -> changelog records applied to its copy so far, as standby, warm-up or while restoring."""
         return self._reader.applied_to
 
     def _is_first(self) -> bool:
-        """Whether nobody runs it, or has ended it, yet; once, whichever thread or signal handler asks."""
+        """Whether this is the first call, in any thread or signal handler: it runs or closes the member."""
         try:
             return self._unused.pop()
         except IndexError:
@@ -186,19 +189,20 @@ class StatefulConsumer:
 
     def _turn(self) -> None:
         records = self._poll()
-        with self._one_at_a_time:
-            self._heed_events()
+        with self._lock:
+            self._handle_events()
             self._begin_waiting()
             self._processing.take(
-                (self._work.actives.get(self._task(at)), at, batch) for at, batch in records.items()
+                (self._work.actives.get(self._task(partition)), partition, batch)
+                for partition, batch in records.items()
             )
             self._processing.commit_if_due(_LOOK_S)
-            for active, error in self._copies.save():
-                self._processing.set_aside(active, error)
+            for active, error in self._copies.flush_one():
+                self._processing.suspend(active, error)
             self._restore_damaged()
-            self._copies.heed()
+            self._copies.take_restored()
             self._copies.retry()
-            self._processing.let_flow()
+            self._processing.resume_ready()
             self._holdings = self._copies.holdings()
             self._probe()
             if self._is_settled():
@@ -210,8 +214,8 @@ class StatefulConsumer:
         except KafkaError as error:
             if not error.retriable:
                 raise
-            log.warning("the cluster cannot be asked: %s; trying again", error)
-            time.sleep(_AGAIN_S)  # also when it is to end, and waits for the cluster to take what was done
+            log.warning("poll failed: %s; trying again", error)
+            time.sleep(_AGAIN_S)  # also while closing, when only a commit keeps the member running
             records = {}
         if (raised := self._listener.error) is not None:
             raise raised
@@ -222,13 +226,13 @@ class StatefulConsumer:
     def _restore_damaged(self) -> None:
         for active, error in self._processing.damaged():
             if self._work.actives.get(active.task) is active:
-                self._copies.anew(active, error)
+                self._copies.restore_damaged(active, error)
 
     # --- what the group decides
 
-    def _heed_events(self) -> None:
-        """On the thread that polls, or, while that waits in ``poll``, on the one that gives tasks back."""
-        with self._one_at_a_time:
+    def _handle_events(self) -> None:
+        """Runs on the polling thread, or on the revoking thread while ``poll`` waits for that one."""
+        with self._lock:
             while (event := self._events.next()) is not None:
                 match event:
                     case Duties():
@@ -238,39 +242,39 @@ class StatefulConsumer:
                             if self._lease.wait_until_alone():
                                 self._processing.commit(self._lease.patience_s)
                         finally:
-                            self._let_go(partitions)
+                            self._release(partitions)
                     case Lost(partitions):
-                        self._let_go(partitions)
+                        self._release(partitions)
                     case Assigned(partitions, member_id):
                         self._begin(partitions, member_id)
                 self._copies.keep()
             self._holdings = self._copies.holdings()
 
     def _is_settled(self) -> bool:
-        """Whether no rebalance is under way: what was told for it may be counted on."""
+        """Whether no rebalance is under way, so the duties are those of the current generation."""
         return is_settled(self._consumer) and (self._work.duties.generation == generation_of(self._consumer))
 
     def _begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
-        for at in partitions:
-            task = self._task(at)
-            begun = ActiveTask(task, self._process[task[0]], member_id)
-            active = self._work.actives.setdefault(task, begun)
-            active.partitions |= {at}
+        for partition in partitions:
+            task = self._task(partition)
+            new_task = ActiveTask(task, self._process[task[0]], member_id)
+            active = self._work.actives.setdefault(task, new_task)
+            active.partitions |= {partition}
             active.flowing = False
             self._to_begin.add(task)
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
-        """Tasks that were assigned get their state when nobody else can be writing to it."""
+        """Give assigned tasks their state, once no other process can write as this member."""
         if self._to_begin and self._lease.is_alone():
             tasks, self._to_begin = sorted(self._to_begin & self._work.actives.keys()), set()
             for task in tasks:
                 self._copies.begin(self._work.actives[task])
 
-    def _let_go(self, partitions: frozenset[TopicPartition]) -> None:
-        """What was committed is; the rest is not ours any more."""
-        self._parts.commits.forget(partitions)
-        for task in sorted({self._task(at) for at in partitions} & self._work.actives.keys()):
+    def _release(self, partitions: frozenset[TopicPartition]) -> None:
+        """Give up partitions; uncommitted work of their tasks is dropped."""
+        self._components.commits.forget(partitions)
+        for task in sorted({self._task(partition) for partition in partitions} & self._work.actives.keys()):
             active = self._work.actives[task]
             began = active.undo()
             active.partitions -= partitions
@@ -278,35 +282,35 @@ class StatefulConsumer:
                 del self._work.actives[task]
                 self._copies.end(active)
                 continue
-            for at in began.keys() & active.partitions:
-                self._consumer.seek(at, began[at])
-        self._processing.go_on()
+            for partition in began.keys() & active.partitions:
+                self._consumer.seek(partition, began[partition])
+        self._processing.clear_hold()
 
     def _probe(self) -> None:
-        at = self._work.duties.probe_at
-        if at is not None and time.time() >= at:
+        probe_at = self._work.duties.probe_at
+        if probe_at is not None and time.time() >= probe_at:
             self._work.duties = replace(self._work.duties, probe_at=None)
-            log.info("probing rebalance: a better plan may have its copies by now")
-            self._parts.assignor.say_anew()
+            log.info("probing rebalance: copies may have caught up for a better plan")
+            self._components.assignor.refresh_user_data()
             request_rejoin(self._consumer)
 
     # --- the end
 
     def _finish(self) -> None:
-        """Make safe what was done; a join that is under way, or a broker that is away, is waited for."""
-        with self._one_at_a_time:
-            self._processing.stop_flow(self._work.actives.values())
+        """Commit the last work, while time is left: a join or an absent broker may delay it."""
+        with self._lock:
+            self._processing.pause_tasks(self._work.actives.values())
         while not self._processing.commit() and self._closing.to_commit_s(_AGAIN_S) > 0:
             self._poll()
-            self._heed_events()
+            self._handle_events()
 
-    def _task(self, at: TopicPartition) -> Task:
-        (task,) = self._topology.tasks_of([at])
+    def _task(self, partition: TopicPartition) -> Task:
+        (task,) = self._topology.tasks_of([partition])
         return task
 
 
 def _processes(topology: Any, process: Any) -> dict[str, Process]:
-    """A function for each subtopology, of what is given, which may be anything."""
+    """Check ``process`` and return the function of each subtopology."""
     if not isinstance(topology, Topology):
         raise OptionError("topology", f"expected a Topology, got {topology!r}")
     ids = {subtopology.id for subtopology in topology.subtopologies}

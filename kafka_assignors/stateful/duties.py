@@ -1,4 +1,4 @@
-"""What a member says it has, and what it is told to do."""
+"""``Holdings``: the state a member reports.  ``Duties``: the tasks and copies the leader gives it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["Duties", "Holdings"]
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a member has on its disk when it joins; its active tasks the consumer knows itself.
+    """State on a member's disk when it joins.  The consumer reports active tasks by itself.
 
     Attributes:
-        lags: task -> records its copy lacks, of all copies there are.
-        copies: tasks of which it keeps a copy up to date.
-        ends: task -> offset where its changelog ends, of all tasks: what a member without state has to read.
-            Not told to others, but used by the one that leads.
+        lags: task -> records its copy lacks, for all copies on disk.
+        copies: tasks with a copy that this member keeps up to date.
+        ends: task -> end offset of its changelog, for all tasks: the records a member without state would
+            restore.  Only the leader uses it; it is not sent.
     """
 
     lags: Mapping[Task, int] = field(default_factory=dict)
@@ -29,15 +29,15 @@ class Holdings:
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """What a member is told to do.
+    """The tasks and copies the leader gives to a member.
 
     Attributes:
         actives: tasks to process.
         standbys: tasks to keep a copy of.
-        warmups: tasks to build a copy of: they shall move here.
-        probe_at: when to ask for the next rebalance, seconds since 1970; None: not of one's own accord.
+        warmups: tasks to build a copy of, because they will move to this member.
+        probe_at: time of the next probing rebalance, seconds since 1970; None: this member requests none.
         owners: endpoint -> the tasks that are active there.
-        generation: in which this was decided.
+        generation: the generation of this assignment.
     """
 
     actives: tuple[Task, ...] = ()

@@ -1,4 +1,4 @@
-"""Options of a stateful consumer, and what it takes over from the consumer's own configuration."""
+"""Options of a stateful consumer, and checks of the ``KafkaConsumer`` settings beside them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafka_assignors.stateful.state.stores import StoreOptions
 __all__ = ["RuntimeOptions", "checked_config"]
 
 _OURS = {
-    "enable_auto_commit": "offsets are committed when the state is safe",
+    "enable_auto_commit": "offsets are committed after the state is written",
     "partition_assignment_strategy": "a stateful consumer brings its own",
     "consumer_timeout_ms": "it runs until it is closed",
 }
@@ -41,37 +41,37 @@ _MOST_REPLICAS = 2**15 - 1
 class RuntimeOptions:
     """How a stateful consumer runs.
 
-    The first five have to be the same in all members of a group, for any of them may come to lead it.
+    The first five have to be the same in all members of a group, because any member may become leader.
 
     Attributes:
         acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
-        num_standby_replicas: copies of each task's state beside the active one.
-        max_warmup_replicas: further copies, in the whole group, that are built at a time so that tasks can
-            move.
-        balance_factor: by how many tasks two members may differ.
-        probing_rebalance_interval_ms: how long a better plan waits before it is looked at again.
-        rack: standbys go to others.
-        endpoint: ``host:port`` where others can ask this member for its state.
-        commit_interval_ms: how often what was processed is made safe: changelog, store, offsets.
-        before_commit: ``before_commit(offsets, timeout_s)``, called before each commit, with the offsets it
-            is for, by partition, and the seconds it may take.  Flush here what ``process`` sent with a
-            producer of its own (docs/stateful.md, "Output of your own").  If it raises, nothing is committed:
-            a retriable `KafkaError` is logged, and the commit tried again; anything else ends the member.
-        max_uncommitted_bytes: sooner than that if so much has changed; bounds the memory changes take.
-        standby_bytes_per_s: how fast standbys and warm-ups are brought up to date; None: as fast as it comes.
-        restore_fetch_bytes: of one fetch from changelogs, of each broker that leads some; a record that is
-            larger comes all the same.
-        cleanup_delay_s: how long state of tasks that went elsewhere is kept on disk.
-        close_timeout_s: how long the end may take once `close` was called, beside what ``process`` is doing
-            at that moment.  ``before_commit`` is given its part of it, and has to keep to that.
-        changelog_replication_factor: of changelogs that are made; -1: the cluster's default.
-        changelog_max_request_size: bytes; how large a change may be.  What the changelog's topic takes is its
+        num_standby_replicas: standbys of each task.
+        max_warmup_replicas: warm-ups built at a time, in the whole group, so that tasks can move.
+        balance_factor: number of tasks by which two members may differ.
+        probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
+        rack: this member's rack; standbys go to other racks.
+        endpoint: ``host:port`` where others can query this member's state.
+        commit_interval_ms: time between commits of changelog, store and offsets.
+        before_commit: ``before_commit(offsets, timeout_s)``, called before each commit, with its offsets by
+            partition and the seconds it may take.  Flush here the records that ``process`` sent with your own
+            producer (docs/stateful.md, "Output of your own").  If it raises, nothing is committed: a
+            retriable `KafkaError` is logged, and the commit is tried again; any other exception ends the
+            member.
+        max_uncommitted_bytes: commit earlier once uncommitted changes take this memory.
+        standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
+        restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
+            fetched.
+        cleanup_delay_s: seconds until state of a task that moved away is deleted.
+        close_timeout_s: seconds the shutdown may take after `close`, beside the current call of ``process``.
+            ``before_commit`` gets its share of it and has to keep to that.
+        changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.
+        changelog_max_request_size: bytes; the largest change.  The topic has its own limit,
             ``max.message.bytes``.
-        changelog_compression: gzip, snappy, lz4 or zstd; None: changes are not compressed.
-        store: how much the stores may take.
+        changelog_compression: gzip, snappy, lz4 or zstd; None: no compression.
+        store: memory and files of the stores.
 
     Raises:
-        OptionError: a value that makes no sense.
+        OptionError: a value is invalid.
     """
 
     acceptable_recovery_lag: int = 10_000
@@ -98,18 +98,18 @@ class RuntimeOptions:
         for name, least in _INTEGERS.items():
             value: Any = getattr(self, name)
             if type(value) is not int or value < least:
-                raise OptionError(name, f"{value!r} is no whole number from {least} on")
+                raise OptionError(name, f"expected a whole number from {least} on, got {value!r}")
         for name, some_s in (("cleanup_delay_s", 0), ("close_timeout_s", 1)):
             delay: Any = getattr(self, name)
             if type(delay) not in (int, float) or not math.isfinite(delay) or delay < some_s:
-                raise OptionError(name, f"{delay!r} is no number of seconds from {some_s} on")
+                raise OptionError(name, f"expected seconds, {some_s} or more, got {delay!r}")
         rate: Any = self.standby_bytes_per_s
         if rate is not None and (type(rate) is not int or rate < 1024):
-            raise OptionError("standby_bytes_per_s", f"{rate!r} is no number from 1024 on")
+            raise OptionError("standby_bytes_per_s", f"expected 1024 or more, or None, got {rate!r}")
         replicas: Any = self.changelog_replication_factor
         if type(replicas) is not int or (replicas != -1 and not 1 <= replicas <= _MOST_REPLICAS):
             raise OptionError(
-                "changelog_replication_factor", f"{replicas!r} is no number of replicas, nor -1"
+                "changelog_replication_factor", f"expected a number of replicas, or -1, got {replicas!r}"
             )
         store: Any = self.store
         if not isinstance(store, StoreOptions):
@@ -120,17 +120,19 @@ class RuntimeOptions:
         self._check_compression()
 
     def _check_compression(self) -> None:
-        given: Any = self.changelog_compression
-        if given is None:
+        compression: Any = self.changelog_compression
+        if compression is None:
             return
-        if not isinstance(given, str) or given not in _COMPRESSIONS:
-            raise OptionError("changelog_compression", f"{given!r} is none of {', '.join(_COMPRESSIONS)}")
-        if not _COMPRESSIONS[given]():
-            raise OptionError("changelog_compression", f"its library is missing: kafka-python[{given}]")
+        if not isinstance(compression, str) or compression not in _COMPRESSIONS:
+            raise OptionError(
+                "changelog_compression", f"expected one of {', '.join(_COMPRESSIONS)}, got {compression!r}"
+            )
+        if not _COMPRESSIONS[compression]():
+            raise OptionError("changelog_compression", f"its library is missing: kafka-python[{compression}]")
 
     @property
     def planning(self) -> dict[str, Any]:
-        """What the assignor is configured with."""
+        """Options of the assignor."""
         return {
             "acceptable_recovery_lag": self.acceptable_recovery_lag,
             "num_standby_replicas": self.num_standby_replicas,
@@ -143,14 +145,14 @@ class RuntimeOptions:
 
 
 def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The consumer's configuration, without anything that would take from it what it has to do itself.
+    """Return the consumer's configuration, after refusing settings that the stateful consumer makes itself.
 
     Raises:
-        OptionError: a setting that a stateful consumer makes itself, or no group.
+        OptionError: a setting to leave out, or no ``group_id``.
     """
     for name, why in _OURS.items():
         if name in config:
             raise OptionError(name, f"leave it out: {why}")
     if not config.get("group_id"):
-        raise OptionError("group_id", "missing: the group is the application")
+        raise OptionError("group_id", "missing: it names the application")
     return {"auto_offset_reset": "earliest", **config, "enable_auto_commit": False}

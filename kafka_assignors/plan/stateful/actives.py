@@ -1,7 +1,7 @@
-"""Where active tasks shall be: balanced, and next to what the members have.
+"""The target of active tasks: balanced, and close to the current owners.
 
-First a number for each subtopology and member (``even``), then a name for each unit of it: tasks stay, and
-those that have to go, go where their state is.
+First the number of tasks of each subtopology for each member (``even``), then the tasks themselves
+(``naming``): a task stays if it can, and moves to a member with its state otherwise.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import History
-from kafka_assignors.plan.stateful.naming import name
-from kafka_assignors.plan.stateful.within import is_beyond, is_within, only_what_it_takes
+from kafka_assignors.plan.stateful.naming import pick_tasks
+from kafka_assignors.plan.stateful.within import is_beyond, is_within, undo_needless_moves
 
 __all__ = ["balanced_owners", "standing_owners"]
 
@@ -25,11 +25,11 @@ Matrix = npt.NDArray[np.int64]
 
 
 def standing_owners(history: History) -> Vector:
-    """By task: the member that could go on with it at once, or soonest.
+    """By task: the member that could run it at once, or soonest.
 
-    The owner, if nobody is more caught up; else, of the most caught-up members with state, the one that runs
-    least (KIP-441, "Computing the most-caught-up instances").  ``NOBODY`` where nobody has state; stateless
-    tasks, and those without a changelog, stand with their owner only.
+    The owner, if no member is more caught up.  Otherwise, of the most caught-up members with state, the one
+    with the fewest tasks (KIP-441, "Computing the most-caught-up instances").  ``NOBODY`` if no member has
+    state; tasks without state or changelog stand with their owner only.
     """
     owners = np.array(history.owner, np.int64)
     for task, owner in enumerate(history.owner):
@@ -45,9 +45,9 @@ def standing_owners(history: History) -> Vector:
         choice: list[tuple[int, int, int]] = []
         for process, rank in history.ranks[task].items():
             if rank == best:
-                # In a process the one that tails the copy, else any.
-                mine = [m for m in history.standbys[task] if history.process[m] == process]
-                choice += [(loads[m], int(row[m]), m) for m in mine or history.crews[process]]
+                # Of a process, the member that tails the copy, or any member.
+                tailing = [m for m in history.standbys[task] if history.process[m] == process]
+                choice += [(loads[m], int(row[m]), m) for m in tailing or history.crews[process]]
         if choice:
             member = min(choice)[2]
             owners[task] = member
@@ -57,15 +57,15 @@ def standing_owners(history: History) -> Vector:
 
 
 def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], base: Vector) -> Vector:
-    """By task of the subtopologies ``kinds``: who shall run it; of others ``NOBODY``.
+    """By task of the subtopologies ``kinds``: its owner in the target; for other tasks ``NOBODY``.
 
-    Goals in order: balance in all (with ``base``, what each member runs beside these) and in each
-    subtopology; as few tasks as can be leave ``standing``; of those that do, as few as can be go where no
-    copy of their state is.  The first two are exact.  With a balance factor above 1 nothing moves while what
-    stands is within it; else some of the moves are made that lead to a factor of 1, no more than that takes.
+    Goals in order: balance in all (with ``base``, each member's other tasks) and in each subtopology; the
+    fewest tasks that leave ``standing``; of those, the fewest without a copy at the new owner.  The first two
+    are exact.  With a balance factor above 1 no task moves while ``standing`` is within it; otherwise the
+    result makes only those moves towards a factor of 1 that the balance factor asks for.
 
-    Where ``base`` itself is beyond the factor, balance in all comes before that in each subtopology: the
-    tasks fill up what the members have.
+    If ``base`` itself is beyond the factor, balance in all ranks before balance in each subtopology: the
+    tasks fill up the members' loads.
     """
     target = np.full(len(history.tasks), NOBODY, np.int64)
     if not kinds:
@@ -80,16 +80,16 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     if is_beyond(base, factor):
         shares = even_loads(supply, owned, base)
     else:
-        shares = even_shares(supply, owned, base, _liking(history, target, list(kinds), owned, base))
-    name(history, target, list(kinds), shares - owned)
+        shares = even_shares(supply, owned, base, _preference(history, target, list(kinds), owned, base))
+    pick_tasks(history, target, list(kinds), shares - owned)
     exchange(history, target, standing, list(kinds), base)
     if factor > 1:
-        only_what_it_takes(history, target, standing, kinds, base)
+        undo_needless_moves(history, target, standing, kinds, base)
     return target
 
 
 def _cells(history: History, owners: Vector) -> Matrix:
-    """How many tasks of each subtopology each member has."""
+    """The number of tasks of each subtopology that each member has."""
     rows, members = len(history.firsts) - 1, len(history.process)
     known = owners != NOBODY
     cells: Matrix = np.bincount(
@@ -98,12 +98,12 @@ def _cells(history: History, owners: Vector) -> Matrix:
     return cells
 
 
-def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
-    """Where one task more than the least share is liked, as copies are there, or begun, that would be used.
+def _preference(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
+    """The cells that prefer one more than the least share, because of copies that it would use.
 
-    Of cells that would get it, those with enough copies of tasks of others; of cells that have it, those
-    without enough tasks of which one that would get it has a copy.  Copies of tasks that have to go, and
-    copies that were begun for a move (``History.begun``), count more than once: so it goes on.
+    A cell without that one more prefers it if the member has enough copies of other members' tasks.  A cell
+    with it prefers it if too few of its tasks have a copy on a member without one more.  Copies of tasks that
+    have to move, and warm-ups (``History.begun``), count more than once, so that moves go on as planned.
     """
     supply, people = np.diff(history.firsts)[kinds], len(base)
     floor, loads = supply // people, base + owned.sum(axis=0)
@@ -111,8 +111,8 @@ def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, b
     too_much = (owned > -(-supply[:, None] // people)) | (
         loads > -(-int(base.sum() + supply.sum()) // people)
     )
-    there = np.zeros((8, *owned.shape), np.int64)  # copies by how much they count
-    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could go to them
+    there = np.zeros((8, *owned.shape), np.int64)  # copies, by weight
+    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to them, by weight
     for row, kind in enumerate(kinds):
         crews = {p: [m for m in crew if gets[row, m]] for p, crew in enumerate(history.crews)}
         for task in range(history.firsts[kind], history.firsts[kind + 1]):
@@ -127,5 +127,5 @@ def _liking(history: History, owners: Vector, kinds: list[int], owned: Matrix, b
             if owner != NOBODY:
                 leaves[:most, row, owner] += 1
     wanted = np.abs(floor[:, None] - owned) + gets
-    liking: Matrix = np.where(gets, there >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
-    return liking
+    preference: Matrix = np.where(gets, there >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
+    return preference

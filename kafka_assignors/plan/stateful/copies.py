@@ -1,8 +1,8 @@
-"""Where the standbys shall be, next to the copies that are there.
+"""The target of standbys, close to existing copies.
 
 KIP-441 asks for ``num.standby.replicas`` copies of each task, and leaves their balance open.  Here a member's
-tasks in all, active and standby, are as even as processes and racks allow; that takes the fewest new copies
-that any such placement needs, or nearly (docs/stateful-plan.md).
+active tasks and standbys together are as even as processes and racks allow.  That takes the fewest new copies
+of any such placement, or nearly (docs/stateful-plan.md).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["Standbys"]
 Vector = npt.NDArray[np.int64]
 
 _MOST = 2**20
-"""More tasks than a member can have: three such numbers fit into one that is compared."""
+"""More tasks than a member can have; three such numbers fit into one sort key."""
 _NOT = 2**62
 
 
 class Standbys:
-    """Standbys on their way to balance.
+    """Standbys while they are placed and balanced.
 
     Attributes:
         of: by task, its standbys.
-        spare: by task, members that could be a standby of it without a new copy, and are not.
-        loads: by member, its tasks in all.
+        spare: by task, members that have a copy and are not a standby of it.
+        loads: by member, its active tasks and standbys.
     """
 
     def __init__(self, history: History, standing: Vector, actives: Vector) -> None:
@@ -50,28 +50,28 @@ class Standbys:
         for task in self._tasks:
             self._keep(task, int(standing[task]))
 
-    # --- what is there --------------------------------------------------------------------------------
+    # --- existing copies
 
     def _keep(self, task: int, standing: int) -> None:
-        """Start from the copies there are: the caught-up, the kept, the last owner's."""
+        """Start from existing copies: caught-up ones first, then standbys, then the last owner's."""
         history, active = self._history, self._actives[task]
         wanted = history.copies[history.sub[task]] - 1
         ranks, process = history.ranks[task], history.process
-        told = history.standbys[task]
-        if len(told) == wanted == len(history.ready[task]) - 1 and standing == active:
-            candidates = told  # as it was
+        reported = history.standbys[task]
+        if len(reported) == wanted == len(history.ready[task]) - 1 and standing == active:
+            candidates = reported  # unchanged
         else:
-            kept = {process[m] for m in told}
+            kept = {process[m] for m in reported}
             last = NOBODY if standing == NOBODY else process[standing]
             order = sorted(
                 (rank > 0, p not in kept, p != last, rank, p)
                 for p, rank in ranks.items() if p != process[active]
             )  # fmt: skip
-            roles = {process[m]: m for m in (*told, *([standing] if standing != NOBODY else []))}
+            roles = {process[m]: m for m in (*reported, *([standing] if standing != NOBODY else []))}
             candidates = [roles[p] if p in roles else self._lightest(history.crews[p]) for *_, p in order]
         chosen, left = self.of[task], list(candidates)
         while len(chosen) < wanted:
-            # From the first one each time: what did not fit may do so once no rack is left that has no copy.
+            # Start over each time: a member in a used rack fits once no rack without a copy is left.
             fits = history.fits([active, *chosen])
             if (member := next((m for m in left if fits[m]), None)) is None:
                 break
@@ -89,9 +89,9 @@ class Standbys:
         self._pairs[self._actives[task], member] += by
 
     def move(self, task: int, here: int, there: int) -> None:
-        """Let another member have a standby."""
-        mine = self.of[task]
-        mine[mine.index(here)] = there
+        """Move a standby to another member."""
+        members = self.of[task]
+        members[members.index(here)] = there
         if there in self.spare[task]:
             self.spare[task].remove(there)
         if not self.is_new(task, here):
@@ -100,15 +100,15 @@ class Standbys:
         self._count(task, there, 1)
 
     def is_new(self, task: int, member: int) -> bool:
-        """Whether a standby there is a copy still to be begun, or to be begun again."""
+        """Whether a standby there needs a new copy."""
         return self._history.process[member] not in self._history.ready[task]
 
     def others(self, task: int, member: int) -> list[int]:
-        """Who else has a copy of a task."""
+        """The other members with a copy of a task."""
         return [self._actives[task], *(m for m in self.of[task] if m != member)]
 
     def best_of(self, tasks: Vector, member: int) -> int:
-        """Which of some tasks to give to a member: a copy left over, its subtopology spread, pairs even."""
+        """Pick a task for a member: a spare copy there, then spread subtopologies, then even pairs."""
         process, ranks = self._history.process[member], self._history.ranks
         fresh = np.array([process not in ranks[task] for task in tasks.tolist()])
         cells = self._cells[self._history.sub[tasks], member]
@@ -116,12 +116,13 @@ class Standbys:
         return int(tasks[((fresh * _MOST + cells) * _MOST + pairs).argmin()])
 
     def place(self, high: Vector) -> None:
-        """Give each task the standbys it lacks: its subtopology spread, then pairs even, then in turn.
+        """Add missing standbys: spread each subtopology, then even out pairs, then take turns.
 
-        Pairs of an active member and a standby's: when a member leaves, its tasks then go to many.
+        A pair is an active member and a standby of its task.  Even pairs spread the tasks of a member that
+        leaves over many members.
 
         Args:
-            high: by member, where its load should end.
+            high: by member, the limit of its load.
         """
         history, loads = self._history, self.loads
         around = np.arange(len(loads))
@@ -133,7 +134,7 @@ class Standbys:
                 if not fits.any():
                     break
                 if held := [m for m in self.spare[task] if fits[m]]:
-                    # It was in a rack with another copy, and now all are.
+                    # Its rack has another copy, and now all racks do.
                     self.spare[task].remove(held[0])
                     chosen.append(held[0])
                     self._count(task, held[0], 1)
@@ -141,6 +142,6 @@ class Standbys:
                 turn[active] += 1
                 key = ((loads >= high) * _MOST + self._cells[sub]) * _MOST + self._pairs[active]
                 key = key * _MOST + (around - active - turn[active]) % len(loads)
-                at = int(np.where(fits, key, _NOT).argmin())
-                chosen.append(at)
-                self._count(task, at, 1)
+                member = int(np.where(fits, key, _NOT).argmin())
+                chosen.append(member)
+                self._count(task, member, 1)

@@ -1,9 +1,9 @@
-"""How many tasks of each subtopology each member gets: balanced, and as few moves as that takes.
+"""The number of tasks of each subtopology that each member gets: balanced, with the fewest moves.
 
-``even_shares`` puts each subtopology before the total, ``even_loads`` the total before each subtopology.
-Both are flows with convex costs: the cheapest choice of each row by itself is made first, and then columns
-with too much send units, on cheapest paths, to those with too little (successive shortest paths from an
-optimal pseudo-flow; exact).
+``even_shares`` ranks each subtopology before the total, ``even_loads`` the total before each subtopology.
+Both are flows with convex costs.  Each row starts with its own cheapest choice.  Then columns with too much
+send units, on cheapest paths, to columns with too little (successive shortest paths from an optimal
+pseudo-flow; exact).
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ Mask = npt.NDArray[np.bool_]
 
 _NO_WAY = 2**60
 _MOVE = 2**20
-"""Costs come in two ranks: this is more than all costs of the lower rank on a path come to."""
+"""Costs have two ranks: this is more than all lower-rank costs of a path."""
 
 
-def even_shares(supply: Vector, owned: Matrix, base: Vector, liking: Matrix | None = None) -> Matrix:
-    """The balanced matrix that gives the fewest units beyond ``owned``, shape (subtopologies, members).
+def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix | None = None) -> Matrix:
+    """Return the balanced matrix with the fewest units beyond ``owned``, shape (subtopologies, members).
 
-    A cell is ``supply // members`` or one more (KIP-441, "Defining balance"); among such matrices the sums of
-    the columns, with ``base``, differ by as little as can be (by one at most, where ``base`` does); among
-    those it is one that moves least; among those the one that is liked best.
+    A cell is ``supply // members`` or one more (KIP-441, "Defining balance").  Goals in order: the column
+    sums, with ``base``, differ as little as possible (by one at most, if ``base`` does); the fewest moves;
+    the highest ``preference``.
 
     Args:
         supply: tasks of each subtopology.
-        owned: what each member has of each.
-        base: what each member has beside these.
-        liking: how much one more than ``supply // members`` is liked in each cell; small numbers.
+        owned: tasks of each subtopology that each member has.
+        base: each member's tasks outside these subtopologies.
+        preference: small numbers: how much each cell prefers one more than ``supply // members``.
 
-    Cost: a few passes over the matrix for each unit that a member gets from another one.
+    Cost: a few passes over the matrix for each unit that moves between members.
     """
     rows, members = owned.shape
     floor = supply // members
     rest = supply - floor * members
     gain = (owned > floor[:, None]) * _MOVE  # one more is kept, and not moved
-    if liking is not None:
-        gain += liking
+    if preference is not None:
+        gain += preference
     extra = np.zeros((rows, members), np.bool_)
     load: Vector = base + int(floor.sum())
     for row in np.flatnonzero(rest).tolist():
@@ -55,7 +55,7 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, liking: Matrix | No
     high = low + (1 if int(load.sum()) % members else 0)
 
     def send(sources: Mask, sinks: Mask) -> bool:
-        """Send one unit on the cheapest path; False: there is none."""
+        """Send one unit on the cheapest path; False: there is no path."""
         path = _cheapest(sources, sinks, np.where(extra, gain, _NO_WAY), np.where(extra, _NO_WAY, -gain))
         for row, giver, taker in path.steps:
             extra[row, giver], extra[row, taker] = False, True
@@ -72,11 +72,11 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, liking: Matrix | No
 
 
 def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
-    """The matrix that fills up ``base`` most evenly, shape (subtopologies, members).
+    """Return the matrix that fills up ``base`` most evenly, shape (subtopologies, members).
 
-    Goals in order: the least sum of squares of the columns with ``base``, which is also the least largest
-    one; the least sum of squares of the cells; the fewest units beyond ``owned``.  All three are exact, so a
-    result given back as ``owned`` comes out unchanged.
+    Goals in order: the least sum of squares of the columns with ``base``, which also minimises the largest
+    column; the least sum of squares of the cells; the fewest units beyond ``owned``.  All three are exact, so
+    passing a result as ``owned`` returns it unchanged.
 
     Args and cost: as for ``even_shares``.
     """
@@ -86,7 +86,7 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
     load: Vector = base + shares.sum(axis=0)
 
     def send(sources: Mask, sinks: Mask, at_most: int) -> bool:
-        """Send one unit on the cheapest path if that costs no more."""
+        """Send one unit on the cheapest path, if it costs no more than ``at_most``."""
         get = (2 * shares + 1) * _MOVE + (shares >= owned)
         give = np.where(shares > 0, (1 - 2 * shares) * _MOVE - (shares > owned), _NO_WAY)
         path = _cheapest(sources, sinks, give, get)
@@ -102,17 +102,17 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
     while True:
         low, most = int(load.min()), int(load[shares.any(axis=0)].max())
         sources = (load == most) & shares.any(axis=0)
-        # A difference of one may stay, or change places, whichever costs less.
+        # A difference of one may stay, or move to other members if that costs less.
         if most == low or not send(sources, load == low, _NO_WAY if most > low + 1 else -1):
             return shares
 
 
 class _Path(NamedTuple):
-    """The way of one unit, from the last step to the first.
+    """The path of one unit, from its last step to its first.
 
     Attributes:
-        cost: of all of it.
-        steps: a row, and the members that give and get a unit of it; empty: there is no way.
+        cost: of the whole path.
+        steps: row, giving member and receiving member of each step; empty: there is no path.
     """
 
     cost: int
@@ -120,7 +120,7 @@ class _Path(NamedTuple):
 
 
 def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
-    """The cheapest way from a source to a sink, at these costs for a member to give a unit and to get one."""
+    """Return the cheapest path from a source to a sink, with each member's cost to give or get a unit."""
     if not sources.any() or not sinks.any():
         return _Path(_NO_WAY, [])
     count, people = give.shape
@@ -142,10 +142,10 @@ def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
             break
         members[lower], through[lower] = reached[lower], best[lower]
     ends = np.where(sinks, members, _NO_WAY)
-    at = int(ends.argmin())
-    path = _Path(int(ends[at]), [])
+    member = int(ends.argmin())
+    path = _Path(int(ends[member]), [])
     if path.cost < _NO_WAY // 2:
-        while (row := int(through[at])) != -1:
-            path.steps.append((row, int(giver[row]), at))
-            at = int(giver[row])
+        while (row := int(through[member])) != -1:
+            path.steps.append((row, int(giver[row]), member))
+            member = int(giver[row])
     return path

@@ -1,4 +1,4 @@
-"""Active tasks that would need a new copy stay, where another task could go that has one."""
+"""Exchanges moves: a task that would need a new copy stays, and another task with a copy moves instead."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Vector = npt.NDArray[np.int64]
 
 
 def exchange(history: History, target: Vector, standing: Vector, kinds: list[int], base: Vector) -> None:
-    """Let others move in the place of those without a copy where they shall go; changes ``target``.
+    """Exchange moves of tasks without a copy at their target; changes ``target``.
 
-    The number of moves stays what it is, and so does balance.  One exchange is tried for each: what would
-    take several at once is not found.
+    The number of moves and the balance stay the same.  It tries one exchange for each task; improvements that
+    take several exchanges at once are not found.
     """
     copies = history.copies
     sub, process = history.sub.tolist(), history.process
@@ -36,7 +36,7 @@ def exchange(history: History, target: Vector, standing: Vector, kinds: list[int
     low, high = cells.min(axis=1), np.maximum(cells.max(axis=1), cells.min(axis=1) + 1)
     least, most = int(loads.min()), max(int(loads.max()), int(loads.min()) + 1)
     wanted = {process[target[t]] for t in cold}
-    warm: dict[int, list[int]] = {}  # by process: tasks that stay, and have a copy there
+    warm: dict[int, list[int]] = {}  # process -> tasks that stay and have a copy there
     for task in mine.tolist():
         if target[task] == standing[task]:
             for there in history.ready[task]:
@@ -44,7 +44,7 @@ def exchange(history: History, target: Vector, standing: Vector, kinds: list[int
                     warm.setdefault(there, []).append(task)
 
     def fits(changes: list[tuple[int, int, int]]) -> bool:
-        """Whether balance is kept; leaves the changes made if so."""
+        """Whether the changes keep the balance; undoes them if not."""
         for row, member, by in changes:
             cells[row, member] += by
             loads[member] += by
@@ -64,7 +64,7 @@ def exchange(history: History, target: Vector, standing: Vector, kinds: list[int
         for other in warm.get(process[here], ()):
             giver = int(target[other])
             if giver == here or giver != standing[other]:
-                continue  # it is there, or has gone already
+                continue  # it is at its target, or was exchanged already
             row, column = sub[task], sub[other]
             if fits([(row, here, -1), (row, back, 1), (column, giver, -1), (column, here, 1)]):
                 target[task], target[other] = back, here

@@ -1,7 +1,7 @@
-"""What the members have, out of what they say: who runs what, who has copies, and how far they are.
+"""The owners, copies and lags that members report.
 
-What members say is untrusted, as in ``plan.claims``: of the claims to run a task the one of the highest
-generation counts, two of one generation cancel out; tasks that do not exist and negative lags are no history.
+Reports are untrusted, as in ``plan.claims``.  Of several claims to a task the highest generation counts; two
+of one generation cancel out.  Unknown tasks and negative lags are ignored.
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, 
 __all__ = ["FAR", "History"]
 
 FAR = 2**63
-"""The rank of a member without state where the length of the changelog is not known: beyond any lag."""
+"""Rank of a member without state if the changelog's length is unknown: beyond any lag."""
 
 
 class History:
-    """What there is, by the numbers of tasks, members and processes.
+    """The reports, indexed by the numbers of tasks, members and processes.
 
     Tasks are numbered subtopology by subtopology, members in the order of the group, processes in the order
-    of their first member.  Cost: linear in all that the members say.
+    of their first member.  Cost: linear in the members' reports.
 
     Attributes:
-        tasks: by number.
-        firsts: where each subtopology begins, and at last where the last one ends.
+        tasks: all tasks.
+        firsts: the first task of each subtopology, and at last the number of all tasks.
         sub: the subtopology of each task.
         stateful: subtopologies that keep state.
-        copies: by subtopology, how many copies of its state there shall be, the active one included.
+        copies: by subtopology, the wanted copies of its state, the active one included.
         copies_of: the same by task.
-        process: of each member.
-        crews: members of each process.
-        racks: of each member, None where not known.
-        owner: who runs a task, or ``NOBODY``.
-        standbys: who says that it keeps a copy of a task up to date, one a process and none in that of the
-            owner.
-        held: by member, of how many tasks it is the owner or a standby.
-        ranks: by task: process -> how far its copy is from caught up, 0 for one that is (KIP-441, "Computing
-            the most-caught-up instances").  A process is in there if it has state or was told to build it.
+        process: the process of each member.
+        crews: the members of each process.
+        racks: the rack of each member, None if unknown.
+        owner: by task, the member that runs it, or ``NOBODY``.
+        standbys: by task, members that report to keep a copy up to date; at most one of each process, and
+            none of the owner's process.
+        held: by member, the number of tasks it owns or is a standby of.
+        ranks: by task: process -> distance of its copy from caught up, 0 for a caught-up copy (KIP-441,
+            "Computing the most-caught-up instances").  It has the processes with state, or with an order to
+            build it.
         absent: by task, the rank of all other processes.
-        ready: the part of ``ranks`` that is caught up, or that somebody was told to keep up to date.  What is
-            left over from before, and behind, has to be begun again like a copy that is not there.
+        ready: the processes of ``ranks`` that are caught up, or have an order to keep the copy up to date.
+            Any other copy is old and behind, and has to be built again.
     """
 
     def __init__(self, group: StatefulGroup, options: StatefulOptions) -> None:
@@ -84,7 +85,7 @@ class History:
                 t = self._index.get(task)
                 if t is None or member.generation < newest.get(t, member.generation):
                     continue
-                # The same generation twice: nobody's, until a higher one claims it.
+                # Two claims of one generation cancel out, until a higher one comes.
                 self.owner[t] = NOBODY if newest.get(t) == member.generation else number
                 newest[t] = member.generation
 
@@ -106,7 +107,7 @@ class History:
                 t = self._index.get(task)
                 if t is None or lag < 0 or not logged[sub[t]]:
                     continue
-                # A copy that lacks more than all there is lacks all there is.
+                # A copy cannot lack more than the whole changelog.
                 rank = 0 if lag <= acceptable else min(lag, self.absent[t])
                 self.ranks[t][process] = min(rank, self.ranks[t].get(process, rank))
             for task in member.standby:
@@ -114,34 +115,34 @@ class History:
                 if t is None or not logged[sub[t]]:
                     continue
                 self.ranks[t].setdefault(process, self.absent[t])
-                there = [self.process[other] for other in self.standbys[t]]
+                taken = [self.process[other] for other in self.standbys[t]]
                 if self.owner[t] != NOBODY:
-                    there.append(self.process[self.owner[t]])
-                if process not in there:
+                    taken.append(self.process[self.owner[t]])
+                if process not in taken:
                     self.standbys[t].append(number)
         for t, owner in enumerate(self.owner):
             if owner == NOBODY or not logged[sub[t]]:
                 continue
-            # Who runs a task has all there is (Kafka Streams' "latest"), unless it says that it restores.
+            # An owner is caught up (Kafka Streams' "latest"), unless it reports a lag because it restores.
             if self.group.members[owner].lags.get(self.tasks[t], -1) < 0:
                 self.ranks[t][self.process[owner]] = 0
         self.ready: list[dict[int, int]] = [
-            {p: rank for p, rank in ranks.items() if rank == 0 or self._is_told(t, p)}
+            {p: rank for p, rank in ranks.items() if rank == 0 or self._has_role(t, p)}
             for t, ranks in enumerate(self.ranks)
         ]
 
-    def _is_told(self, task: int, process: int) -> bool:
+    def _has_role(self, task: int, process: int) -> bool:
         owner = self.owner[task]
         return (owner != NOBODY and self.process[owner] == process) or self.is_standby(task, process)
 
     def begun(self, task: int, owner: int, member: int) -> int:
-        """How surely a copy was begun so that the task can move there.
+        """How likely a copy is a warm-up for a move.
 
         Returns:
-            0: it may as well be a standby, as there are no more than there shall be.
-            1: there are more, but it may take the place of a standby whose member has too much.
+            0: it may be a standby, because there are no more copies than wanted.
+            1: there are more, but it may replace a standby of a member with too many tasks.
             2: there are more.
-            3: there is one more, and beside the owner this one is no good as a standby, for its rack.
+            3: there is one more, and the rack rule excludes it as a standby beside the owner.
         """
         more = len(self.ready[task]) - self.copies[self.sub[task]]
         if more != 1 or owner == NOBODY:
@@ -151,27 +152,27 @@ class History:
         return 2 if all(self.held[m] <= self._fair for m in self.standbys[task]) else 1
 
     def is_standby(self, task: int, process: int) -> bool:
-        """Whether somebody in that process says that it keeps a copy up to date."""
+        """Whether a member of the process reports to keep a copy up to date."""
         return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:
-        """How far a process is from running a task without a wait; 0: caught up."""
+        """The distance of a process from running the task without a wait; 0: caught up."""
         return self.ranks[task].get(process, self.absent[task])
 
     def best_rank(self, task: int) -> int:
-        """The rank of those that are most caught up."""
+        """The rank of the most caught-up process."""
         return min((self.absent[task], *self.ranks[task].values()))
 
     def fits(self, others: Collection[int]) -> npt.NDArray[np.bool_]:
-        """By member: whether it may have a copy beside the ones that other members have.
+        """By member: whether it may have a copy beside those of other members.
 
-        Never in one process with another copy; in a rack with another copy only if no other member is left.
+        Never in the process of another copy.  In the rack of another copy only if no other member is left.
         """
         key = tuple(sorted(others))
-        found = self._fits.get(key)
-        if found is None:
-            found = self._fits[key] = self._fitting(key)
-        return found
+        fits = self._fits.get(key)
+        if fits is None:
+            fits = self._fits[key] = self._fitting(key)
+        return fits
 
     def _fitting(self, others: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         fits: npt.NDArray[np.bool_] = np.ones(len(self.process), np.bool_)
@@ -192,8 +193,8 @@ class History:
 
     @cached_property
     def _by_rack(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        by_rack: dict[str, list[int]] = {}
         for member, rack in enumerate(self.racks):
             if rack is not None:
-                found.setdefault(rack, []).append(member)
-        return found
+                by_rack.setdefault(rack, []).append(member)
+        return by_rack

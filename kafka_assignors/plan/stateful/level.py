@@ -1,4 +1,4 @@
-"""Standbys from members with many tasks to members with few, over copies that are there as far as can be."""
+"""Moves standbys from members with many tasks to members with few, to existing copies where possible."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Mask = npt.NDArray[np.bool_]
 
 
 def limits(history: History, tasks: int) -> tuple[Vector, Vector]:
-    """The least and the most tasks of each member in balance.
+    """Return the fewest and the most tasks of each member in balance.
 
-    A process has one copy of a task at most: one with few members may not get as much as others.  What is
-    left over is for the others.  A balance factor above 1 lets members have less than others, not more: it
-    saves those that join from copies, and asks nobody else to move any.
+    A process holds at most one copy of a task, so a process with few members may be full before it has its
+    share.  The other members share the rest.  A balance factor above 1 lets members have less than others,
+    not more: a new member then needs fewer copies, and no other member has to move any.
 
     Args:
         history: members and processes.
-        tasks: copies of all tasks, active ones included.
+        tasks: number of copies of all tasks, active ones included.
     """
     members, factor = len(history.process), history.options.balance_factor
     low, high = np.zeros(members, np.int64), np.zeros(members, np.int64)
@@ -35,9 +35,9 @@ def limits(history: History, tasks: int) -> tuple[Vector, Vector]:
         people = sum(map(len, open_crews))
         full = [crew for crew in open_crews if len(crew) * tasks > most * people]
         if not full:
-            who = np.concatenate(open_crews)
-            high[who] = -(-tasks // people)
-            low[who] = min(tasks // people, max(-(-tasks // people) - factor, 0))
+            members_left = np.concatenate(open_crews)
+            high[members_left] = -(-tasks // people)
+            low[members_left] = min(tasks // people, max(-(-tasks // people) - factor, 0))
             break
         for crew in full:
             low[crew], high[crew] = most // len(crew), -(-most // len(crew))
@@ -60,7 +60,7 @@ def level(history: History, standbys: Standbys, low: Vector, high: Vector) -> No
 
 
 class _Moves:
-    """Ways by which a standby, or several hand by hand, can go."""
+    """Moves of one standby, or of a chain of standbys."""
 
     def __init__(self, history: History, standbys: Standbys) -> None:
         self._history = history
@@ -69,15 +69,15 @@ class _Moves:
         self._flexible: dict[int, set[int]] | None = None
 
     def along_copies(self, sources: Mask, sinks: Mask) -> bool:
-        """Move one unit without a new copy, through as few members as can be; False: there is no such way."""
+        """Move one unit without a new copy, on the shortest chain; False: there is none."""
         return self._search(sources, sinks, anything=False)
 
     def around(self, sources: Mask, sinks: Mask) -> bool:
-        """Move one unit through as few members as can be, whatever has to be copied."""
+        """Move one unit on the shortest chain, with new copies if needed."""
         return self._search(sources, sinks, anything=True)
 
     def directly(self, sources: Mask, sinks: Mask, surplus: Vector, need: Vector) -> bool:
-        """Move one standby from a member with most to one with least that may have it."""
+        """Move one standby from a member with most to a member with least that may hold it."""
         if not sources.any() or not sinks.any():
             return False
         givers = np.flatnonzero(sources)
@@ -92,7 +92,7 @@ class _Moves:
         return False
 
     def _offers_of(self, member: int) -> tuple[Vector, Mask]:
-        """The standbys of a member, and who may have which, shape (standbys, members)."""
+        """The standbys of a member, and the members that may hold each, shape (standbys, members)."""
         if member not in self._offers:
             standbys = self._standbys
             tasks = [t for t, of in enumerate(standbys.of) if member in of]
@@ -126,7 +126,7 @@ class _Moves:
         return False
 
     def _may_go(self, task: int, member: int) -> bool:
-        """Whether a standby can go elsewhere without a new copy more."""
+        """Whether a standby can move without an additional new copy."""
         return (
             bool(self._standbys.spare[task])
             or len(self._history.crews[self._history.process[member]]) > 1
@@ -134,7 +134,7 @@ class _Moves:
         )
 
     def _held(self, *, anything: bool) -> dict[int, set[int]]:
-        """By member: its standbys that can go; ``_move`` keeps it up to date, but for ``anything``."""
+        """By member: its standbys that can move; ``_move`` updates it, except with ``anything``."""
         if not anything and self._flexible is not None:
             return self._flexible
         held: dict[int, set[int]] = {}
@@ -148,7 +148,7 @@ class _Moves:
 
     def _move(self, task: int, giver: int, taker: int) -> None:
         self._standbys.move(task, giver, taker)
-        # What the others with a copy may give to whom has changed, too.
+        # The members with another copy of the task now have other choices.
         for member in (taker, *self._standbys.of[task]):
             self._offers.pop(member, None)
         if giver in self._offers:
@@ -174,7 +174,7 @@ class _Moves:
 
     @staticmethod
     def _uses(path: dict[int, tuple[int, int]], member: int, task: int) -> bool:
-        """Whether the way to a member moves a task already: its other copies would not be where they are."""
+        """Whether a chain moves the task already, so its other copies would not be where they are now."""
         while member in path:
             member, other = path[member]
             if other == task:

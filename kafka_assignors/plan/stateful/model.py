@@ -1,4 +1,4 @@
-"""The values of a plan for stateful members (KIP-441): what there is to run, who is there, who does what."""
+"""Input and result of a plan for stateful members (KIP-441)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = [
 ]
 
 _MOST = 2**31 - 1
-"""Of an option that counts."""
+"""Upper limit of options that count."""
 
 
 class Task(NamedTuple):
-    """One partition of one subtopology: what is run, and moved, as a whole."""
+    """One partition of one subtopology: it runs and moves as a whole."""
 
     subtopology: str
     partition: int
@@ -35,15 +35,15 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subtopology:
-    """Steps that share their tasks.
+    """A part of the topology whose steps share their tasks.
 
     Attributes:
         id: its name, unique in the topology.
-        partitions: how many tasks it has.
-        stateful: whether they keep state.
+        partitions: number of tasks.
+        stateful: whether it keeps state.
         logged: whether the state has a changelog.  Without one all members count as equally caught up
-            (KIP-441, "State with logging disabled"), and as there is nothing to copy it from, there are no
-            standbys and no warm-ups.
+            (KIP-441, "State with logging disabled"), and there are no standbys and no warm-ups, because
+            there is nothing to copy from.
     """
 
     id: str
@@ -54,16 +54,15 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class StatefulMember:
-    """A member as it described itself.  Nothing in here is trusted.
+    """A member's report.  No field is trusted.
 
     Attributes:
         member_id: unique in the group.
         process: members of one process share a directory of state; None: a process of its own.
         rack: where it runs; None: unknown.
         active: tasks it runs, as of ``generation``.
-        standby: tasks of which it keeps a copy up to date; warm-ups are among them.
-        lags: task -> records of the changelog its copy of the state lacks, for all copies that are there.
-            What is not in here, or negative: no state.
+        standby: tasks of which it keeps a copy up to date, as standby or warm-up.
+        lags: task -> changelog records its copy lacks, for all copies.  Missing or negative: no state.
         generation: of ``active``.
     """
 
@@ -78,17 +77,17 @@ class StatefulMember:
 
 @dataclass(frozen=True, slots=True)
 class StatefulOptions:
-    """What KIP-441 lets the user choose; names and meaning are those of Kafka Streams.
+    """Options of KIP-441; names and meaning as in Kafka Streams.
 
     Attributes:
         acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
-        num_standby_replicas: copies of each task's state beside the active one, each in another process.
-        max_warmup_replicas: further copies, in the whole group, that are built at a time so that tasks can
-            move.  At least 1: with none nothing would ever move.
-        balance_factor: by how many tasks two members may differ, in all and in each subtopology.
+        num_standby_replicas: standbys of each task, each in another process.
+        max_warmup_replicas: warm-ups built at a time, in the whole group, so that tasks can move.  At least
+            1, because no task could move without one.
+        balance_factor: number of tasks by which two members may differ, in all and in each subtopology.
 
     Raises:
-        OptionError: a value that makes no sense.
+        OptionError: a value is invalid.
     """
 
     acceptable_recovery_lag: int = 10_000
@@ -103,9 +102,9 @@ class StatefulOptions:
             ("max_warmup_replicas", 1, _MOST),
             ("balance_factor", 1, _MOST),
         ):
-            given = getattr(self, name)
-            if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
-                raise OptionError(name, f"expected a whole number from {least} to {most}, got {given!r}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise OptionError(name, f"expected a whole number from {least} to {most}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -113,12 +112,12 @@ class StatefulGroup:
     """A planning problem.
 
     Attributes:
-        subtopologies: in the order of their ids, whatever order they came in.
-        members: in the order of process and id.
-        end_offsets: task -> records in its changelog, where known: what a member without state has to read.
+        subtopologies: sorted by id.
+        members: sorted by process and id.
+        end_offsets: task -> records in its changelog, if known: the lag of a member without state.
 
     Raises:
-        ProblemError: a member or a subtopology is there twice, or a number of partitions is negative.
+        ProblemError: a member or subtopology occurs twice, or a number of partitions is negative.
     """
 
     subtopologies: tuple[Subtopology, ...]
@@ -129,9 +128,9 @@ class StatefulGroup:
         members = tuple(sorted(self.members, key=lambda m: (m.process or m.member_id, m.member_id)))
         subtopologies = tuple(sorted(self.subtopologies, key=lambda s: s.id))
         if len({m.member_id for m in members}) != len(members):
-            raise ProblemError("a member id is there twice")
+            raise ProblemError("two members have the same id")
         if len({s.id for s in subtopologies}) != len(subtopologies):
-            raise ProblemError("a subtopology is there twice")
+            raise ProblemError("two subtopologies have the same id")
         for subtopology in subtopologies:
             if subtopology.partitions < 0:
                 raise ProblemError(
@@ -142,21 +141,21 @@ class StatefulGroup:
 
 
 Tasks = Mapping[str, tuple[Task, ...]]
-"""Member id -> tasks in order; every member of the group is in it."""
+"""Member id -> its tasks, sorted; with every member of the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatefulPlan:
-    """Who shall run what now, and what the group is on its way to.
+    """The roles of all members now, and in the target.
 
     Attributes:
-        active: what each member runs.
-        standby: the copies each member keeps up to date, ``num_standby_replicas`` a task as far as there are
-            processes for them.
-        warmup: further copies, to be caught up so that tasks can move.
-        probing: a better plan waits for copies to catch up: plan again in ``probing_rebalance_interval_ms``.
-        target_active: where the active tasks shall be in the end.
-        target_standby: where the standbys shall be in the end.
+        active: tasks each member runs.
+        standby: copies each member keeps up to date, ``num_standby_replicas`` a task if there are enough
+            processes.
+        warmup: more copies, to be caught up so that tasks can move.
+        probing: whether a better plan waits for copies: plan again in ``probing_rebalance_interval_ms``.
+        target_active: active tasks of the target.
+        target_standby: standbys of the target.
     """
 
     active: Tasks

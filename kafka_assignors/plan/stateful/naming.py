@@ -1,4 +1,4 @@
-"""From numbers of tasks to tasks: those that have to go, go where their state is."""
+"""Chooses the tasks that move, from numbers of tasks: they move to members with their state if possible."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.sticky.deal import turns
 
-__all__ = ["name"]
+__all__ = ["pick_tasks"]
 
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 
 
-def name(history: History, target: Vector, kinds: list[int], change: Matrix) -> None:
-    """Give tasks to members that shall have more of a subtopology, from those that shall have less.
+def pick_tasks(history: History, target: Vector, kinds: list[int], change: Matrix) -> None:
+    """Move tasks to members that get more of a subtopology, from members that get less.
 
-    First those whose state is there already, then those that lack a copy anyway, then others.
+    First tasks with state at the new member, then tasks that need a new copy anyway, then others.
     """
     free: list[int] = []
     cells: list[int] = []
@@ -46,11 +46,11 @@ def name(history: History, target: Vector, kinds: list[int], change: Matrix) -> 
 def _follow_state(
     history: History, target: Vector, may_go: list[int], give: dict[int, int], need: dict[int, int]
 ) -> None:
-    """Move what can go to where its state is.
+    """Move tasks to members with their state.
 
-    First what has an owner, and so moves for the first time; of that what need not be begun again; of that
-    what has a copy more than it shall have, which was begun for this; of that what can go nowhere else; of
-    members with a copy the one that keeps it, or the one with fewest tasks, on which it was begun.
+    Order: tasks with an owner, which move for the first time; copies that need not be built again; tasks with
+    more copies than wanted, which are warm-ups for this move; tasks with the fewest choices.  Of the members
+    with a copy, the one that keeps it up to date, or the one with the fewest tasks, which built the warm-up.
     """
     processes: dict[int, list[int]] = {}
     for member in need:
@@ -85,7 +85,7 @@ def _follow_state(
 
 
 def _leaving(history: History, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
-    """Which others go: those that lack a copy, so that one has to be built anyway, then the first ones."""
+    """Pick other tasks to move: first those that lack a copy, which needs building anyway."""
     copies = history.copies
     sub = history.sub
 

@@ -1,7 +1,7 @@
-"""What shall be done now, on the way to the target: nobody runs a task that somebody else could run sooner.
+"""The roles of this round, on the way to the target: no task waits where another member could run it sooner.
 
-KIP-441, "Assignment Algorithm": active tasks to the most caught-up members, standbys to the next most
-caught-up ones, and extra copies that warm up the members that tasks are to move to.
+KIP-441, "Assignment Algorithm": the most caught-up members get the active tasks, the next ones the standbys,
+and members that tasks will move to get warm-ups.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["Now", "WarmUp", "this_round"]
 
 
 class WarmUp(NamedTuple):
-    """A further copy that is wanted; they sort by who comes first.
+    """A wanted warm-up; sorts by priority.
 
     Attributes:
-        is_new: nobody has told the member to build it yet.
-        rank: how far it is.
-        for_standby: it shall be a standby in the end, not the active one.
-        task: by number.
-        member: by number.
+        is_new: the member has no order to build it yet.
+        rank: distance of its copy from caught up.
+        for_standby: it becomes a standby in the target, not the active task.
+        task: number of the task.
+        member: number of the member.
     """
 
     is_new: bool
@@ -33,7 +33,7 @@ class WarmUp(NamedTuple):
 
 
 class Now(NamedTuple):
-    """Roles in this round, by task; ``warmups`` are all that are wanted, the first ones first."""
+    """The roles of this round, by task; ``warmups`` has all wanted ones, sorted by priority."""
 
     active: list[int]
     standbys: list[list[int]]
@@ -42,13 +42,13 @@ class Now(NamedTuple):
 
 
 def this_round(history: History, standing: list[int], active: list[int], standbys: list[list[int]]) -> Now:
-    """Go to the target as far as its copies are caught up.
+    """Return the roles towards the target, as far as its copies are caught up.
 
     Args:
-        history: who has what.
-        standing: by task, who could run it at once, or soonest.
-        active: by task, who shall run it in the end.
-        standbys: by task, who shall have its other copies in the end.
+        history: the members' reports.
+        standing: by task, the member that could run it at once, or soonest.
+        active: by task, its owner in the target.
+        standbys: by task, its standbys in the target.
     """
     process = history.process
     now = Now([], [], [], settled=True)
@@ -61,7 +61,7 @@ def this_round(history: History, standing: list[int], active: list[int], standby
             and len(ranks) == history.copies[sub[task]]
             and not any(ranks.values())
             and sorted(history.standbys[task]) == sorted(others)
-        ):  # as it was, which is most of them
+        ):  # unchanged, like most tasks
             now.active.append(target)
             now.standbys.append(others)
             continue
@@ -76,30 +76,30 @@ def this_round(history: History, standing: list[int], active: list[int], standby
         wanted = [target, *others]
         chosen = _next_caught_up(history, task, runs, wanted)
         now.standbys.append(chosen)
-        there = {process[m] for m in (runs, *chosen)}
+        served = {process[m] for m in (runs, *chosen)}
         settled = settled and runs == target and sorted(chosen) == sorted(others)
         for member in wanted:
-            if process[member] not in there:
+            if process[member] not in served:
                 rank = history.rank(task, process[member])
-                told = history.is_standby(task, process[member])
-                now.warmups.append(WarmUp(not told, rank, member != target, task, member))
+                is_begun = history.is_standby(task, process[member])
+                now.warmups.append(WarmUp(not is_begun, rank, member != target, task, member))
     now.warmups.sort()
     return now._replace(settled=settled)
 
 
 def _next_caught_up(history: History, task: int, runs: int, wanted: list[int]) -> list[int]:
-    """The standbys of this round: by rank, then those of the target, then those that are standbys already."""
+    """The standbys of this round: by rank, then those of the target, then current standbys."""
     process, ranks = history.process, history.ranks[task]
     count = history.copies[history.sub[task]] - 1
     target = {process[m]: m for m in wanted}
-    told = {process[m]: m for m in history.standbys[task]}
+    current = {process[m]: m for m in history.standbys[task]}
     if history.owner[task] != NOBODY:
-        told.setdefault(process[history.owner[task]], history.owner[task])
+        current.setdefault(process[history.owner[task]], history.owner[task])
     candidates = sorted(
-        (history.rank(task, p), p not in target, p not in told, p)
+        (history.rank(task, p), p not in target, p not in current, p)
         for p in {*ranks, *target} if p != process[runs]
     )  # fmt: skip
     chosen: list[int] = []
     for *_, p in candidates[:count]:
-        chosen.append(target[p] if p in target else told[p] if p in told else history.crews[p][0])
+        chosen.append(target[p] if p in target else current[p] if p in current else history.crews[p][0])
     return chosen

@@ -1,4 +1,4 @@
-"""KIP-441's planner: a target next to what the members have, and a way there on which nothing waits."""
+"""KIP-441's planner: a target close to the current assignment, and roles now so that no task waits."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ Vector = npt.NDArray[np.int64]
 
 
 def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) -> StatefulPlan:
-    """Plan the tasks of a group: the target, and what of it can be had now.
+    """Plan the tasks of a group: the target, and the roles possible now.
 
-    The target, goals in order:
+    Goals of the target, in order:
 
-    1. stateful active tasks are balanced over members, in all and in each subtopology (KIP-441, "Defining
-       balance"); of such targets one with the fewest tasks that leave who could go on with them; of those,
-       one by which as few as can be found go where no copy of their state is;
-    2. standbys are in other processes, in other racks where that can be had, and make the members' stateful
-       tasks, active and standby, as even as those allow, with as few copies to be begun as can be found;
-    3. stateless tasks make the members' active tasks even, with the fewest moves.
+    1. Stateful active tasks are balanced over members, in all and in each subtopology (KIP-441, "Defining
+       balance").  Of such targets it takes one with the fewest tasks that leave the member that could run
+       them soonest; of those, one with as few moves to a member without a copy as it can find.
+    2. Standbys are in other processes, and in other racks where possible.  They make the members' active
+       tasks and standbys as even as these rules allow, with as few new copies as it can find.
+    3. Stateless tasks make the members' active tasks even, with the fewest moves.
 
-    Now ("Assignment Algorithm"): a task goes where it shall be if nobody is more caught up than that member;
-    else it stays with, or goes to, the most caught-up one.  Standbys are with the next most caught-up ones,
-    those of the target first.  Members of the target that have neither role yet are warmed up, at most
-    ``max_warmup_replicas`` in the group; those begun come first.  Stateless tasks fill up the stateful ones
-    of this round, goals in order: the least sum of squares of the members' active tasks, in all and then in
-    each stateless subtopology; the fewest moves.  Members without a claim to be trusted have no history
-    (``History``); the plan never fails for what a member says.
+    The roles now ("Assignment Algorithm"): a task moves to its target if no member is more caught up;
+    otherwise the most caught-up member runs it.  The next most caught-up members are standbys, those of the
+    target first.  Members of the target without a role yet get warm-ups, at most ``max_warmup_replicas`` in
+    the group, those already begun first.  Stateless tasks fill up the stateful ones of this round, goals in
+    order: the least sum of squares of the members' active tasks, in all and then in each stateless
+    subtopology; the fewest moves.  Members without a valid claim have no history (``History``).  No report of
+    a member makes the plan fail.
 
-    In balance with everything caught up, the plan is what the members have.  Ties: members by process and
-    id, tasks by subtopology and number; equal groups have equal plans, in whatever order they are told.
+    If the group is balanced and all copies are caught up, the plan changes nothing.  Ties: members by process
+    and id, tasks by subtopology and number.  Equal groups in any order have equal plans.
 
-    Cost: near linear in the tasks and in what has to move; 10,000 tasks on 100 members take some tenths of a
-    second (docs/benchmarks.md).
+    Cost: near linear in tasks and moves; 10,000 tasks on 100 members take some tenths of a second
+    (docs/benchmarks.md).
 
     Args:
-        group: who is there, with what, and what there is to run.
-        options: as the user chose.
+        group: members, their reports, and the subtopologies.
+        options: options of KIP-441.
     """
     history = History(group, options or StatefulOptions())
     if not group.members:
-        nobody: Tasks = MappingProxyType({})
-        return StatefulPlan(nobody, nobody, nobody, probing=False)
+        empty: Tasks = MappingProxyType({})
+        return StatefulPlan(empty, empty, empty, probing=False)
     members = len(group.members)
     standing = standing_owners(history)
     active = balanced_owners(history, standing, history.stateful, np.zeros(members, np.int64))
@@ -69,7 +69,7 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     stateless = [s for s, kind in enumerate(group.subtopologies) if not kind.stateful]
 
     def filled_up(owners: Vector) -> Vector:
-        """With the stateless tasks."""
+        """Add the stateless tasks."""
         loads = np.bincount(owners[stateful], minlength=members)
         return np.where(stateful, owners, balanced_owners(history, standing, stateless, loads))
 
@@ -87,15 +87,15 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
 
 
 def _named(history: History, roles: Iterable[tuple[int, int]]) -> Tasks:
-    """Pairs of a task and a member, by the member's id."""
+    """Return the tasks of each member id, from pairs of task and member numbers."""
     members = history.group.members
-    found: list[list[int]] = [[] for _ in members]
+    tasks_of: list[list[int]] = [[] for _ in members]
     for task, member in roles:
-        found[member].append(task)
+        tasks_of[member].append(task)
     tasks = history.tasks
     return MappingProxyType(
         {
-            member.member_id: tuple([tasks[t] for t in sorted(mine)])
-            for member, mine in zip(members, found, strict=True)
+            member.member_id: tuple([tasks[t] for t in sorted(numbers)])
+            for member, numbers in zip(members, tasks_of, strict=True)
         }
     )

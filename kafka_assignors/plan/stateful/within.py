@@ -1,4 +1,4 @@
-"""Balance factors above 1: what is within them, and which moves of a target it takes to get there."""
+"""Balance factors above 1: whether members are within them, and the moves of a target that they need."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 
-__all__ = ["is_beyond", "is_within", "only_what_it_takes"]
+__all__ = ["is_beyond", "is_within", "undo_needless_moves"]
 
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 
 
 def is_beyond(base: Vector, factor: int) -> bool:
-    """Whether members already differ by more than that."""
+    """Whether members already differ by more than the factor."""
     return int(np.ptp(base)) > factor
 
 
 def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
-    """Whether members differ by no more than that, in all and in each row.
+    """Whether members differ by no more than the factor, in all and in each row.
 
-    Where ``base`` is beyond it, rows cannot be held to a factor: one above 1 is for the total alone, and a
-    factor of 1 asks for the best there is (``even_loads``).
+    If ``base`` is beyond it, rows cannot keep to a factor: a factor above 1 is then for the total alone, and
+    a factor of 1 asks for the best possible result (``even_loads``).
     """
     within = int(np.ptp(base + cells.sum(axis=0))) <= factor
     if is_beyond(base, factor):
@@ -33,15 +33,15 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
     return within and int(np.ptp(cells, axis=1).max(initial=0)) <= factor
 
 
-def only_what_it_takes(
+def undo_needless_moves(
     history: History, target: Vector, standing: Vector, kinds: Sequence[int], base: Vector
 ) -> None:
-    """Take moves of a balanced ``target`` back that the balance factor does not ask for; changes it.
+    """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes it.
 
-    Moves are made in the order in which they become possible, what is caught up before what is begun before
-    what is not, until members are within the factor; of those whose copy is not begun yet, each without which
-    they still are is taken back.  So no copy is begun for nothing, and what is begun is made use of.  That
-    none can be left out does not mean that there is no smaller choice.
+    Moves are made until members are within the factor, in the order in which they become possible: caught-up
+    copies, then warm-ups, then moves without a copy.  Of the last kind, each move is undone if members stay
+    within the factor.  So no copy is built in vain, and warm-ups are used.  The result has no needless move,
+    but a smaller set of moves may exist.
 
     Cost: a few passes over the members for each move.
     """
@@ -53,8 +53,8 @@ def only_what_it_takes(
         here, there = int(standing[task]), int(target[task])
         if here not in (NOBODY, there):
             rank = history.rank(task, process[there])
-            told = history.is_standby(task, process[there])
-            moves.append((rank > 0, not told, rank, task, there))
+            is_begun = history.is_standby(task, process[there])
+            moves.append((rank > 0, not is_begun, rank, task, there))
             target[task] = here
         cells[row_of[sub[task]], target[task]] += 1
     loads = base + cells.sum(axis=0)
@@ -62,7 +62,7 @@ def only_what_it_takes(
     uneven = (np.ptp(cells, axis=1) > factor) & (not fills_up)
 
     def go(task: int, there: int) -> bool:
-        """Move it; say whether members are within the factor now."""
+        """Move a task; return whether members are within the factor now."""
         row, here = row_of[sub[task]], int(target[task])
         cells[row, here] -= 1
         cells[row, there] += 1
@@ -74,13 +74,13 @@ def only_what_it_takes(
 
     fresh: list[tuple[int, int]] = []
     within = is_within(cells, base, factor)
-    for behind, untold, _, task, there in sorted(moves):
+    for is_behind, is_new, _, task, there in sorted(moves):
         if within:
             break
         within = go(task, there)
-        if behind and untold:
+        if is_behind and is_new:
             fresh.append((task, there))
-    idle = within  # where even all moves do not suffice, they are the best there is
+    idle = within  # if all moves are not enough, they are still the best result
     while idle:
         idle = False
         for task, there in reversed(fresh):

@@ -1,6 +1,6 @@
 """Changelog topics.
 
-- ``topics``: makes and checks them.  ``writer``: writes a task's changes.
-- ``reader``: the thread that keeps copies up to date.  ``tailing``, ``tailed``, ``progress``: what it does.
-- ``ends``: end offsets.  ``pace``: bounds on what is read.
+- ``topics``: creates and checks them.  ``writer``: writes changes of tasks.
+- ``reader``: the thread that keeps copies up to date.  ``tailing``: its steps.  ``tailed_copy``: one copy.
+- ``progress``: restore progress in the log.  ``end_offsets``: end offsets.  ``rate_limit``: for standbys.
 """

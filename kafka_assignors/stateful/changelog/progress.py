@@ -1,4 +1,4 @@
-"""What a member's log says of tasks that wait for their state: what is lacking, and how long it takes."""
+"""Logs how far the restore of each waiting task is, and how long it takes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka_assignors.stateful.changelog.tailed import Tailed
+from kafka_assignors.stateful.changelog.tailed_copy import TailedCopy
 from kafka_assignors.stateful.state.copy import Copy
 from kafka_assignors.stateful.topology import Task
 
@@ -21,17 +21,17 @@ _EVERY_S = 10.0
 class _Wait:
     since: float
     stood_by: bool
-    position: int  # of the copy, then
-    applied: int  # to it, before that
-    said: bool = False
+    position: int  # of the copy when the wait began
+    applied: int  # records applied to the copy before the wait
+    is_logged: bool = False
     left: int = 0
 
 
 class Progress:
-    """Follows copies that somebody waits for.  One thread.
+    """Follows the copies that tasks wait for.  One thread.
 
     Args:
-        applied_to: records applied so far, by task.
+        applied_to: task -> records applied so far.
         clock: seconds.
     """
 
@@ -39,65 +39,65 @@ class Progress:
         self._applied_to = applied_to
         self._clock = clock
         self._waits: dict[Task, _Wait] = {}
-        self._said_at = clock()
+        self._logged_at = clock()
 
     def begin(self, copy: Copy, *, stood_by: bool) -> None:
-        """Somebody waits for a copy from now on.
+        """Start a wait for a copy.
 
         Args:
-            copy: for that.
-            stood_by: whether it was kept up to date here before.
+            copy: the copy.
+            stood_by: whether it was a standby or warm-up of this member.
         """
         if not self._waits:
-            self._said_at = self._clock()
+            self._logged_at = self._clock()
         applied = self._applied_to.get(copy.task, 0)
         self._waits[copy.task] = _Wait(self._clock(), stood_by, copy.position, applied)
 
-    def again(self, task: Task) -> None:
-        """What there was of it is of no use: it is restored from the beginning."""
+    def restart(self, task: Task) -> None:
+        """Report a wait from the beginning, because the copy was wiped."""
         if wait := self._waits.get(task):
-            wait.stood_by = wait.said = False
+            wait.stood_by = wait.is_logged = False
             wait.position, wait.applied = 0, self._applied_to.get(task, 0)
 
     def end(self, task: Task) -> None:
-        """Nobody waits for it any more."""
+        """Drop a wait without a log line."""
         self._waits.pop(task, None)
 
-    def lacks(self, tailed: Tailed, left: int) -> None:
-        """What a copy lacks, now that this is known: offsets, of which compaction may have taken some."""
+    def note_lag(self, tailed: TailedCopy, left: int) -> None:
+        """Note the lag of a copy in offsets; compaction may have removed some of these records."""
         if (wait := self._waits.get(tailed.copy.task)) is None:
             return
         wait.left = left
-        if wait.said or tailed.end is None:
+        if wait.is_logged or tailed.end is None:
             return
-        wait.said = True
+        wait.is_logged = True
         records = tailed.end - wait.position
         if records and wait.stood_by:
-            log.info("task %s takes over from its standby, which lacks %d records", tailed.copy, records)
+            log.info("task %s: taking over from its standby, %d records to apply", tailed.copy, records)
         elif records:
-            log.info("task %s restores %d records, from %d on", tailed.copy, records, wait.position)
+            log.info("task %s: restoring %d records from offset %d", tailed.copy, records, wait.position)
 
-    def arrived(self, tailed: Tailed) -> None:
-        """A copy is as far as its changelog was."""
+    def arrived(self, tailed: TailedCopy) -> None:
+        """Log that a copy has reached the end of its changelog."""
         if (wait := self._waits.pop(tailed.copy.task, None)) is None:
             return
         log.info(
-            "task %s is ready after %.1f s%s: applied %d records",
+            "task %s: ready after %.1f s%s, applied %d records",
             tailed.copy,
             self._clock() - wait.since,
-            ", from its standby" if wait.stood_by else "",
+            " from its standby" if wait.stood_by else "",
             self._applied_to.get(tailed.copy.task, 0) - wait.applied,
         )
 
     def write(self) -> None:
-        """Log how far it is, now and then; so call it as often as you like."""
-        if not self._waits or self._clock() - self._said_at < _EVERY_S:
+        """Log the progress of all waits, every 10 s at the most."""
+        if not self._waits or self._clock() - self._logged_at < _EVERY_S:
             return
-        self._said_at = self._clock()
-        unknown = sum(not wait.said for wait in self._waits.values())
+        self._logged_at = self._clock()
+        unknown = sum(not wait.is_logged for wait in self._waits.values())
         log.info(
-            "tasks that wait for their state: %d; records to go: %d%s",
+            "restoring: %d tasks wait, %d records to go%s",
             len(self._waits),
-            sum(wait.left for wait in self._waits.values() if wait.said),
-            f", and what {unknown} of them lack" if unknown else "",
+            sum(wait.left for wait in self._waits.values() if wait.is_logged),
+            f", not known for {unknown} of them" if unknown else "",
         )

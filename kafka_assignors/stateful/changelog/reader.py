@@ -1,11 +1,11 @@
-"""Brings copies up to date in the background: restores what is to be processed, tails what stands by.
+"""Brings copies up to date in the background: restores active tasks, tails standbys and warm-ups.
 
-A thread with a consumer of its own.  A copy belongs to this thread from ``keep`` until ``give_back``, or
-until ``restored`` hands it out: so a store is never used by two threads.
+The reader has a thread and a consumer of its own.  A copy belongs to this thread from ``keep`` until
+``give_back`` or ``restored`` returns it, so two threads never use a store at once.
 
-Memory: what a fetch from each broker brings (``fetch_max_bytes``), and while that is applied the next one.
-Rate: what stands by waits when it has had more than ``standby_bytes_per_s``, and while a task waits for its
-state; what is to be processed does not.
+Memory: one fetch of each broker (``fetch_max_bytes``), and the next one while that is applied.
+Rate: standbys and warm-ups pause beyond ``standby_bytes_per_s``, and while a task waits for its state.
+Active tasks restore at full speed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kafka import KafkaConsumer
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from kafka_assignors.errors import StateError
-from kafka_assignors.stateful.changelog.ends import AllEnds, Ends
-from kafka_assignors.stateful.changelog.pace import Pace
+from kafka_assignors.stateful.changelog.end_offsets import EndOffsets, TaskEndOffsets
+from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from kafka_assignors.stateful.changelog.tailing import Tailing
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.shutdown import Shutdown
+from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from kafka_assignors.stateful.state.on_disk import Resting
 from kafka_assignors.stateful.topology import Task
 
 __all__ = ["ChangelogReader"]
@@ -43,10 +43,10 @@ class ChangelogReader:
     """Keeps copies up to date.
 
     Args:
-        client: how to reach the cluster, as kafka-python's clients take it.
-        standby_bytes_per_s: how fast what stands by may be read; None: as fast as it comes.
-        fetch_max_bytes: of one fetch from one broker.
-        ending: when the member ends, no topics are asked for their ends that can wait.
+        client: client configuration, as kafka-python's clients take it.
+        standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
+        fetch_max_bytes: size of one fetch from one broker.
+        shutdown: stops requests for end offsets once the member closes.
         clock: seconds.
     """
 
@@ -56,7 +56,7 @@ class ChangelogReader:
         *,
         standby_bytes_per_s: int | None = None,
         fetch_max_bytes: int = 8 * 1024 * 1024,
-        ending: Ending | None = None,
+        shutdown: Shutdown | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = KafkaConsumer(
@@ -64,7 +64,7 @@ class ChangelogReader:
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
-            allow_auto_create_topics=False,  # one that is deleted would come back without compaction
+            allow_auto_create_topics=False,  # a deleted changelog would come back without compaction
             fetch_max_bytes=fetch_max_bytes,
             max_partition_fetch_bytes=min(fetch_max_bytes, 1024 * 1024),
             max_poll_records=10_000,
@@ -72,18 +72,18 @@ class ChangelogReader:
         self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._restored: SimpleQueue[tuple[Copy, object]] = SimpleQueue()
         self._failed: SimpleQueue[tuple[Task, StateError]] = SimpleQueue()
-        self._ending = ending or Ending()
+        self._shutdown = shutdown or Shutdown()
         self._stop = threading.Event()
-        ends = Ends(self._consumer, clock, self._ending.is_set)
-        self._all_ends = AllEnds(ends, clock)
+        ends = EndOffsets(self._consumer, clock, self._shutdown.is_set)
+        self._task_ends = TaskEndOffsets(ends, clock)
         self._tailing = Tailing(
             *(self._consumer, ends),
-            Pace(standby_bytes_per_s, clock),
+            RateLimit(standby_bytes_per_s, clock),
             clock,
-            on_restored=lambda copy, goal: self._restored.put((copy, goal)),
+            on_restored=lambda copy, waiter: self._restored.put((copy, waiter)),
             on_failed=lambda task, error: self._failed.put((task, error)),
         )
-        self._looked = threading.Event()
+        self._lags_updated = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name="kafka-assignors-changelog-reader", daemon=True
         )
@@ -91,31 +91,31 @@ class ChangelogReader:
 
     # --- for the thread that processes
 
-    def keep(self, copy: Copy, goal: object = None) -> None:
-        """Bring a copy up to date; it is this reader's until then.
+    def keep(self, copy: Copy, waiter: object = None) -> None:
+        """Bring a copy up to date; the reader owns it until then.
 
         Args:
             copy: of a task with a changelog.
-            goal: who waits for it, to know it again when it is handed out; None: nobody, it stands by.
+            waiter: returned with the restored copy; None: keep the copy up to date, as a standby or warm-up.
         """
-        self._orders.put(lambda: self._tailing.begin(copy, goal))
+        self._orders.put(lambda: self._tailing.begin(copy, waiter))
 
-    def aim(self, task: Task, goal: object) -> None:
-        """What stood by is waited for from now on, or (None) the other way round."""
-        self._orders.put(lambda: self._tailing.aim(task, goal))
+    def set_waiter(self, task: Task, waiter: object) -> None:
+        """Set or clear the waiter of a copy that the reader owns."""
+        self._orders.put(lambda: self._tailing.set_waiter(task, waiter))
 
     def give_back(self, tasks: Collection[Task]) -> list[Copy]:
-        """Take copies out of this reader's hands, those that it has and has not handed out already.
+        """Take copies back from the reader, except for those it has restored or given up already.
 
-        It takes a turn of the reader's thread, however many they are.
+        Cost: one turn of the reader's thread, for any number of copies.
         """
-        done, found = threading.Event(), list[Copy]()
+        done, copies = threading.Event(), list[Copy]()
 
         def order() -> None:
             if done.is_set():
-                return  # nobody waits for it any more
+                return  # the caller has given up
             try:
-                found.extend(copy for task in tasks if (copy := self._tailing.take_out(task)) is not None)
+                copies.extend(copy for task in tasks if (copy := self._tailing.take_out(task)) is not None)
             finally:
                 done.set()
 
@@ -123,70 +123,70 @@ class ChangelogReader:
         while not done.wait(1.0):
             if not self._thread.is_alive():
                 done.set()
-                return []  # `close` has them
-        return found
+                return []  # `close` returns the copies
+        return copies
 
     def restored(self) -> list[tuple[Copy, object]]:
-        """Copies that are up to date now, and who waits for them."""
+        """Return restored copies and their waiters, once."""
         return _drained(self._restored)
 
     def failed(self) -> list[tuple[Task, StateError]]:
-        """Copies that had to be given up, and why; they are closed."""
+        """Return the tasks whose copy was given up and closed, and the error, once."""
         return _drained(self._failed)
 
-    def rest(self, copies: Mapping[Task, Resting]) -> None:
-        """Look after the lags of these, too: they lie on disk."""
-        self._tailing.resting = copies
+    def watch_closed(self, copies: Mapping[Task, ClosedCopy]) -> None:
+        """Measure the lags of these closed copies, too."""
+        self._tailing.closed_copies = copies
 
     def watch(self, changelogs: Mapping[Task, Changelog]) -> None:
-        """Look after the ends of these: those of all tasks."""
-        self._all_ends.changelogs = changelogs
+        """Ask for the end offsets of these changelogs, of all tasks."""
+        self._task_ends.changelogs = changelogs
 
     @property
     def ends(self) -> Mapping[Task, int]:
-        """Task -> where its changelog ended some seconds ago, of all tasks."""
-        return self._all_ends.known
+        """Task -> end offset of its changelog, up to 10 s old."""
+        return self._task_ends.known
 
     @property
     def lags(self) -> Mapping[Task, int]:
-        """Task -> records its copy lacks, of the copies in this reader's hands and of those that rest."""
+        """Task -> records to apply, for the reader's copies and closed ones."""
         return self._tailing.lags
 
     @property
     def applied(self) -> int:
-        """Records applied to copies so far."""
+        """Changelog records applied to copies so far."""
         return self._tailing.applied
 
     @property
     def applied_to(self) -> Mapping[Task, int]:
-        """The same by task, as it is now."""
+        """The same by task; a snapshot."""
         return self._tailing.applied_to.copy()
 
-    def look(self, timeout_s: float) -> bool:
-        """Wait until lags were looked at anew, or it is to end; whether they were."""
-        self._looked.clear()
+    def wait_for_lags(self, timeout_s: float) -> bool:
+        """Wait until lags are measured anew; False: time is up, or the member closes."""
+        self._lags_updated.clear()
         until = time.monotonic() + timeout_s
-        while not self._looked.wait(_IDLE_S):
-            if self._ending.is_set() or time.monotonic() >= until:
+        while not self._lags_updated.wait(_IDLE_S):
+            if self._shutdown.is_set() or time.monotonic() >= until:
                 return False
         return True
 
     @property
     def has_ended(self) -> bool:
-        """Whether the thread uses no copy any more."""
+        """Whether the thread has ended, so it uses no copy."""
         return not self._thread.is_alive()
 
     def close(self, timeout_s: float | None = None) -> list[Copy]:
-        """End the thread; what it had in its hands is the caller's to close.
+        """End the thread, and return its copies for the caller to close.
 
         Args:
-            timeout_s: how long to wait for it; None: until it has ended.  It asks the cluster nothing more,
-                but may be waiting for an answer.  If it does not end, it keeps what it has.
+            timeout_s: seconds to wait for the thread, which may wait for an answer of the cluster; None: no
+                limit.  A thread that does not end in time keeps its copies.
         """
         self._stop.set()
         self._thread.join(timeout_s)
         if not self.has_ended:
-            log.warning("the thread that reads changelogs does not end; its copies stay open until we do")
+            log.warning("changelog reader: still busy at the end of the shutdown, its stores stay open")
             return []
         for order in _drained(self._orders):  # a copy may be in one of them
             self._guarded(order)
@@ -199,7 +199,7 @@ class ChangelogReader:
         while not self._stop.is_set():
             for order in _drained(self._orders):
                 self._guarded(order)
-            for step in (self._read, self._all_ends.look, self._look):
+            for step in (self._read, self._task_ends.update, self._update_lags):
                 if not self._stop.is_set():
                     self._guarded(step)
 
@@ -207,19 +207,19 @@ class ChangelogReader:
         if not self._tailing.read():
             self._stop.wait(_IDLE_S)
 
-    def _look(self) -> None:
-        if self._tailing.look_at_ends():
-            self._looked.set()
+    def _update_lags(self) -> None:
+        if self._tailing.update_lags():
+            self._lags_updated.set()
 
     def _guarded(self, do: Callable[[], None]) -> None:
-        """Whatever one step raises, this thread goes on, and with the next step."""
+        """Log the exception of a step, so that the thread goes on."""
         try:
             self._repositioned(do)
         except KafkaError as error:
-            log.warning("changelogs cannot be read: %s; trying again", error)
+            log.warning("changelog reader: %s; trying again in %.0f s", error, _AGAIN_S)
             self._stop.wait(_AGAIN_S)
         except Exception:
-            log.exception("reading changelogs failed; trying again")
+            log.exception("changelog reader: a step failed; trying again in %.0f s", _AGAIN_S)
             self._stop.wait(_AGAIN_S)
 
     def _repositioned(self, do: Callable[[], None]) -> None:
@@ -228,13 +228,13 @@ class ChangelogReader:
         except OffsetOutOfRangeError:
             self._tailing.reposition()
         except LogTruncationError as error:
-            self._tailing.cut_off(error)
+            self._tailing.on_truncation(error)
 
 
 def _drained(queue: SimpleQueue[T]) -> list[T]:
-    found: list[T] = []
+    items: list[T] = []
     try:
         while True:
-            found.append(queue.get_nowait())
+            items.append(queue.get_nowait())
     except Empty:
-        return found
+        return items

@@ -1,4 +1,4 @@
-"""What the changelog reader's thread does: brings copies up to date, and knows how far behind they are."""
+"""The steps of the changelog reader's thread: applies records to copies, and measures their lags."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafka import TopicPartition as TheirPartition
 from kafka.errors import LogTruncationError
 
 from kafka_assignors.errors import StateDamagedError, StateError
-from kafka_assignors.stateful.changelog.ends import Ends
-from kafka_assignors.stateful.changelog.pace import Pace
+from kafka_assignors.stateful.changelog.end_offsets import EndOffsets
 from kafka_assignors.stateful.changelog.progress import Progress
-from kafka_assignors.stateful.changelog.tailed import Tailed, portions
+from kafka_assignors.stateful.changelog.rate_limit import RateLimit
+from kafka_assignors.stateful.changelog.tailed_copy import TailedCopy, portions
+from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Copy
-from kafka_assignors.stateful.state.on_disk import Resting
 from kafka_assignors.stateful.topology import Task
 
 __all__ = ["Tailing"]
@@ -25,10 +25,10 @@ __all__ = ["Tailing"]
 log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
-_SAVE_EVERY_S = 30.0
+_FLUSH_EVERY_S = 30.0
 _ENDS_EVERY_S = 1.0
 _SETTLE_EVERY_S = 0.1
-_POSITIONS = 10  # asked for at once: kafka-python walks over all partitions for each
+_POSITIONS = 10  # read at once: kafka-python walks over all partitions for each
 
 
 class Tailing:
@@ -36,24 +36,24 @@ class Tailing:
 
     Args:
         consumer: without a group, and without a reset of offsets.
-        ends: of changelogs, asked of that consumer.
-        pace: of what stands by.
+        ends: end offsets, asked with the same consumer.
+        rate_limit: for standbys and warm-ups.
         clock: seconds.
-        on_restored: takes a copy that has arrived, and who waits for it.
-        on_failed: takes the task of a copy that was given up, and why.
+        on_restored: called with a restored copy and its waiter.
+        on_failed: called with the task of a copy that was given up, and the error.
 
     Attributes:
-        resting: copies on disk that are nobody's to read; for their lags.
-        lags: task -> records its copy lacks.
-        applied: records applied, of all copies.
-        applied_to: the same, by task.
+        closed_copies: copies on disk that no thread has open; only their lags are measured.
+        lags: task -> records to apply.
+        applied: records applied to all copies.
+        applied_to: task -> records applied to its copy.
     """
 
     def __init__(
         self,
         consumer: KafkaConsumer,
-        ends: Ends,
-        pace: Pace,
+        ends: EndOffsets,
+        rate_limit: RateLimit,
         clock: Callable[[], float],
         *,
         on_restored: Callable[[Copy, object], None],
@@ -61,15 +61,15 @@ class Tailing:
     ) -> None:
         self._consumer: Any = consumer
         self._ends = ends
-        self._pace = pace
+        self._rate_limit = rate_limit
         self._clock = clock
         self._on_restored = on_restored
         self._on_failed = on_failed
-        self._kept: dict[Task, Tailed] = {}
-        self._at_rest: dict[Task, int] = {}
+        self._kept: dict[Task, TailedCopy] = {}
+        self._closed_lags: dict[Task, int] = {}
         self._ends_at = clock() - _ENDS_EVERY_S
         self._settled_at = clock() - _SETTLE_EVERY_S
-        self.resting: Mapping[Task, Resting] = {}
+        self.closed_copies: Mapping[Task, ClosedCopy] = {}
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
         self.applied_to: dict[Task, int] = {}
@@ -77,27 +77,27 @@ class Tailing:
 
     @property
     def copies(self) -> list[Copy]:
-        """Those in this thread's hands."""
+        """The copies that this thread owns."""
         return [tailed.copy for tailed in self._kept.values()]
 
-    def begin(self, copy: Copy, goal: object) -> None:
-        """Bring a copy up to date; of one without a changelog there is nothing to read."""
+    def begin(self, copy: Copy, waiter: object) -> None:
+        """Bring a copy with a changelog up to date."""
         if copy.changelog is None:
             raise ValueError(f"task {copy} has no changelog")
-        lag = self.lags.get(copy.task) if copy.position else None  # as it was on disk
-        tailed = self._kept[copy.task] = Tailed(copy, copy.changelog, goal, lag, self._clock())
+        lag = self.lags.get(copy.task) if copy.position else None  # measured while it was closed
+        tailed = self._kept[copy.task] = TailedCopy(copy, copy.changelog, waiter, lag, self._clock())
         self._follow(tailed, stood_by=False)
         self._assign()
         self._seek(tailed, copy.position)
 
-    def aim(self, task: Task, goal: object) -> None:
-        """Who waits for a copy from now on; None: nobody, it stands by."""
+    def set_waiter(self, task: Task, waiter: object) -> None:
+        """Set the waiter of a copy; None: a standby or warm-up."""
         if tailed := self._kept.get(task):
-            tailed.goal, tailed.end = goal, None  # the end may have moved since it was looked at
+            tailed.waiter, tailed.end = waiter, None  # the changelog may have grown since
             self._follow(tailed, stood_by=True)
 
     def take_out(self, task: Task) -> Copy | None:
-        """Let go of a copy; None: it is not here."""
+        """Remove a copy and return it; None: this thread does not own it."""
         if (tailed := self._kept.pop(task, None)) is None:
             return None
         self._progress.end(task)
@@ -105,204 +105,207 @@ class Tailing:
         return tailed.copy
 
     def read(self) -> bool:
-        """Apply what has come; whether there was anything to wait for.
+        """Apply fetched records; False: there are no copies.
 
         Raises:
-            KafkaError: the cluster does not say.
-            Exception: what went wrong with a copy; the others have what came for them, and this one is read
-                again from where it is.
+            KafkaError: the cluster does not answer.
+            Exception: a copy failed.  Records of the other copies are applied, and this one is read again
+                from its position.
         """
         if not self._kept:
             return False
-        self._hold_back()
+        self._pause_standbys()
         failed: Exception | None = None
-        found = {tailed.at: tailed for tailed in self._kept.values()}
-        for at, records in self._consumer.poll(_POLL_MS).items():
-            if (tailed := found.get(at)) is None:
+        by_partition = {tailed.partition: tailed for tailed in self._kept.values()}
+        for partition, records in self._consumer.poll(_POLL_MS).items():
+            if (tailed := by_partition.get(partition)) is None:
                 continue
             try:
                 self._apply(tailed, records)
-            except Exception as error:  # whatever it is: the consumer is past records that are not applied
+            except Exception as error:  # the consumer is past records that are not applied
                 failed = error
                 if self._kept.get(tailed.copy.task) is tailed:
                     self._seek(tailed, tailed.copy.position)
         if failed is not None:
             raise failed
-        self._save_one()
+        self._flush_one()
         return True
 
-    def look_at_ends(self) -> bool:
-        """How far each copy is behind; what has arrived is handed out.  Whether it was looked."""
-        looked = self._clock() - self._ends_at >= _ENDS_EVERY_S or any(
-            tailed.end is None and not self._ends.are_silent(tailed.at) for tailed in self._kept.values()
+    def update_lags(self) -> bool:
+        """Measure lags every second, and return restored copies to their waiters; whether it measured."""
+        is_due = self._clock() - self._ends_at >= _ENDS_EVERY_S or any(
+            tailed.end is None and not self._ends.is_silent(tailed.partition)
+            for tailed in self._kept.values()
         )
-        if looked:
+        if is_due:
             self._ends_at = self._clock()
-            self._look()
-        waited_for = any(tailed.goal is not None for tailed in self._kept.values())
-        if looked or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
+            self._update_ends()
+        waited_for = any(tailed.waiter is not None for tailed in self._kept.values())
+        if is_due or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
             self._settle()
-        return looked
+        return is_due
 
     def reposition(self) -> None:
-        """A changelog begins later than a copy is, or ends sooner."""
-        found = {tailed.at: tailed for tailed in self._kept.values()}
-        begins, ends = self._ends.first(found), self._ends.last(found)
-        for at in begins.keys() & ends.keys():
-            tailed = found[at]
+        """Seek copies whose position is before the first or after the end offset of their changelog."""
+        by_partition = {tailed.partition: tailed for tailed in self._kept.values()}
+        begins, ends = self._ends.first(by_partition), self._ends.last(by_partition)
+        for partition in begins.keys() & ends.keys():
+            tailed = by_partition[partition]
             position = tailed.copy.position
-            if position > ends[at]:
-                self._restart_after_loss(tailed, ends[at])
+            if position > ends[partition]:
+                self._restart_after_loss(tailed, ends[partition])
                 position = 0
-            if position < begins[at]:
+            if position < begins[partition]:
                 log.error(
-                    "changelog %s-%d has lost records %d to %d: task %s goes on without what was in them",
-                    *(at.topic, at.partition, position, begins[at] - 1, tailed.copy),
+                    "changelog %s-%d has lost records %d to %d: task %s goes on without them",
+                    *(partition.topic, partition.partition, position, begins[partition] - 1, tailed.copy),
                 )
-                position = begins[at]
+                position = begins[partition]
             if tailed.copy.task in self._kept:
                 self._seek(tailed, position)
 
-    def cut_off(self, error: LogTruncationError) -> None:
-        """A leader that lacked records was elected: what was written after that is not what copies have."""
-        for at, upto in error.divergent_offsets.items():
-            tailed = next((one for one in self._kept.values() if one.at == at), None)
+    def on_truncation(self, error: LogTruncationError) -> None:
+        """Restart copies beyond a divergent offset, because an unclean leader has written other records."""
+        for partition, divergent in error.divergent_offsets.items():
+            tailed = next((tailed for tailed in self._kept.values() if tailed.partition == partition), None)
             if tailed is None:
                 continue
             position = tailed.copy.position
-            if upto is None or upto.offset < position:
-                why = "it was made again, or a broker that lacked some of it leads"
-                self._restart(tailed, f"is another one before {position}, where it is: {why}")
+            if divergent is None or divergent.offset < position:
+                why = "it was created again, or an out-of-sync replica became leader"
+                self._restart(tailed, f"differs before offset {position}, the position of the copy: {why}")
             if tailed.copy.task in self._kept:
                 self._seek(tailed, tailed.copy.position)
 
     # --- steps
 
-    def _follow(self, tailed: Tailed, *, stood_by: bool) -> None:
-        if tailed.goal is None:
+    def _follow(self, tailed: TailedCopy, *, stood_by: bool) -> None:
+        if tailed.waiter is None:
             self._progress.end(tailed.copy.task)
         else:
             self._progress.begin(tailed.copy, stood_by=stood_by)
 
     def _assign(self) -> None:
-        self._consumer.assign(sorted(tailed.at for tailed in self._kept.values()))
+        self._consumer.assign(sorted(tailed.partition for tailed in self._kept.values()))
 
-    def _seek(self, tailed: Tailed, offset: int) -> None:
+    def _seek(self, tailed: TailedCopy, offset: int) -> None:
         tailed.passed = 0
-        self._consumer.seek(tailed.at, offset)
+        self._consumer.seek(tailed.partition, offset)
 
-    def _hold_back(self) -> None:
-        """What stands by waits where it has had its share, and while a task waits for its state."""
+    def _pause_standbys(self) -> None:
+        """Pause standbys and warm-ups beyond their rate, or while a task waits for its state."""
         waits = set()
-        if self._pace.exhausted() or any(
-            # One that cannot be read now is not brought up to date any sooner by that.
-            tailed.goal is not None and not self._ends.are_silent(tailed.at)
+        if self._rate_limit.exhausted() or any(
+            # A pause would not help a task whose changelog does not answer.
+            tailed.waiter is not None and not self._ends.is_silent(tailed.partition)
             for tailed in self._kept.values()
         ):
-            waits = {tailed.at for tailed in self._kept.values() if tailed.goal is None}
+            waits = {tailed.partition for tailed in self._kept.values() if tailed.waiter is None}
         paused = self._consumer.paused()
         if begin := waits - paused:
             self._consumer.pause(*begin)
         if end := paused - waits:
             self._consumer.resume(*end)
 
-    def _apply(self, tailed: Tailed, records: Iterable[Any]) -> None:
+    def _apply(self, tailed: TailedCopy, records: Iterable[Any]) -> None:
         tailed.heard = True
-        for some, size in portions(records):
+        for portion, size in portions(records):
             if self._kept.get(tailed.copy.task) is not tailed:
                 return
-            if tailed.goal is None:
-                self._pace.took(size)
-            changes = [(record.key, record.value) for record in some if record.key]
+            if tailed.waiter is None:
+                self._rate_limit.took(size)
+            changes = [(record.key, record.value) for record in portion if record.key]
             before = tailed.copy.store
-            self._guarded(tailed, partial(tailed.copy.apply, changes, some[-1].offset + 1))
+            self._guarded(tailed, partial(tailed.copy.apply, changes, portion[-1].offset + 1))
             if tailed.copy.store is not before:
-                return  # it begins anew, from the beginning
+                return  # the copy was wiped and restarts
             self.applied += len(changes)
             task = tailed.copy.task
             self.applied_to[task] = self.applied_to.get(task, 0) + len(changes)
 
-    def _look(self) -> None:
-        resting = self.resting
-        at = {task: TheirPartition(*one.changelog.at) for task, one in resting.items()}
-        ends = self._ends.last({*at.values(), *(tailed.at for tailed in self._kept.values())})
-        known = {task: lag for task, lag in self._at_rest.items() if task in resting}
-        self._at_rest = known | {
-            task: _lag(one, ends[at[task]]) for task, one in resting.items() if at[task] in ends
+    def _update_ends(self) -> None:
+        closed = self.closed_copies
+        partitions = {task: TheirPartition(*copy.changelog.partition) for task, copy in closed.items()}
+        ends = self._ends.last({*partitions.values(), *(tailed.partition for tailed in self._kept.values())})
+        known = {task: lag for task, lag in self._closed_lags.items() if task in closed}
+        self._closed_lags = known | {
+            task: _lag(copy, ends[partitions[task]])
+            for task, copy in closed.items()
+            if partitions[task] in ends
         }
         for tailed in list(self._kept.values()):
-            if (end := ends.get(tailed.at)) is None:
+            if (end := ends.get(tailed.partition)) is None:
                 continue
             if end < tailed.copy.position:
                 self._restart_after_loss(tailed, end)
-            # What somebody waits for has an end that moves no further, as who wrote to it has let go; but
-            # records can be lost.
-            if tailed.end is None or tailed.goal is None or end < tailed.end:
+            # The end for a waiting task stays fixed, because the former owner has stopped writing; a lower
+            # end means lost records.
+            if tailed.end is None or tailed.waiter is None or end < tailed.end:
                 tailed.end = end
                 self._use_or_restart(tailed, end)
 
-    def _restart_after_loss(self, tailed: Tailed, end: int) -> None:
-        ends_at = f"ends at {end}, before {tailed.copy.position}, where it is"
-        self._restart(tailed, f"{ends_at}: it was cut off or made again")
+    def _restart_after_loss(self, tailed: TailedCopy, end: int) -> None:
+        ends_at = f"ends at offset {end}, before {tailed.copy.position}, the position of the copy"
+        self._restart(tailed, f"{ends_at}: it was truncated or created again")
         if tailed.copy.task in self._kept:
             self._seek(tailed, 0)
 
-    def _use_or_restart(self, tailed: Tailed, end: int) -> None:
+    def _use_or_restart(self, tailed: TailedCopy, end: int) -> None:
         if tailed.copy.stale and end > tailed.began:
-            self._restart(tailed, "may have forgotten what was deleted since the copy here was last in use")
+            self._restart(tailed, "may have compacted deletes away since the copy was last in use")
             if tailed.copy.task in self._kept:
                 self._seek(tailed, 0)
         tailed.copy.stale = False
 
     def _settle(self) -> None:
-        """Note how far each copy is; hand out what has arrived."""
+        """Update lags, and return copies that reached the end."""
         self._settled_at = self._clock()
-        self._look_at_positions()
-        lags = {task: lag for task, lag in self._at_rest.items() if task in self.resting}
+        self._read_positions()
+        lags = {task: lag for task, lag in self._closed_lags.items() if task in self.closed_copies}
         for task, tailed in list(self._kept.items()):
             if tailed.end is not None:
                 tailed.lag = max(0, tailed.end - tailed.position)
-                self._progress.lacks(tailed, tailed.lag)
-                if tailed.goal is not None and tailed.lag == 0:
+                self._progress.note_lag(tailed, tailed.lag)
+                if tailed.waiter is not None and tailed.lag == 0:
                     self._arrived(tailed, tailed.end)
             if tailed.lag is not None:
                 lags[task] = tailed.lag
         self.lags = lags
         self._progress.write()
 
-    def _look_at_positions(self) -> None:
-        """Of some copies that lack records, and first of those for which none came: they may be gone."""
+    def _read_positions(self) -> None:
+        """Read the consumer's position of some copies, first of those without records: compacted away?"""
         behind = [t for t in self._kept.values() if t.end is not None and t.position < t.end]
         for tailed in sorted(behind, key=lambda t: (t.heard, t.asked_at))[:_POSITIONS]:
             tailed.asked_at = self._clock()
-            # It is known or not: with time to find out it would wait for partitions without a leader.
-            tailed.passed = self._consumer.position(tailed.at, timeout_ms=0) or 0
+            # No timeout: a longer one would wait for partitions without a leader.
+            tailed.passed = self._consumer.position(tailed.partition, timeout_ms=0) or 0
         for tailed in self._kept.values():
             tailed.heard = False
 
-    def _arrived(self, tailed: Tailed, end: int) -> None:
+    def _arrived(self, tailed: TailedCopy, end: int) -> None:
         before = tailed.copy.store
         if end > tailed.copy.position:
             self._guarded(tailed, lambda: tailed.copy.apply((), end))
         if self._kept.get(tailed.copy.task) is tailed and tailed.copy.store is before:
             self._progress.arrived(tailed)
             self.take_out(tailed.copy.task)
-            self._on_restored(tailed.copy, tailed.goal)
+            self._on_restored(tailed.copy, tailed.waiter)
 
-    def _save_one(self) -> None:
+    def _flush_one(self) -> None:
         now = self._clock()
         for tailed in self._kept.values():
-            if now - tailed.saved_at >= _SAVE_EVERY_S:
-                tailed.saved_at = now
-                self._guarded(tailed, partial(_save, tailed))
+            if now - tailed.flushed_at >= _FLUSH_EVERY_S:
+                tailed.flushed_at = now
+                self._guarded(tailed, partial(_flush, tailed))
                 return
 
-    def _guarded(self, tailed: Tailed, do: Callable[[], None]) -> None:
-        """What is wrong with one copy's disk is that copy's fault alone."""
+    def _guarded(self, tailed: TailedCopy, do: Callable[[], None]) -> None:
+        """Handle errors of one copy, so that the others go on."""
         try:
             do()
         except StateDamagedError as error:
-            log.warning("state of task %s is restored from the beginning: %s", tailed.copy, error)
+            log.warning("task %s: state is restored from the beginning: %s", tailed.copy, error)
             try:
                 self._forget(tailed)
                 tailed.copy.wipe_damaged(error)
@@ -312,38 +315,38 @@ class Tailing:
         except StateError as error:
             self._give_up(tailed, error)
 
-    def _restart(self, tailed: Tailed, why: str) -> None:
+    def _restart(self, tailed: TailedCopy, why: str) -> None:
         log.error(
-            "state of task %s is restored from the beginning: changelog %s-%d %s",
-            *(tailed.copy, tailed.at.topic, tailed.at.partition, why),
+            "task %s: state is restored from the beginning: changelog %s-%d %s",
+            *(tailed.copy, tailed.partition.topic, tailed.partition.partition, why),
         )
         self._forget(tailed)
-        self._guarded(tailed, tailed.copy.begin_anew)
+        self._guarded(tailed, tailed.copy.reset)
 
-    def _forget(self, tailed: Tailed) -> None:
+    def _forget(self, tailed: TailedCopy) -> None:
         self._forget_lag(tailed)
-        self._progress.again(tailed.copy.task)
-        tailed.end = None  # to be looked at again, as it may be another changelog
+        self._progress.restart(tailed.copy.task)
+        tailed.end = None  # to be asked again, because the changelog may be another topic now
 
-    def _give_up(self, tailed: Tailed, error: StateError) -> None:
+    def _give_up(self, tailed: TailedCopy, error: StateError) -> None:
         self._forget_lag(tailed)
         self.take_out(tailed.copy.task)
         tailed.copy.drop()
         self._on_failed(tailed.copy.task, error)
 
-    def _forget_lag(self, tailed: Tailed) -> None:
-        """At once: others may be told of it before it is looked at again."""
+    def _forget_lag(self, tailed: TailedCopy) -> None:
+        """Drop the lag at once, because the member may report it before the next measurement."""
         tailed.lag = None
         self.lags = {task: lag for task, lag in self.lags.items() if task != tailed.copy.task}
 
 
-def _save(tailed: Tailed) -> None:
-    tailed.copy.save()
-    if tailed.goal is None:  # standing by is of use, too
+def _flush(tailed: TailedCopy) -> None:
+    tailed.copy.flush()
+    if tailed.waiter is None:  # a flush proves the copy of a standby sound
         tailed.copy.in_doubt = False
 
 
-def _lag(resting: Resting, end: int) -> int:
-    """Records that a copy on disk lacks; of one that would be begun anew all there are."""
-    lag = end - resting.position
-    return end if lag < 0 or (resting.stale and lag) else lag
+def _lag(copy: ClosedCopy, end: int) -> int:
+    """Return the records a closed copy lacks; the whole changelog if it would be wiped."""
+    lag = end - copy.position
+    return end if lag < 0 or (copy.stale and lag) else lag

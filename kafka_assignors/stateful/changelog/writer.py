@@ -1,9 +1,9 @@
-"""Writes what tasks changed to their changelogs, and knows when the cluster has it.
+"""Writes changes of tasks to their changelogs, and waits for the acknowledgement.
 
-Who is no member of the group any more must not write: the next owner has written since, and an old value
-behind a newer one would be an update lost.  So nothing is sent later than ``patience_s`` after it was asked
-for, by whatever retry; who asks has to be sure of its membership for that long.  And nothing is left to be
-sent when `ChangelogWriter.write` ends, however it ends.
+A member that has left the group must not write: the next owner has written since, and an old value behind a
+newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call, and the
+caller must be sure of its membership for that long.  When `ChangelogWriter.write` returns or raises, nothing
+is left to be sent.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from kafka.errors import (
 from kafka_assignors.assignor.coordinator_access import drop_unsent
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan.model import TopicPartition
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.shutdown import Shutdown
 
-__all__ = ["ChangelogWriter", "Written"]
+__all__ = ["ChangelogWriter", "WrittenRange"]
 
 Changes = Mapping[bytes, bytes | None]
 Record = tuple[TopicPartition, bytes, bytes | None]
 
 log = logging.getLogger("kafka_assignors")
 
-_AT_ONCE = 4 * 1024 * 1024  # bytes that are under way before the next ones are sent
-_MOST = 2_000  # and records: to hand over more takes longer than a short session may last
-_DROP_S = 5.0  # until the producer's thread has ended, which sends nothing meanwhile
-_BLOCK_MS = 5_000  # for the cluster's metadata: nothing can end that
-_LOOK_S = 0.5  # whether the member ends
+_AT_ONCE = 4 * 1024 * 1024  # bytes in flight
+_MOST = 2_000  # records in flight: a longer send call could outlast a short session
+_DROP_S = 5.0  # for the end of the producer's thread, which sends nothing meanwhile
+_BLOCK_MS = 5_000  # for the cluster's metadata: this wait cannot be cut short
+_LOOK_S = 0.5  # between two looks at the shutdown
 _LINGER_MS = 5
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FOR_GOOD = (AuthorizationError, InvalidRecordError, InvalidTopicError, PolicyViolationError)
-"""What no second attempt mends."""
+"""A retry cannot help after these errors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """Where in a partition records are now.
+class WrittenRange:
+    """The offsets that a partition gave to the records of one write.
 
     Attributes:
-        first: offset of the first.
-        records: how many it is.
-        end: offset after the last.
+        first: offset of the first record.
+        records: number of records.
+        end: offset after the last record.
     """
 
     first: int
@@ -64,20 +64,20 @@ class Written:
     end: int
 
     def follows(self, position: int) -> bool:
-        """Whether they, and nobody else's, are what comes after that offset."""
+        """Whether the range starts at ``position`` and has no record of another writer."""
         return self.first == position and self.end - self.first == self.records
 
 
 class ChangelogWriter:
-    """A producer that waits for all replicas in sync.
+    """A producer that waits for all in-sync replicas.
 
     Args:
-        client: how to reach the cluster, as kafka-python's clients take it.
-        patience_s: how long records are tried to be sent.
-        max_request_size: bytes; no record may be larger.
-        compression: of what is sent, as kafka-python names it; None: it is not compressed.
-        ending: when the member ends, what is not sent within that is dropped.
-        connect: makes the producer; it is made anew where the old one cannot go on.
+        client: client configuration, as kafka-python's clients take it.
+        patience_s: seconds until a record is given up.
+        max_request_size: bytes of the largest record.
+        compression: codec, as kafka-python names it; None: no compression.
+        shutdown: when the member closes, records that are not sent in its time are dropped.
+        connect: creates the producer, and a new one after an error that broke the old one.
     """
 
     def __init__(
@@ -87,18 +87,18 @@ class ChangelogWriter:
         patience_s: float = 20.0,
         max_request_size: int = 1024 * 1024,
         compression: str | None = None,
-        ending: Ending | None = None,
+        shutdown: Shutdown | None = None,
         connect: Callable[..., KafkaProducer] = KafkaProducer,
     ) -> None:
         delivery_ms = round(1000 * patience_s * 3 / 4)
         self._patience_s = patience_s
-        self._ending = ending or Ending()
+        self._shutdown = shutdown or Shutdown()
         self._connect = connect
         self._closed = False
         self._config = {
             **client,
             "acks": "all",
-            "allow_auto_create_topics": False,  # one that is deleted would come back without compaction
+            "allow_auto_create_topics": False,  # a deleted changelog would come back without compaction
             "linger_ms": _LINGER_MS,
             "batch_size": 256 * 1024,
             "max_request_size": max_request_size,
@@ -111,82 +111,85 @@ class ChangelogWriter:
 
     def write(
         self, changes: Mapping[TopicPartition, Changes], allowed: Callable[[], bool] = lambda: True
-    ) -> dict[TopicPartition, Written]:
-        """Write changes, the last of each key, and wait until they are safe.
+    ) -> dict[TopicPartition, WrittenRange]:
+        """Write changes, the last of each key, and wait until they are acknowledged.
 
-        To write them again after an error does no harm: the last value of a key counts.
+        A second write after an error does no harm: the last value of a key counts.
 
         Args:
-            changes: by partition of a changelog.
-            allowed: asked before each few megabytes.
+            changes: by changelog partition.
+            allowed: called before each portion of 4 MiB or 2,000 records; False stops the write.
 
         Returns:
-            Where the records are, of each partition that got any.
+            The range of each partition that got records.
 
         Raises:
-            ChangelogUnreachableError: not all of it is safe; try again.
-            ChangelogError: not all of it is safe, and it will not be.
+            ChangelogUnreachableError: some changes are not acknowledged; try again.
+            ChangelogError: some changes are not acknowledged, and a retry cannot help.
         """
-        found: dict[TopicPartition, Written] = {}
-        for some in _portions(changes):
+        ranges: dict[TopicPartition, WrittenRange] = {}
+        for portion in _portions(changes):
             if not allowed():
-                raise ChangelogUnreachableError("the group may have gone on without this member")
-            for at, offset in self._offsets(some):
-                before = found.get(at, Written(offset, 0, offset))
-                found[at] = Written(
+                raise ChangelogUnreachableError("the lease has run out: other members may own the tasks")
+            for partition, offset in self._offsets(portion):
+                before = ranges.get(partition, WrittenRange(offset, 0, offset))
+                ranges[partition] = WrittenRange(
                     min(before.first, offset), before.records + 1, max(before.end, offset + 1)
                 )
-        return found
+        return ranges
 
     def close(self, timeout_s: float = _DROP_S) -> None:
-        """Let go of the cluster, for good: nothing is sent afterwards.
+        """Close for good: nothing is sent afterwards.
 
         Args:
-            timeout_s: how long to wait for the end of what is being sent at this moment.
+            timeout_s: seconds to wait for a request that is being sent.
         """
         self._closed = True
         self._give_up(timeout_s)
 
     def _offsets(self, records: list[Record]) -> list[tuple[TopicPartition, int]]:
-        topics = ", ".join(sorted({at.topic for at, _, _ in records}))
+        topics = ", ".join(sorted({partition.topic for partition, _, _ in records}))
         if self._closed:
-            raise ChangelogUnreachableError(f"changelog {topics} cannot be written: the writer is closed")
+            raise ChangelogUnreachableError(f"cannot write changelog {topics}: the writer is closed")
         try:
             if self._producer is None:
                 self._producer = self._connect(**self._config)
             return self._sent(self._producer, records)
         except _TOO_LARGE as error:
             raise ChangelogError(
-                f"changelog {topics} cannot be written: {error}; changelog_max_request_size, and the topic's "
-                "max.message.bytes, say how large a record may be"
+                f"cannot write changelog {topics}: {error}; raise changelog_max_request_size or the topic's "
+                "max.message.bytes"
             ) from error
         except _FOR_GOOD as error:
-            raise ChangelogError(f"changelog {topics} cannot be written: {error}") from error
-        except (KafkaError, AssertionError) as error:  # it asserts that a partition exists
+            raise ChangelogError(f"cannot write changelog {topics}: {error}") from error
+        except (KafkaError, AssertionError) as error:  # kafka-python asserts that a partition exists
             if not getattr(error, "retriable", False):
                 self._give_up()
-            raise ChangelogUnreachableError(f"changelog {topics} cannot be written now: {error}") from error
+            raise ChangelogUnreachableError(f"cannot write changelog {topics} now: {error}") from error
 
     def _sent(self, producer: KafkaProducer, records: list[Record]) -> list[tuple[TopicPartition, int]]:
         until = time.monotonic() + self._patience_s
         try:
             sent = [
-                (at, producer.send(at.topic, value=value, key=key, partition=at.partition))
-                for at, key, value in records
+                (
+                    partition,
+                    producer.send(partition.topic, value=value, key=key, partition=partition.partition),
+                )
+                for partition, key, value in records
             ]
-        finally:  # of those before one that is refused, too: they would be sent later
+        finally:  # if a record is refused, those before it must not be sent later
             self._flush(producer, until)
-        return [(at, future.get(timeout=0).offset) for at, future in sent]
+        return [(partition, future.get(timeout=0).offset) for partition, future in sent]
 
     def _flush(self, producer: KafkaProducer, until: float) -> None:
-        """Wait until nothing is left to be sent: it has arrived, has failed, or, then, is dropped.
+        """Wait until all records arrived or failed; drop the rest at the deadline.
 
         Raises:
-            KafkaError: it is dropped.
+            KafkaError: records were dropped.
         """
         try:
             while True:
-                left_s = self._ending.to_commit_s(until - time.monotonic())
+                left_s = self._shutdown.to_commit_s(until - time.monotonic())
                 try:
                     producer.flush(timeout=min(_LOOK_S, left_s))
                 except KafkaTimeoutError:
@@ -195,32 +198,32 @@ class ChangelogWriter:
                 else:
                     return
         except BaseException:
-            # Without an answer to its first request it would keep records for ever, whatever their timeout.
+            # A producer without an answer to its first request keeps records forever, whatever their timeout.
             self._give_up()
             raise
 
     def _give_up(self, timeout_s: float = _DROP_S) -> None:
-        """A producer whose sequence of records is broken does not mend by itself."""
+        """Drop a producer, because a broken sequence of records does not recover."""
         producer, self._producer = self._producer, None
         if producer is None:
             return
         drop_unsent(producer, timeout_s)
         try:
             producer.close(timeout=0)
-        except KafkaError as error:  # of what it still had
+        except KafkaError as error:  # about the dropped records
             log.debug("closing a changelog's producer: %s", error)
 
 
 def _portions(changes: Mapping[TopicPartition, Changes]) -> Iterator[list[Record]]:
-    """All of it, a few megabytes at a time."""
-    some: list[Record] = []
+    """Split changes into portions of 4 MiB or 2,000 records."""
+    portion: list[Record] = []
     size = 0
-    for at, keys in changes.items():
+    for partition, keys in changes.items():
         for key, value in keys.items():
-            some.append((at, key, value))
+            portion.append((partition, key, value))
             size += len(key) + len(value or b"")
-            if size >= _AT_ONCE or len(some) >= _MOST:
-                yield some
-                some, size = [], 0
-    if some:
-        yield some
+            if size >= _AT_ONCE or len(portion) >= _MOST:
+                yield portion
+                portion, size = [], 0
+    if portion:
+        yield portion

@@ -1,5 +1,5 @@
-"""The assignor of stateful groups (KIP-441).
+"""The group's side of stateful members.
 
-- ``assignor``: plans tasks.  ``options``: its options.
-- ``described``: members by their user data.  ``able``: which members can run a task.
+- ``assignor``: ``stateful``, which plans tasks.  ``options``: its options.
+- ``members``: members as the planner takes them.  ``topologies``: members with different topologies.
 """

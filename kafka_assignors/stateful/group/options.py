@@ -24,21 +24,21 @@ def _nothing() -> Holdings:
 
 @dataclass(frozen=True, slots=True)
 class StatefulOptions(Options):
-    """Options of ``stateful``; all members should have the same, for any of them may come to lead.
+    """Options of ``stateful``; all members should have the same, because any member may become leader.
 
     Attributes:
-        topology: which topics are processed together, and which of that has state.
+        topology: the subtopologies of the application.
         acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
-        num_standby_replicas: copies of each task's state beside the active one.
-        max_warmup_replicas: further copies, in the whole group, that are built at a time so that tasks can
-            move.
-        balance_factor: by how many tasks two members may differ.
-        probing_rebalance_interval_ms: how long a better plan waits before it is looked at again.
-        process_id: of the directory with this member's state, which is no other member's; None: a new one, so
-            that nothing is known of its disk.
-        endpoint: ``host:port`` where others can ask this member for its state.
-        holdings: called when this member joins, on the consumer's I/O thread; must not wait.
-        on_duties: called with what this member is told, on the same thread; must not wait.
+        num_standby_replicas: standbys of each task.
+        max_warmup_replicas: warm-ups built at a time, in the whole group, so that tasks can move.
+        balance_factor: number of tasks by which two members may differ.
+        probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
+        process_id: id of the directory with this member's state, different for each member; None: a new id,
+            so the group knows of no state.
+        endpoint: ``host:port`` where others can query this member's state.
+        holdings: returns the member's state on disk; called at each join on the consumer's I/O thread, so it
+            must not block.
+        on_duties: called with the leader's orders on the same thread; must not block.
         time: seconds since 1970.
     """
 
@@ -55,7 +55,7 @@ class StatefulOptions(Options):
     time: Callable[[], float] = time.time
 
     def check(self) -> None:
-        """Refuse values that make no sense.
+        """Refuse invalid values, and a missing topology.
 
         Raises:
             ConfigurationError: naming the option.
@@ -64,7 +64,7 @@ class StatefulOptions(Options):
         self.given_topology()
 
     def check_values(self) -> None:
-        """Refuse values that make no sense, whatever the topology.
+        """Refuse invalid values; does not look at the topology.
 
         Raises:
             ConfigurationError: naming the option.
@@ -72,7 +72,9 @@ class StatefulOptions(Options):
         Options.check(self)  # slots make a new class, which super() without arguments does not know
         interval: Any = self.probing_rebalance_interval_ms
         if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
-            raise ConfigurationError("probing_rebalance_interval_ms", f"{interval!r} is no time")
+            raise ConfigurationError(
+                "probing_rebalance_interval_ms", f"expected milliseconds, got {interval!r}"
+            )
         endpoint: Any = self.endpoint
         if not isinstance(endpoint, str) or len(endpoint.encode()) > LONGEST_ENDPOINT:
             raise ConfigurationError("endpoint", f"expected host:port, got {endpoint!r}")
@@ -82,7 +84,7 @@ class StatefulOptions(Options):
             raise ConfigurationError(error.option, error.reason) from error
 
     def given_topology(self) -> Topology:
-        """The topology, without which there is nothing to plan.
+        """Return the topology.
 
         Raises:
             ConfigurationError: there is none.
@@ -92,7 +94,7 @@ class StatefulOptions(Options):
         return self.topology
 
     def for_planning(self) -> planner.StatefulOptions:
-        """Those that decide what a plan looks like."""
+        """Return the options that the planner takes."""
         return planner.StatefulOptions(
             acceptable_recovery_lag=self.acceptable_recovery_lag,
             num_standby_replicas=self.num_standby_replicas,

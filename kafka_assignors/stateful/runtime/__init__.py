@@ -1,7 +1,7 @@
-"""What a stateful member does between two rebalances, and in one.
+"""A stateful member between rebalances, and during one.
 
-- ``parts``: puts the parts together.  ``events``: a rebalance's events for the application's thread.
-- ``tasks``: active tasks.  ``processing``: records to the callback.  ``commits``: a commit's three steps.
-- ``copies``: standbys and warm-ups.  ``saves``: store flushes.  ``lease``: whether a member may write.
-- ``diary``: log lines.  ``aside``: a question asked on a thread.
+- ``assembly``: creates and closes the components.  ``events``: rebalance events for the processing thread.
+- ``tasks``: active tasks.  ``processing``: records to the callback.  ``commits``: commits and their order.
+- ``copies``: copies of tasks, open and closed.  ``flushes``: when stores are flushed.
+- ``lease``: how long a member may write.  ``task_log``: log lines.  ``background_call``: a call on a thread.
 """

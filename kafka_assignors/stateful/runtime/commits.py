@@ -1,4 +1,4 @@
-"""Commits in the one order that loses nothing: the application's own output, changelogs, stores, offsets."""
+"""Commits in the order that loses nothing: the application's output, changelogs, stores, offsets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka_assignors.assignor.coordinator_access import member_id_of
 from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
-from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.runtime.lease import Lease
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, Stored, commit_tasks
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, StoreResult, commit_tasks
+from kafka_assignors.stateful.shutdown import Shutdown
 
-__all__ = ["BeforeCommit", "Commits", "Committed"]
+__all__ = ["BeforeCommit", "CommitResult", "Commits"]
 
 log = logging.getLogger("kafka_assignors")
 
@@ -30,12 +30,12 @@ _GONE_ON = (CommitFailedError, RebalanceInProgressError)
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """What came of a commit.
+class CommitResult:
+    """The result of a commit.
 
     Attributes:
-        done: whether all is safe and committed; what is not is kept, to be tried again.
-        damaged: tasks whose store cannot be written, and why.
+        done: whether everything is committed; uncommitted work is kept for the next attempt.
+        damaged: tasks whose store cannot be written, and the error.
     """
 
     done: bool
@@ -47,9 +47,9 @@ class Commits:
 
     Args:
         consumer: the member.
-        writer: with the patience of the lease.
-        lease: what is written under.
-        ending: when the member ends, offsets are committed in what is left of it.
+        writer: of changelogs, with the patience of the lease.
+        lease: says how long the member may write.
+        shutdown: limits the time for the commit of offsets once the member closes.
         before_commit: see ``RuntimeOptions``.
     """
 
@@ -58,42 +58,42 @@ class Commits:
         consumer: KafkaConsumer,
         writer: ChangelogWriter,
         lease: Lease,
-        ending: Ending | None = None,
+        shutdown: Shutdown | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> None:
         self._before_commit = before_commit
-        self._ending = ending or Ending()
+        self._shutdown = shutdown or Shutdown()
         self._consumer: Any = consumer
         self._writer = writer
         self._lease = lease
-        self._offsets: dict[TopicPartition, OffsetAndMetadata] = {}  # safe, and not committed yet
+        self._offsets: dict[TopicPartition, OffsetAndMetadata] = {}  # written, and not committed yet
 
-    def commit(self, actives: Iterable[ActiveTask], wait_s: float = 0.0) -> Committed:
-        """Make safe what these tasks did.
+    def commit(self, actives: Iterable[ActiveTask], wait_s: float = 0.0) -> CommitResult:
+        """Commit the work of these tasks.
 
-        Nothing is written by who may be no member any more: its tasks may be another's already.
+        Writes nothing if this member may have left the group, because other members may own its tasks.
 
         Args:
-            actives: all tasks that are ours.
-            wait_s: how long to wait for a sign that we are still a member.
+            actives: all active tasks of this member.
+            wait_s: seconds to wait for a sign of membership.
 
         Raises:
-            Exception: whatever ``before_commit`` raised, but for retriable errors of Kafka.
-            StateError: a store cannot be written; what is safe in the changelogs is committed.
-            ChangelogError: a changelog refuses what is written to it.
-            KafkaError: the group refuses offsets, and will go on to.  `CommitFailedError`: it has forgotten
-                us since a task began, and nobody said so.
+            Exception: from ``before_commit``, except for retriable errors of Kafka.
+            StateError: a store cannot be written; offsets of changes in the changelogs are committed.
+            ChangelogError: a changelog refuses a record.
+            KafkaError: the group refuses the offsets for good.  `CommitFailedError`: this member joined anew
+                since a task was assigned, without a callback.
         """
         actives = list(actives)
-        if not self._offsets and not any(one.done for one in actives):
-            return Committed(True)
+        if not self._offsets and not any(active.done for active in actives):
+            return CommitResult(True)
         if not self._may_write(actives, wait_s) or not self._is_output_safe(actives, wait_s):
-            return Committed(False)
+            return CommitResult(False)
         try:
             stored = commit_tasks(actives, self._writer, self._lease.holds)
         except ChangelogUnreachableError as error:
             log.warning("%s; trying again", error)
-            return Committed(False)
+            return CommitResult(False)
         self._offsets |= stored.offsets
         if not self._commit_offsets():
             return self._outcome(stored, done=False)
@@ -102,64 +102,68 @@ class Commits:
         return self._outcome(stored, done=True)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
-        return self._lease.holds(wait_s) and self._is_who_began(actives)
+        return self._lease.holds(wait_s) and self._is_same_member(actives)
 
     def _is_output_safe(self, actives: list[ActiveTask], wait_s: float) -> bool:
-        """Have the application flush its own output; whether the commit may go on."""
+        """Call ``before_commit``; return whether the commit may go on."""
         if self._before_commit is None:
             return True
-        offsets = self._offsets | {at: end for active in actives for at, end in active.done.items()}
+        offsets = self._offsets | {
+            partition: end for active in actives for partition, end in active.done.items()
+        }
         try:
-            self._before_commit(offsets, self._ending.to_commit_s(self._lease.patience_s))
+            self._before_commit(offsets, self._shutdown.to_commit_s(self._lease.patience_s))
         except KafkaError as error:
             if not error.retriable:
                 raise
-            log.warning("nothing is committed, as before_commit raised %s; trying again", error)
+            log.warning("commit: before_commit raised %s; trying again", error)
             return False
         return self._may_write(actives, wait_s)  # the call may have outlasted the membership
 
-    def _is_who_began(self, actives: Iterable[ActiveTask]) -> bool:
-        """Whether we are the member now that these were given to; False: we are none.
+    def _is_same_member(self, actives: Iterable[ActiveTask]) -> bool:
+        """Whether these tasks were assigned to the member id of today; False: there is none.
 
-        That a membership is lost is told, and its tasks end with it.  If ever it were not, the group would
-        take offsets of the member that we are now for what others have had since.
+        A lost membership normally ends its tasks.  Should a callback ever be missed, the group would take
+        our offsets although other members have processed since.
 
         Raises:
-            CommitFailedError: we are another one.
+            CommitFailedError: a task was assigned to another member id.
         """
-        now = member_id_of(self._consumer)
-        strange = sorted(f"{one.task[0]}_{one.task[1]}" for one in actives if one.member_id != now)
-        if now and strange:
+        member_id = member_id_of(self._consumer)
+        others = sorted(
+            f"{active.task[0]}_{active.task[1]}" for active in actives if active.member_id != member_id
+        )
+        if member_id and others:
             raise CommitFailedError(
-                f"{', '.join(strange)}: given to another member of the group than we are now, and others may "
-                "have gone on since: start this one again"
+                f"{', '.join(others)}: assigned to an earlier member id of this consumer, so other members "
+                "may have processed since: restart this member"
             )
-        return bool(now)
+        return bool(member_id)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """These are not ours any more: what was not committed of them is others' to do."""
-        for at in partitions:
-            self._offsets.pop(at, None)
+        """Drop uncommitted offsets of partitions that are given up."""
+        for partition in partitions:
+            self._offsets.pop(partition, None)
 
-    def _outcome(self, stored: Stored, *, done: bool) -> Committed:
+    def _outcome(self, stored: StoreResult, *, done: bool) -> CommitResult:
         if stored.failed is not None:
             raise stored.failed
-        return Committed(done, stored.damaged)
+        return CommitResult(done, stored.damaged)
 
     def _commit_offsets(self) -> bool:
         if not self._offsets:
             return True
         asked_at = time.monotonic()
-        timeout_ms = round(1000 * self._ending.to_commit_s(_COMMIT_S))
+        timeout_ms = round(1000 * self._shutdown.to_commit_s(_COMMIT_S))
         try:
             self._consumer.commit(self._offsets, timeout_ms=max(1, timeout_ms))
         except _GONE_ON as error:
-            log.warning("offsets are not committed, the group went on without us: %s", error)
+            log.warning("commit: offsets refused, the group has rebalanced: %s", error)
             return False
         except KafkaError as error:
             if not error.retriable:
                 raise
-            log.warning("offsets cannot be committed: %s; trying again", error)
+            log.warning("commit: offsets cannot be committed: %s; trying again", error)
             return False
         self._lease.renew(asked_at)
         self._offsets.clear()

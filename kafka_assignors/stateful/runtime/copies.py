@@ -1,7 +1,7 @@
-"""All state of a member: which tasks have a copy open, in whose hands it is, and what lies on the disk.
+"""The copies of a member: opens, hands over and closes them.
 
-A task's copy is in one place at a time: with its active task, with the changelog reader (being restored, or
-standing by), or closed on the disk.
+Each copy is in one place at a time: with its active task, with the changelog reader (being restored, or a
+standby or warm-up), or closed on disk.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kafka_assignors.errors import (
 )
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
 from kafka_assignors.stateful.duties import Holdings
-from kafka_assignors.stateful.runtime.aside import Aside, in_a_thread
-from kafka_assignors.stateful.runtime.diary import Diary
-from kafka_assignors.stateful.runtime.saves import Saves
+from kafka_assignors.stateful.runtime.background_call import BackgroundCall, run_in_thread
+from kafka_assignors.stateful.runtime.flushes import FlushSchedule
+from kafka_assignors.stateful.runtime.task_log import TaskLog
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.state.closed_copies import ClosedCopies
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from kafka_assignors.stateful.state.on_disk import OnDisk
 from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.stores import Stores
 from kafka_assignors.stateful.topology import Task, Topology
@@ -34,23 +34,23 @@ __all__ = ["Copies"]
 
 log = logging.getLogger("kafka_assignors")
 
-_AGAIN_S = 5.0  # until state that could not be used is tried again
-_AT_ONCE = 8  # copies opened, or given up, in one turn: each takes some 10 ms, in which nothing is processed
+_AGAIN_S = 5.0  # until a copy that could not be used is tried again
+_AT_ONCE = 8  # copies opened or closed in one turn: each takes 10 ms, in which nothing is processed
 
 
 class Copies:
-    """Opens, passes on and closes copies.  One thread at a time.
+    """Opens, hands over and closes copies.  One thread at a time.
 
     Args:
-        topology: what is processed.
-        work: what the member has to do; its active tasks are given their copies.
-        state_dir: where state lies.
-        stores: what opens it.
-        reader: what brings it up to date.
+        topology: the topology of the application.
+        work: the member's duties and active tasks, which get their copies here.
+        state_dir: the directory of the state.
+        stores: opens stores.
+        reader: brings copies up to date.
         changelogs: the changelog of each task.
-        find_changelogs: finds them again, when there is a task without.  It may take as long as it likes.
+        find_changelogs: finds them again, if a task has none; may block, in a thread of its own.
         clock: seconds.
-        aside: has something done in another thread.
+        run: runs a function in another thread.
 
     Raises:
         StateError: the directory cannot be read.
@@ -67,41 +67,41 @@ class Copies:
         changelogs: Mapping[Task, Changelog],
         find_changelogs: Callable[[], Mapping[Task, Changelog]],
         clock: Callable[[], float] = time.monotonic,
-        aside: Callable[[Callable[[], None]], None] = in_a_thread,
+        run: Callable[[Callable[[], None]], None] = run_in_thread,
     ) -> None:
         self._topology = topology
         self._work = work
         self._state_dir = state_dir
         self._stores = stores
         self._reader = reader
-        self._search = Aside(find_changelogs, aside)
+        self._search = BackgroundCall(find_changelogs, run)
         self._clock = clock
         self._changelogs = changelogs
         reader.watch(changelogs)
-        self._kept: set[Task] = set()  # in the reader's hands
-        self._waiting: dict[Task, float] = {}  # could not be used -> when to try again
-        self._saves = Saves(clock)
-        self._more = False  # there are copies to open, or to give up, in the next turn
-        self._diary = Diary()
-        self._on_disk = OnDisk(state_dir, changelogs, clock)
-        self._rest()
+        self._kept: set[Task] = set()  # owned by the reader
+        self._retry_at: dict[Task, float] = {}  # task whose copy could not be used -> when to try again
+        self._flushes = FlushSchedule(clock)
+        self._more = False  # the next turn has copies to open or close
+        self._task_log = TaskLog()
+        self._closed = ClosedCopies(state_dir, changelogs, clock)
+        self._share_closed()
 
     # --- active tasks
 
     def begin(self, active: ActiveTask) -> None:
-        """See to it that a task has its state, and is ready then.
+        """Give a task its copy; the task is ready once that is restored.
 
         Raises:
-            StateError: there is no way to have it here.
+            StateError: the state cannot be used.
         """
         if active.ready:
             return
         task = active.task
-        self._diary.came(task)
+        self._task_log.assigned(task)
         if active.copy is not None or not self._topology[task[0]].stateful:
             active.ready = True
         elif task in self._kept:
-            self._reader.aim(task, active)
+            self._reader.set_waiter(task, active)
         elif (copy := self._opened(task)) is None:
             return
         elif copy.changelog is None:
@@ -110,26 +110,26 @@ class Copies:
             self._hand_over(copy, active)
 
     def end(self, active: ActiveTask) -> None:
-        """A task is not processed here any more: its copy stands by, or rests on the disk."""
+        """Take the copy from a task that is given up; it becomes a standby or is closed."""
         active.undo()
         active.ready = False
-        self._diary.went(active.task)
+        self._task_log.revoked(active.task)
         copy, active.copy = active.copy, None
         if copy is not None:
-            self._pass_on(copy)
+            self._keep_or_close(copy)
         elif active.task in self._kept:
-            self._reader.aim(active.task, None)
+            self._reader.set_waiter(active.task, None)
 
-    def anew(self, active: ActiveTask, error: StateDamagedError) -> None:
-        """A store turned out to be damaged while it was used: it is restored from the beginning.
+    def restore_damaged(self, active: ActiveTask, error: StateDamagedError) -> None:
+        """Wipe the damaged store of a task, and restore it from the beginning.
 
         Raises:
-            StateError: there is no way to have it here, or it turns out to be so again and again.
+            StateError: the state cannot be used, or was damaged again before any commit.
         """
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:
             return
-        log.error("state of task %s %s: %s", copy, copy.begins, error)
+        log.error("task %s: state %s: %s", copy, copy.after_wipe, error)
         try:
             copy.wipe_damaged(error)
         except StateError:
@@ -140,25 +140,25 @@ class Copies:
         else:
             self._hand_over(copy, active)
 
-    def save(self) -> list[tuple[ActiveTask, StateDamagedError]]:
-        """Bring an active task's store to disk, if it is time for one; see `Saves.save_one`.
+    def flush_one(self) -> list[tuple[ActiveTask, StateDamagedError]]:
+        """Flush the store of an active task, if one is due; see `FlushSchedule.flush_one`.
 
         Returns:
-            The task whose store turned out to be damaged, and how, if so: for `anew`.
+            The task and the error if its store is damaged, for `restore_damaged`.
         """
-        return self._saves.save_one(self._work.actives.values())
+        return self._flushes.flush_one(self._work.actives.values())
 
-    # --- what stands by
+    # --- standbys and warm-ups
 
     def keep(self) -> None:
-        """Open what a copy is to be kept of, close what is not any more: some of it in each turn."""
+        """Open wanted standbys and warm-ups, close others; at most eight of each in a turn."""
         wanted = {task for task in self._work.copies if task in self._changelogs}
-        missing = sorted(wanted - self._kept - self._waiting.keys())
+        missing = sorted(wanted - self._kept - self._retry_at.keys())
         for task in missing[:_AT_ONCE]:
             try:
                 copy = self._opened(task)
             except StateError as error:
-                self._unusable(task, error)
+                self._retry_later(task, error)
                 continue
             if copy is not None:
                 self._hand_over(copy, None)
@@ -168,93 +168,93 @@ class Copies:
             for copy in self._reader.give_back(useless[:_AT_ONCE]):
                 self._close(copy)
         self._more = max(len(missing), len(useless)) > _AT_ONCE
-        self._diary.write()
-        self._diary.keeps(wanted)
+        self._task_log.write()
+        self._task_log.keeps(wanted)
 
-    def heed(self) -> None:
-        """Take what the reader has brought up to date, or had to give up.
+    def take_restored(self) -> None:
+        """Take restored copies from the reader, and note those it gave up.
 
         Raises:
-            StateError: the state of an active task cannot be had here.
+            StateError: the state of an active task cannot be used.
         """
-        for copy, goal in self._reader.restored():
+        for copy, waiter in self._reader.restored():
             self._kept.discard(copy.task)
             active = self._work.actives.get(copy.task)
             if active is None:
-                self._pass_on(copy)
-            elif active is goal:
+                self._keep_or_close(copy)
+            elif active is waiter:
                 active.copy, active.ready = copy, True
-            else:  # given back and assigned again meanwhile: others may have changed it
+            else:  # revoked and assigned again meanwhile, so another member may have changed the state
                 self._hand_over(copy, active)
         for task, error in self._reader.failed():
             self._kept.discard(task)
-            self._on_disk.forget(task)
+            self._closed.forget(task)
             if task in self._work.actives:
                 raise error
-            self._unusable(task, error)
+            self._retry_later(task, error)
 
     def retry(self) -> None:
-        """Try again what could not be used, when it is time to; go on with what was too much for a turn.
+        """Try copies again that could not be used, and continue with copies left over from the last turn.
 
         Raises:
-            StateError: the state of an active task cannot be had here.
+            StateError: the state of an active task cannot be used.
         """
-        self._diary.write()
-        self._heed_search()
+        self._task_log.write()
+        self._take_changelogs()
         now = self._clock()
-        due = [task for task, at in self._waiting.items() if at <= now]
+        due = [task for task, retry_at in self._retry_at.items() if retry_at <= now]
         for task in due:
-            del self._waiting[task]
+            del self._retry_at[task]
         if any(self._lacks_changelog(task) for task in due):
-            self._search.ask()
+            self._search.start()
         for task in due:
             if (active := self._work.actives.get(task)) is not None:
                 self.begin(active)
         if due or self._more:
             self.keep()
 
-    def _heed_search(self) -> None:
+    def _take_changelogs(self) -> None:
         try:
-            found = self._search.answer()
+            changelogs = self._search.result()
         except (ChangelogError, TopologyError) as error:
             log.warning("a task has no changelog: %s; trying again", error)
             return
-        if found is not None:
-            self._changelogs = found
-            self._reader.watch(found)
-            self._waiting |= {task: self._clock() for task in self._waiting if task in found}
+        if changelogs is not None:
+            self._changelogs = changelogs
+            self._reader.watch(changelogs)
+            self._retry_at |= {task: self._clock() for task in self._retry_at if task in changelogs}
 
     # --- on disk
 
     def holdings(self) -> Holdings:
-        """What the group is to know of it."""
-        self._rest()
+        """Return the state to report to the group."""
+        self._share_closed()
         ends = dict(self._reader.ends)
-        lags = {task: lag for task, lag in self._reader.lags.items() if task not in self._on_disk.leaving}
+        lags = {task: lag for task, lag in self._reader.lags.items() if task not in self._closed.leaving}
         for task, active in self._work.actives.items():
             if active.ready:
                 lags[task] = 0
                 if active.copy is not None and active.copy.changelog is not None:
-                    # Nobody else writes it, and it may have grown by much since it was asked.
+                    # Only this member writes it, so its own position is newer than the last end offset.
                     ends[task] = max(ends.get(task, 0), active.copy.position)
             elif self._topology[task[0]].has_changelog:
-                # Without a lag its copy would count as complete: it is our task.
+                # The leader takes an active task without a lag for complete.
                 lags.setdefault(task, ends.get(task, MOST_LAG))
         return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())), ends)
 
     def clean(self, delay_s: float) -> None:
-        """Delete state that was of no use for so long; not while a rebalance is under way."""
+        """Delete state that was unused for ``delay_s``; not during a rebalance."""
         duties = self._work.duties
-        self._on_disk.clean(delay_s, {*duties.actives, *duties.standbys, *duties.warmups})
+        self._closed.clean(delay_s, {*duties.actives, *duties.standbys, *duties.warmups})
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Close all copies, each saved as far as it is committed.
+        """Flush and close all copies.
 
         Args:
             timeout_s: see ``ChangelogReader.close``.
         """
-        self._diary.write()
-        self._diary.close()
+        self._task_log.write()
+        self._task_log.close()
         for active in self._work.actives.values():
             active.undo()
             copy, active.copy, active.ready = active.copy, None, False
@@ -266,33 +266,33 @@ class Copies:
     # --- steps
 
     def _opened(self, task: Task) -> Copy | None:
-        """A task's copy; None: it cannot be used now, which is said, and is tried again."""
+        """Open a task's copy; None: it cannot be used now, and is tried again."""
         if self._lacks_changelog(task):
             topic = self._topology[task[0]].changelog or f"of {task[0]}"
-            self._unusable(task, ChangelogError(f"changelog {topic} has no partition {task[1]}"))
+            self._retry_later(task, ChangelogError(f"changelog {topic} has no partition {task[1]}"))
             return None
         try:
             copy = Copy(task, self._changelogs.get(task), self._state_dir, self._stores)
         except StateLockedError as error:
-            self._unusable(task, error)
+            self._retry_later(task, error)
             return None
-        self._waiting.pop(task, None)
-        self._on_disk.use(task)
+        self._retry_at.pop(task, None)
+        self._closed.use(task)
         return copy
 
     def _lacks_changelog(self, task: Task) -> bool:
         return self._topology[task[0]].has_changelog and task not in self._changelogs
 
-    def _unusable(self, task: Task, error: Exception) -> None:
-        log.error("state of task %s_%d cannot be used: %s; trying again in %.0f s", *task, error, _AGAIN_S)
-        self._waiting[task] = self._clock() + _AGAIN_S
+    def _retry_later(self, task: Task, error: Exception) -> None:
+        log.error("task %s_%d: state cannot be used: %s; trying again in %.0f s", *task, error, _AGAIN_S)
+        self._retry_at[task] = self._clock() + _AGAIN_S
 
-    def _hand_over(self, copy: Copy, goal: ActiveTask | None) -> None:
+    def _hand_over(self, copy: Copy, waiter: ActiveTask | None) -> None:
         self._kept.add(copy.task)
-        self._reader.keep(copy, goal)
+        self._reader.keep(copy, waiter)
 
-    def _pass_on(self, copy: Copy) -> None:
-        self._saves.forget(copy.task)
+    def _keep_or_close(self, copy: Copy) -> None:
+        self._flushes.forget(copy.task)
         duties = self._work.duties
         if copy.changelog is not None and copy.task in {*duties.standbys, *duties.warmups}:
             self._hand_over(copy, None)
@@ -303,9 +303,11 @@ class Copies:
         try:
             copy.close()
         except StateError as error:
-            log.warning("state of task %s: %s", copy, error)
-        self._on_disk.put(copy)
+            log.warning("task %s: closing its state: %s", copy, error)
+        self._closed.add(copy)
 
-    def _rest(self) -> None:
-        """Let the reader know what lies on the disk; replaced whole, as its thread reads it."""
-        self._reader.rest(self._on_disk.resting(self._changelogs, self._kept | self._work.actives.keys()))
+    def _share_closed(self) -> None:
+        """Give the reader the closed copies, in a new mapping because its thread reads it."""
+        self._reader.watch_closed(
+            self._closed.copies(self._changelogs, self._kept | self._work.actives.keys())
+        )

@@ -1,9 +1,9 @@
-"""What happens to a member's tasks, told by the consumer's I/O thread, heeded by whoever may use them.
+"""Rebalance events, from the consumer's I/O thread to the threads that may use the tasks.
 
 Stores, producer and commits belong to the thread that calls ``poll``.  A rebalance ends on the I/O thread,
-while that one is inside ``poll`` and waits for it.  Who gives tasks back has to be done with them first: that
-takes as long as the changelog takes, which would hold up heartbeats.  So it is done by a third thread, for
-whose end the rebalance waits without holding up anything, while the first one is still in ``poll``.
+while the polling thread waits for it inside ``poll``.  Revoked tasks have to be committed first, which takes
+as long as their changelogs do and would hold up heartbeats on the I/O thread.  So a third thread handles the
+events.  The rebalance waits for its end without blocking the I/O thread.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Partitions = frozenset[TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """These are ours now; they are paused.
+    """Partitions that were assigned, and paused.
 
     Attributes:
-        partitions: which.
-        member_id: as whom we have them: no longer than the group knows us by that.
+        partitions: the partitions.
+        member_id: this member's id in the group; they are lost with it.
     """
 
     partitions: Partitions
@@ -39,14 +39,14 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """These go to others as soon as this is heeded."""
+    """Partitions that move to other members once this event is handled."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The membership is gone: these may be others' already."""
+    """Partitions of a lost membership; other members may own them already."""
 
     partitions: Partitions
 
@@ -55,17 +55,17 @@ Event = Assigned | Revoked | Lost | Duties
 
 
 class Events:
-    """From the I/O thread to the one that processes."""
+    """A queue from the I/O thread to the processing thread."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Event] = SimpleQueue()
 
     def put(self, event: Event) -> None:
-        """Note what happened."""
+        """Add an event."""
         self._queue.put(event)
 
     def next(self) -> Event | None:
-        """The next one, None if there is none."""
+        """Remove and return the next event; None: there is none."""
         try:
             return self._queue.get_nowait()
         except Empty:
@@ -73,48 +73,48 @@ class Events:
 
 
 class TaskListener(AsyncConsumerRebalanceListener):
-    """Passes on what a rebalance does.
+    """Queues the events of a rebalance.
 
     Args:
-        consumer: whose.
-        events: to where.
-        heed: heeds what is there; called on a thread of its own, while the one that polls waits in ``poll``.
+        consumer: the member.
+        events: the queue.
+        handle: handles the queued events; called on a thread of its own, while the polling thread waits.
 
     Attributes:
-        error: what ``heed`` raised, for the thread that polls.
+        error: raised by ``handle``, for the polling thread to raise again.
     """
 
-    def __init__(self, consumer: KafkaConsumer, events: Events, heed: Callable[[], None]) -> None:
+    def __init__(self, consumer: KafkaConsumer, events: Events, handle: Callable[[], None]) -> None:
         self.error: BaseException | None = None
         self._consumer = consumer
         self._events = events
-        self._heed = heed
+        self._handle = handle
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Nothing of them is processed before their state is here."""
+        """Pause the partitions until their state is restored."""
         if assigned:
             self._consumer.pause(*assigned)
             self._events.put(Assigned(frozenset(assigned), member_id_of(self._consumer)))
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Wait until they are committed, and in no store that is open for processing."""
-        if revoked and not is_closing(self._consumer):  # who closes has seen to it
+        """Wait until the tasks are committed and their stores handed over."""
+        if revoked and not is_closing(self._consumer):  # a closing member has committed already
             self._events.put(Revoked(frozenset(revoked)))
-            await self._heeded()
+            await self._handled()
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        """Too late to commit."""
+        """Wait until the tasks are dropped; it is too late to commit."""
         if lost and not is_closing(self._consumer):
             self._events.put(Lost(frozenset(lost)))
-            await self._heeded()
+            await self._handled()
 
-    async def _heeded(self) -> None:
-        worker = threading.Thread(target=self._guarded, name="kafka-assignors-gives-back", daemon=True)
+    async def _handled(self) -> None:
+        worker = threading.Thread(target=self._guarded, name="kafka-assignors-revocation", daemon=True)
         worker.start()
         await ended(self._consumer, worker)
 
     def _guarded(self) -> None:
         try:
-            self._heed()
-        except BaseException as error:  # it is raised again by the thread that polls
+            self._handle()
+        except BaseException as error:  # the polling thread raises it again
             self.error = error

@@ -1,14 +1,14 @@
-"""For how long a member may write after it was heard of: until then nobody else can own its tasks.
+"""The time a member may write after a sign of its membership; until then no other member owns its tasks.
 
-Nobody fences an ordinary producer, so who is no member any more has to find out by itself, in time.  A broker
-gives a member's partitions to others
+No broker fences an ordinary producer, so a member must find out in time by itself that it has left the group.
+A broker gives a member's partitions to others
 
-- when it has had no heartbeat of it for a session timeout;
+- when it has had no heartbeat for a session timeout;
 - when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  It joins in ``poll``,
   or before that on its I/O thread if nothing there needs ``poll``; answers to heartbeats report a rebalance;
 - at once, when it leaves by itself, as kafka-python does ``max_poll_interval_ms`` after the last poll;
-- at once, when another one joins with its ``group_instance_id``.  The one that joins waits, then, for as
-  long as the other may write.
+- at once, when another member joins with its ``group_instance_id``.  The new member then waits for as long as
+  the old one may write.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from kafka_assignors.assignor.coordinator_access import (
     timeouts,
 )
 from kafka_assignors.errors import OptionError
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.shutdown import Shutdown
 
 __all__ = ["Lease"]
 
 _OF_SESSION = 0.5
 _OF_POLL_INTERVAL = 0.25
-_HEARTBEATS = 2  # of a static member, whose tasks may be another's as soon as that one joins
+_HEARTBEATS = 2  # of a static member, because a new member with its instance id owns its tasks at once
 _LOOK_S = 0.01
 
 
@@ -41,21 +41,21 @@ class Lease:
 
     Args:
         consumer: the member.
-        ending: when it ends there is no more time to wait than that.
+        shutdown: bounds all waits once the member closes.
 
     Attributes:
-        patience_s: how old the last sign of membership may be, and for how long is written then.
+        patience_s: the age up to which a sign of membership counts, and the time a write may take after it.
 
     Raises:
-        OptionError: there are too few heartbeats between two polls to know anything by.
+        OptionError: ``max_poll_interval_ms`` is too short for the heartbeat interval.
     """
 
-    def __init__(self, consumer: KafkaConsumer, ending: Ending | None = None) -> None:
+    def __init__(self, consumer: KafkaConsumer, shutdown: Shutdown | None = None) -> None:
         self._consumer: Any = consumer
-        self._ending = ending or Ending()
+        self._shutdown = shutdown or Shutdown()
         session_s, poll_s, heartbeat_s = timeouts(consumer)
         if heartbeat_s > _OF_POLL_INTERVAL * poll_s:
-            raise OptionError("max_poll_interval_ms", "has to be four heartbeat_interval_ms, or more")
+            raise OptionError("max_poll_interval_ms", "must be at least four times heartbeat_interval_ms")
         self.patience_s = min(_OF_SESSION * session_s, _OF_POLL_INTERVAL * poll_s)
         if static_member_id(consumer) is not None:
             self.patience_s = min(self.patience_s, _HEARTBEATS * heartbeat_s)
@@ -66,10 +66,10 @@ class Lease:
         self._joined_at = 0.0
 
     def holds(self, wait_s: float = 0.0) -> bool:
-        """Whether what is written within ``patience_s`` from now is written by the tasks' owner.
+        """Whether this member still owns its tasks for the next ``patience_s``, the time a write may take.
 
         Args:
-            wait_s: how long to wait for a sign of that.
+            wait_s: seconds to wait for a sign of membership.
         """
         until = time.monotonic() + wait_s
         while not self._is_member():
@@ -79,14 +79,14 @@ class Lease:
         return True
 
     def renew(self, asked_at: float) -> None:
-        """The group took what was asked of it then (``time.monotonic``): a sign as good as a heartbeat."""
+        """Count a commit, asked at this time (``time.monotonic``), as a sign of membership."""
         self._renewed_at = asked_at
 
     def is_alone(self) -> bool:
-        """Whether nobody else may still write as this member.
+        """Whether no earlier process with this ``group_instance_id`` may still write.
 
-        One with a ``group_instance_id`` may have taken over from a process that does not know it yet: it
-        waits for twice ``patience_s`` after each join from outside.
+        A static member may have taken over from a process that does not know it yet.  So it waits for twice
+        ``patience_s`` after a join.
         """
         member_id = static_member_id(self._consumer)
         if member_id is None:
@@ -97,13 +97,13 @@ class Lease:
         return now - self._joined_at >= 2 * self.patience_s
 
     def wait_until_alone(self) -> bool:
-        """Wait for that, if there is time: who gets a task from us must not meet who had our id before."""
+        """Wait until `is_alone`, while time is left: a next owner must not meet the process before us."""
         while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_LOOK_S)
         return alone
 
     def _may_wait(self) -> bool:
-        return self._ending.to_commit_s(_LOOK_S) > 0
+        return self._shutdown.to_commit_s(_LOOK_S) > 0
 
     def _is_member(self) -> bool:
         if (until := kept_up_until(self._consumer)) is not None:

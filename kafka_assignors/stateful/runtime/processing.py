@@ -1,4 +1,4 @@
-"""Processing records: each whole or not at all, and no more than fit into memory until they are committed."""
+"""Processes records, each as a whole or not at all, within a limit of memory until they are committed."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateDamagedError
-from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.runtime.commits import Commits
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.shutdown import Shutdown
 
 __all__ = ["Processing"]
 
 log = logging.getLogger("kafka_assignors")
 
-_LOOK_S = 0.1  # for the answer to a heartbeat
+_LOOK_S = 0.1  # to wait for the answer to a heartbeat
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
 
 class Processing:
-    """Hands records to the application's callback, and commits what came of it.  One thread at a time.
+    """Passes records to the application's callback, and commits.  One thread at a time.
 
     Args:
         consumer: the member.
         work: its active tasks.
-        commits: makes safe what they did.
-        max_uncommitted_bytes: of changes in memory.  If there are more, and they cannot be committed, nothing
-            is taken until they can.
-        commit_interval_s: how often what was done is committed, in the middle of a batch, too.
-        stop: ends the processing of a batch before the next record.
+        commits: commits their work.
+        max_uncommitted_bytes: memory of uncommitted changes.  Beyond it nothing is processed until a commit
+            succeeds.
+        commit_interval_s: time between commits, also in the middle of a batch.
+        shutdown: stops processing before the next record.
         clock: seconds.
     """
 
@@ -47,80 +47,78 @@ class Processing:
         *,
         max_uncommitted_bytes: int,
         commit_interval_s: float,
-        stop: Ending,
+        shutdown: Shutdown,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = consumer
         self._work = work
         self._commits = commits
-        self._most = max_uncommitted_bytes
+        self._max_uncommitted_bytes = max_uncommitted_bytes
         self._interval_s = commit_interval_s
-        self._stop = stop
+        self._shutdown = shutdown
         self._clock = clock
         self._next_commit = 0.0
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
         self._held = False
-        self._back: dict[TopicPartition, int] = {}  # in this turn: where to go on from
+        self._rewound: dict[TopicPartition, int] = {}  # in this turn: partition -> offset to process from
 
     def take(self, batches: Iterable[Batch]) -> None:
-        """Process what came in one poll; of tasks that are not ours any more, nothing.
+        """Process the records of one poll; skips partitions without an active task.
 
         Raises:
-            Exception: whatever the callback raised.  What was done before that record, by all tasks, is
-                committed, if that can be.
+            Exception: from the callback, after a commit of the work before that record, if possible.
             StateError, ChangelogError, KafkaError: see ``Commits.commit``.
         """
-        self._back.clear()
-        for active, at, batch in batches:
+        self._rewound.clear()
+        for active, partition, batch in batches:
             if active is not None and (taken := self._processed(active, batch)) < len(batch):
-                self._put_back(at, batch[taken].offset)
+                self._rewind(partition, batch[taken].offset)
 
     def commit(self, wait_s: float = 0.0) -> bool:
-        """Make safe what was done; see ``Commits.commit``."""
-        did = [active for active in self._work.actives.values() if active.done]
-        came_of_it = self._commits.commit(self._work.actives.values(), wait_s)
-        for active, error in came_of_it.damaged.items():
-            self.set_aside(active, error)
-        if came_of_it.done:
+        """Commit; see ``Commits.commit``.  Returns whether everything is committed."""
+        worked = [active for active in self._work.actives.values() if active.done]
+        result = self._commits.commit(self._work.actives.values(), wait_s)
+        for active, error in result.damaged.items():
+            self.suspend(active, error)
+        if result.done:
             self._held = False
-            for active in did:
-                if active.copy is not None and active not in came_of_it.damaged:
+            for active in worked:
+                if active.copy is not None and active not in result.damaged:
                     active.copy.in_doubt = False
-        return came_of_it.done
+        return result.done
 
     def commit_if_due(self, wait_s: float = 0.0) -> bool:
-        """The same, if the interval is over; what cannot be committed now is tried again after the next one.
+        """Commit if the interval is over.  A failed commit is tried again after the next interval.
 
         Returns:
-            Whether there is nothing that was due and is not safe.
+            False if a commit was due and failed.
         """
         if self._clock() < self._next_commit:
             return True
         try:
             return self.commit(wait_s)
-        finally:  # an attempt may take longer than the interval, and there has to be time for something else
+        finally:  # a slow attempt may outlast the interval, and records need time between attempts
             self._next_commit = self._clock() + self._interval_s
 
-    def set_aside(self, active: ActiveTask, error: StateDamagedError) -> None:
-        """A task's store turned out to be damaged.
+    def suspend(self, active: ActiveTask, error: StateDamagedError) -> None:
+        """Stop processing a task with a damaged store, and rewind it to its last commit.
 
-        Nothing of it is processed until its state is here again; what it did and is not safe is undone, and
-        its records come again.
+        It continues once its state is restored.
         """
         self._damaged[active] = error
-        self.stop_flow([active])
+        self.pause_tasks([active])
         active.ready = False
-        for at, offset in active.undo().items():
-            self._put_back(at, offset)
+        for partition, offset in active.undo().items():
+            self._rewind(partition, offset)
 
     def damaged(self) -> list[tuple[ActiveTask, StateDamagedError]]:
-        """Tasks that were set aside since this was asked last: their state is to be restored."""
-        found = list(self._damaged.items())
+        """Return the tasks suspended since the last call, and their errors; the caller restores them."""
+        damaged = list(self._damaged.items())
         self._damaged.clear()
-        return found
+        return damaged
 
-    def let_flow(self) -> None:
-        """Have records of all tasks come whose state is here."""
+    def resume_ready(self) -> None:
+        """Resume fetching for all ready tasks, unless memory is full."""
         if self._held:
             return
         for active in self._work.actives.values():
@@ -128,38 +126,38 @@ class Processing:
                 active.flowing = True
                 self._consumer.resume(*active.partitions)
 
-    def stop_flow(self, actives: Iterable[ActiveTask]) -> None:
-        """Have none of theirs come."""
+    def pause_tasks(self, actives: Iterable[ActiveTask]) -> None:
+        """Stop fetching for these tasks."""
         for active in actives:
             active.flowing = False
             self._consumer.pause(*(active.partitions & self._consumer.assignment()))
 
-    def go_on(self) -> None:
-        """Tasks were given back, and their changes with them: there may be room again."""
+    def clear_hold(self) -> None:
+        """Process again, because tasks that were given up have freed memory."""
         self._held = False
 
     def _processed(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
-        """Process records, and return how many it were: not all, if it has to wait."""
+        """Process records; return how many, fewer than the batch if a commit has to come first."""
         if not self._takes(active):
             return 0
         others = self._uncommitted_bytes() - active.uncommitted_bytes
         for taken, record in enumerate(batch):
-            if self._stop.is_set():
+            if self._shutdown.is_set():
                 return taken
-            too_much = others + active.uncommitted_bytes > self._most
+            too_much = others + active.uncommitted_bytes > self._max_uncommitted_bytes
             if too_much or self._clock() >= self._next_commit:
                 safe = self._make_room() if too_much else self.commit_if_due()
-                # Attempts take time: where one failed, the consumer is polled before the next.
+                # An attempt takes time, so after a failed one the consumer is polled before the next.
                 if not safe or not self._takes(active):
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes
             try:
                 active.take(record)
             except StateDamagedError as error:
-                self.set_aside(active, error)
+                self.suspend(active, error)
                 return taken
             except BaseException:
-                self._commit_before_the_end()
+                self._commit_before_error()
                 raise
         return len(batch)
 
@@ -171,27 +169,25 @@ class Processing:
             return True
         self._held = True
         log.warning(
-            "%d bytes are not committed, and cannot be now: nothing more is taken until they are",
+            "%d bytes of changes cannot be committed now: processing waits until they are",
             self._uncommitted_bytes(),
         )
-        self.stop_flow(self._work.actives.values())
+        self.pause_tasks(self._work.actives.values())
         return False
 
-    def _commit_before_the_end(self) -> None:
+    def _commit_before_error(self) -> None:
         try:
             if not self.commit(_LOOK_S):
-                log.warning(
-                    "what was done since the last commit cannot be committed now: it will be done again"
-                )
-        except Exception:  # what the callback raised is to be heard of, whatever comes of this
-            log.exception("what was done since the last commit cannot be committed")
+                log.warning("closing after an error: the last commit failed, records are processed again")
+        except Exception:  # the callback's own exception goes first
+            log.exception("closing after an error: the last commit failed, records are processed again")
 
-    def _put_back(self, at: TopicPartition, offset: int) -> None:
-        """Go on from there; if a record before that was put back in this turn, from that one."""
-        self._back[at] = min(offset, self._back.get(at, offset))
-        # While tasks are given back the consumer has let go of them already: the next owner will read them.
-        if at in self._consumer.assignment():
-            self._consumer.seek(at, self._back[at])
+    def _rewind(self, partition: TopicPartition, offset: int) -> None:
+        """Continue at an offset, or at an earlier one of the same turn."""
+        self._rewound[partition] = min(offset, self._rewound.get(partition, offset))
+        # A revoked partition is not assigned to the consumer any more; its next owner reads the records.
+        if partition in self._consumer.assignment():
+            self._consumer.seek(partition, self._rewound[partition])
 
     def _uncommitted_bytes(self) -> int:
         return sum(active.uncommitted_bytes for active in self._work.actives.values())

@@ -1,4 +1,4 @@
-"""The tasks a member processes: their copies, what of them is done, and making that safe."""
+"""Active tasks: their copies, their uncommitted work, and the write of changelogs and stores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.errors import StateDamagedError, StateError
-from kafka_assignors.stateful.changelog.writer import ChangelogWriter, Written
+from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange
 from kafka_assignors.stateful.duties import Duties
 from kafka_assignors.stateful.state.copy import Copy
 from kafka_assignors.stateful.topology import Task
 
-__all__ = ["ActiveTask", "Process", "Stored", "Work", "commit_tasks"]
+__all__ = ["ActiveTask", "Process", "StoreResult", "Work", "commit_tasks"]
 
 log = logging.getLogger("kafka_assignors")
 
@@ -25,19 +25,19 @@ Process = Callable[[ConsumerRecord, Any], object]
 
 @dataclass(slots=True, eq=False)
 class ActiveTask:
-    """One task that is ours to process, from when it is assigned until it is given back.
+    """A task this member owns, from assignment until it is given up.
 
     Attributes:
-        task: which.
+        task: its id.
         process: called with each record and the store.
-        member_id: as whom we have it.
+        member_id: this member's id when the task was assigned.
         partitions: its source partitions.
-        copy: its state; None: it has none, or it is being restored.
-        ready: whether it may be processed.
-        flowing: whether its records come: its partitions are not paused.
-        unproven: offset of the changelog up to where its store is, if the task is still ours.
-        began: source partition -> offset of the first record processed since the last commit.
-        done: source partition -> what is to be committed.
+        copy: its state; None: it has none, or the copy is being restored.
+        ready: whether it may process records.
+        flowing: whether its partitions are fetched, not paused.
+        unproven: changelog offset that the store may move to once a commit proves the ownership.
+        began: source partition -> offset of the first record since the last commit.
+        done: source partition -> offset to commit.
     """
 
     task: Task
@@ -55,9 +55,9 @@ class ActiveTask:
         """Process one record.
 
         Raises:
-            Exception: whatever the callback raised; nothing of that record is kept.
+            Exception: from the callback; no change of that record is kept.
         """
-        at = TopicPartition(record.topic, record.partition)
+        partition = TopicPartition(record.topic, record.partition)
         store = None if self.copy is None else self.copy.store
         if store is not None:
             store.begin_record()
@@ -67,14 +67,14 @@ class ActiveTask:
             if store is not None:
                 store.undo_record()
             raise
-        self.began.setdefault(at, record.offset)
-        self.done[at] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+        self.began.setdefault(partition, record.offset)
+        self.done[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
     def prove(self) -> StateError | None:
-        """The group has taken our offsets, so what is in the changelog is ours to pass over.
+        """Move the store past all records of the changelog, after the group took this member's offsets.
 
         Returns:
-            What is wrong with the store, if it cannot.
+            The error of the store, if any.
         """
         end, self.unproven = self.unproven, None
         if end is not None and self.copy is not None:
@@ -86,11 +86,11 @@ class ActiveTask:
 
     @property
     def uncommitted_bytes(self) -> int:
-        """Memory that changes take."""
+        """Memory of uncommitted changes, approximate."""
         return 0 if self.copy is None else self.copy.store.uncommitted_bytes
 
     def undo(self) -> dict[TopicPartition, int]:
-        """Drop what was done since the last commit; returns where to go on from."""
+        """Drop the work since the last commit; return the offsets to process again from."""
         if self.copy is not None:
             self.copy.store.rollback()
         began = dict(self.began)
@@ -101,11 +101,11 @@ class ActiveTask:
 
 @dataclass(slots=True)
 class Work:
-    """What a member has to do.
+    """The tasks of a member.
 
     Attributes:
-        duties: what the leader told last.
-        actives: the tasks whose partitions are ours.
+        duties: the leader's last orders.
+        actives: the tasks whose partitions this member owns.
     """
 
     duties: Duties = field(default_factory=Duties)
@@ -113,18 +113,18 @@ class Work:
 
     @property
     def copies(self) -> set[Task]:
-        """Tasks of which a copy is to be kept here, beside what is processed."""
+        """The standbys and warm-ups, without active tasks."""
         return {*self.duties.standbys, *self.duties.warmups} - self.actives.keys()
 
 
 @dataclass(slots=True)
-class Stored:
-    """What came of writing what was processed.
+class StoreResult:
+    """The result of writing stores.
 
     Attributes:
-        offsets: what may be committed: of a store that could not be written, what is safe in its changelog.
-        damaged: tasks whose store is not what was written, and why.
-        failed: why another store could not be written; None: there is none.
+        offsets: the offsets to commit; also of a store that failed, if its changes are in the changelog.
+        damaged: tasks with a damaged store, and the error.
+        failed: the first other error of a store; None: there is none.
     """
 
     offsets: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Stored:
     failed: StateError | None = None
 
     def note(self, active: ActiveTask, error: StateError | None) -> None:
-        """Something was done to a task's store, and that went wrong."""
+        """Add the error of a task's store; None: no error."""
         if isinstance(error, StateDamagedError):
             active.unproven = None
             self.damaged[active] = error
@@ -142,53 +142,52 @@ class Stored:
 
 def commit_tasks(
     tasks: Iterable[ActiveTask], writer: ChangelogWriter, allowed: Callable[[], bool] = lambda: True
-) -> Stored:
-    """Make safe what was processed: changelogs, then stores; offsets are the caller's to commit, after that.
+) -> StoreResult:
+    """Write the changelogs and then the stores of tasks.  The caller commits the offsets after that.
 
     Args:
-        tasks: whose.
+        tasks: the active tasks.
         writer: of changelogs.
         allowed: see ``ChangelogWriter.write``.
 
     Raises:
-        ChangelogError: not all is in the changelogs; nothing changed here, and it can be tried again.
+        ChangelogError: some changes are not in the changelogs; stores are unchanged, and a retry is safe.
     """
-    some = [one for one in tasks if one.done]
+    worked = [active for active in tasks if active.done]
     changes = {
-        one.copy.changelog.at: one.copy.store.uncommitted
-        for one in some
-        if one.copy is not None and one.copy.changelog is not None and one.copy.store.uncommitted
+        active.copy.changelog.partition: active.copy.store.uncommitted
+        for active in worked
+        if active.copy is not None and active.copy.changelog is not None and active.copy.store.uncommitted
     }
     written = writer.write(changes, allowed) if changes else {}
-    stored = Stored()
-    for one in some:
-        error = None if one.copy is None else _stored(one, one.copy, _of(one.copy, written))
-        stored.note(one, error)
-        if error is None or (one.copy is not None and one.copy.changelog is not None):
-            stored.offsets |= one.done
-            one.began.clear()
-            one.done.clear()
+    stored = StoreResult()
+    for active in worked:
+        error = None if active.copy is None else _commit_store(active, active.copy, _of(active.copy, written))
+        stored.note(active, error)
+        if error is None or (active.copy is not None and active.copy.changelog is not None):
+            stored.offsets |= active.done
+            active.began.clear()
+            active.done.clear()
     return stored
 
 
-def _of(copy: Copy, written: Mapping[TopicPartition, Written]) -> Written | None:
-    return None if copy.changelog is None else written.get(copy.changelog.at)
+def _of(copy: Copy, written: Mapping[TopicPartition, WrittenRange]) -> WrittenRange | None:
+    return None if copy.changelog is None else written.get(copy.changelog.partition)
 
 
-def _stored(one: ActiveTask, copy: Copy, written: Written | None) -> StateError | None:
-    """Commit a store whose changes are in its changelog; returns what went wrong."""
+def _commit_store(active: ActiveTask, copy: Copy, written: WrittenRange | None) -> StateError | None:
+    """Commit a store whose changes are in its changelog; return the error."""
     position = None if written is None else written.end
     if written is not None and written.end <= copy.position:
         log.error(
-            "task %s wrote offset %d of its changelog after %d: the topic was made again while in use, and "
-            "has nothing of what was before: stop the group and restore it, or let the state begin anew",
+            "task %s: wrote changelog offset %d after %d, so the topic was created again while in use and "
+            "has lost all earlier changes: stop the group and restore the topic, or delete the state",
             *(copy, written.end - 1, copy.position - 1),
         )
     elif written is not None and not written.follows(copy.position):
-        # Somebody wrote before us.  It was an attempt of ours that failed halfway, unless the task is
-        # another's by now: then the store must not pass over what that one wrote.  The commit of offsets
-        # tells which.
-        one.unproven, position = written.end, None
+        # Other records came before ours: from a failed attempt of this member, or from a new owner.  The
+        # store must not move past a new owner's records.  The commit of offsets tells which it was.
+        active.unproven, position = written.end, None
     try:
         copy.store.commit(position)
     except StateError as error:

@@ -1,7 +1,8 @@
-"""State on disk.  Knows nothing of kafka.
+"""State on disk.  Imports nothing of kafka.
 
-- ``state_dir``: the directory, locked and cleaned.  ``task_dir``: one task's.  ``removal``: of directories.
-- ``store``, ``stores``: keys and values in RocksDB.  ``changes``: not flushed yet.
-- ``checkpoint``: the changelog offsets a store has.  ``copy``: a task's store, opened and checked.
-- ``on_disk``: closed copies.  ``files``: files that are whole or absent.  ``faults``: errors as ours.
+- ``state_dir``: the directory, locked and cleaned.  ``task_dir``: one task's.  ``removal``: deletions.
+- ``store``, ``stores``: keys and values in RocksDB.  ``changes``: uncommitted changes in memory.
+- ``checkpoint``: the changelog offset a store has on disk.  ``copy``: a task's store, opened and checked.
+- ``closed_copies``: copies on disk that are not open.  ``files``: files that are whole or absent.
+- ``faults``: errors of the system and of RocksDB as our own.
 """

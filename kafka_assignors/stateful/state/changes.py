@@ -1,4 +1,4 @@
-"""What changed in a store since its last commit, in memory: it can be dropped, all of it or one record's."""
+"""The uncommitted changes of a store, in memory.  They can be dropped, all or those of one record."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Changes:
     """The last change of each key.  One thread at a time.
 
     Attributes:
-        values: by key; None: deleted.
-        size: bytes these take, about.
+        values: key -> value; None: deleted.
+        size: their memory in bytes, approximate.
     """
 
     __slots__ = ("_before", "_keys", "_size_before", "size", "values")
@@ -22,10 +22,9 @@ class Changes:
     def __init__(self) -> None:
         self.values: dict[bytes, bytes | None] = {}
         self.size = 0
-        self._keys: list[bytes] | None = None  # in order, from the first `between` after a commit on
-        self._before: dict[
-            bytes, tuple[bool, bytes | None]
-        ] = {}  # of this record: was it changed, and to what
+        self._keys: list[bytes] | None = None  # sorted; kept from the first `between` after a commit on
+        # Key -> whether it was changed before this record, and its value then.
+        self._before: dict[bytes, tuple[bool, bytes | None]] = {}
         self._size_before = 0
 
     def set(self, key: bytes, value: bytes | None) -> None:
@@ -44,7 +43,7 @@ class Changes:
         self.size += len(value or b"")
 
     def between(self, start: bytes, end: bytes | None) -> dict[bytes, bytes | None]:
-        """Those from ``start`` to before ``end`` (None: after the last), in the order of their keys."""
+        """Return the changes from ``start`` to before ``end`` (None: no bound), sorted by key."""
         if self._keys is None:
             self._keys = sorted(self.values)
         keys = self._keys
@@ -52,19 +51,19 @@ class Changes:
         return {key: self.values[key] for key in keys[bisect_left(keys, start) : stop]}
 
     def clear(self) -> None:
-        """Drop all of it."""
+        """Drop all changes."""
         self.values.clear()
         self.size = 0
         self._keys = None
         self.begin_record()
 
     def begin_record(self) -> None:
-        """What changes from here on belongs together: `undo_record` drops that, and nothing before it."""
+        """Start the changes of one record."""
         self._before.clear()
         self._size_before = self.size
 
     def undo_record(self) -> None:
-        """Drop what changed since `begin_record`."""
+        """Drop the changes since `begin_record`."""
         for key, (was_changed, value) in self._before.items():
             if was_changed:
                 self.values[key] = value

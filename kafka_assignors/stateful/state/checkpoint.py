@@ -1,10 +1,10 @@
-"""The checkpoint beside a store: up to where of its changelog the copy is on disk.
+"""The checkpoint beside a store: the changelog offset up to which the copy is on disk.
 
 Two lines of text: a JSON object ``{"version": 1, "positions": [[topic, partition, offset, topic id or
 null], ...]}``, and the CRC-32 of the first line as eight hexadecimal digits.  It is written after the store
-was flushed, so the store is at the checkpoint or beyond, never behind; replaying from the checkpoint over a
-store that is beyond it is harmless, because the last write of a key wins and the replay ends at or past
-what the store has.
+was flushed, so the store is at the checkpoint or beyond, never behind.  A replay from the checkpoint over a
+store beyond it is harmless, because the last write of a key wins and the replay ends at or past the store's
+position.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MOST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where in a changelog a copy is.
+    """The position of a copy in its changelog.
 
     Attributes:
         offset: of the next record to apply.
-        topic_id: of the changelog as the cluster knows it: a topic that was deleted and created again has
-            another; None: not known.
+        topic_id: the id of the changelog topic, which changes when it is deleted and created again; None:
+            not known.
     """
 
     offset: int
@@ -41,12 +41,12 @@ class Position:
 
 
 Checkpoint = Mapping[TopicPartition, Position]
-"""Changelog partition -> where the copy on disk is."""
+"""Changelog partition -> position of the copy on disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """A checkpoint that is there and cannot be read: the state is to be restored from the beginning.
+    """An unreadable checkpoint: the state must be restored from the beginning.
 
     Attributes:
         reason: one line for the log.
@@ -56,21 +56,21 @@ class Damaged:
 
 
 def write(path: Path, checkpoint: Checkpoint) -> None:
-    """Replace the checkpoint; after a crash there is this one or the one before.
+    """Replace the checkpoint; after a crash it is the new one or the old one.
 
     Raises:
-        StateError: it could not be written; the one before is still there.
+        StateError: the write failed; the old checkpoint is still there.
     """
-    positions = [[*at, to.offset, to.topic_id] for at, to in sorted(checkpoint.items())]
+    positions = [[*partition, to.offset, to.topic_id] for partition, to in sorted(checkpoint.items())]
     line = json.dumps({"version": VERSION, "positions": positions}, separators=(",", ":")).encode()
     write_whole(path, b"%s\n%08x\n" % (line, zlib.crc32(line)))
 
 
 def read(path: Path) -> Checkpoint | Damaged | None:
-    """Read it; None if there is none.
+    """Read a checkpoint; None if there is none.
 
     Raises:
-        StateError: the system does not let us (permissions, a broken disk).
+        StateError: the file cannot be read (permissions, a broken disk).
     """
     data = read_up_to(path, MAX_BYTES)
     if data is None:
@@ -79,26 +79,26 @@ def read(path: Path) -> Checkpoint | Damaged | None:
         return Damaged(f"{path}: more than {MAX_BYTES} bytes")
     line, _, rest = data.partition(b"\n")
     if rest != b"%08x\n" % zlib.crc32(line):
-        return Damaged(f"{path}: cut off, or changed after it was written")
+        return Damaged(f"{path}: truncated, or changed after it was written")
     try:
         return _positions(json.loads(line.decode()))
     except (ValueError, TypeError, RecursionError) as error:
         return Damaged(f"{path}: {error}"[:300])
 
 
-def _positions(told: Any) -> Checkpoint:
-    version = told.get("version") if isinstance(told, dict) else None
+def _positions(content: Any) -> Checkpoint:
+    version = content.get("version") if isinstance(content, dict) else None
     if version != VERSION:
-        raise ValueError(f"version {version!r}, know only {VERSION}")
-    found: dict[TopicPartition, Position] = {}
-    for entry in told.get("positions"):
+        raise ValueError(f"version {version!r}, expected {VERSION}")
+    positions: dict[TopicPartition, Position] = {}
+    for entry in content.get("positions"):
         match entry:
             case [str(topic), int(partition), int(offset), str() | None as topic_id] if (
                 0 <= partition <= _MOST
                 and 0 <= offset <= _MOST
                 and bool not in {type(partition), type(offset)}
             ):
-                found[TopicPartition(topic, partition)] = Position(offset, topic_id)
+                positions[TopicPartition(topic, partition)] = Position(offset, topic_id)
             case _:
-                raise ValueError("a position that is none")
-    return found
+                raise ValueError("an invalid position")
+    return positions

@@ -1,4 +1,4 @@
-"""One task's state in this process: its directory, its store, and how far it is."""
+"""A copy of a task's state in this process: its directory, its store and its position."""
 
 from __future__ import annotations
 
@@ -22,58 +22,56 @@ log = logging.getLogger("kafka_assignors")
 
 @dataclass(frozen=True, slots=True)
 class Changelog:
-    """The log that a task's state is restored from.
+    """The changelog of a task.
 
     Attributes:
-        at: its partition.
-        topic_id: as the cluster knows it; None: not known.
-        keeps_deletes_s: for how long it still has that a key was deleted (``delete.retention.ms``); None: not
-            known.
+        partition: its topic and partition.
+        topic_id: id of the topic in the cluster; None: not known.
+        keeps_deletes_s: seconds until compaction removes a delete (``delete.retention.ms``); None: not known.
     """
 
-    at: TopicPartition
+    partition: TopicPartition
     topic_id: str | None = None
     keeps_deletes_s: float | None = None
 
 
-def offset_in(known: Checkpoint | Damaged | None, changelog: Changelog) -> int | str:
-    """Up to where of a changelog a copy is by its checkpoint, or why nobody can say that."""
-    if isinstance(known, Damaged):
-        return known.reason
-    if known is None:
-        return "there is no checkpoint, so that nobody knows what it is of"
-    position = known.get(changelog.at)
+def offset_in(checkpoint: Checkpoint | Damaged | None, changelog: Changelog) -> int | str:
+    """Return the changelog offset of a checkpoint, or the reason why it has none."""
+    if isinstance(checkpoint, Damaged):
+        return checkpoint.reason
+    if checkpoint is None:
+        return "there is no checkpoint, so its changelog is unknown"
+    position = checkpoint.get(changelog.partition)
     if position is None:
-        return f"its checkpoint is of another changelog than {changelog.at.topic}"
+        return f"its checkpoint is of another changelog than {changelog.partition.topic}"
     if len({position.topic_id, changelog.topic_id} - {None}) > 1:
-        return f"topic {changelog.at.topic} was deleted and made again"
+        return f"topic {changelog.partition.topic} was deleted and created again"
     return position.offset
 
 
 def is_stale(task: Task, changelog: Changelog, state_dir: StateDir) -> bool:
-    """Whether a copy lay there for so long that its changelog may have forgotten which keys were deleted."""
+    """Whether a copy was unused for so long that compaction may have removed deletes that it has not seen."""
     keeps_s = changelog.keeps_deletes_s
     return keeps_s is not None and state_dir.unconfirmed_s(task) > keeps_s
 
 
 class Copy:
-    """A task's store, opened; what is wrong with it is found here, logged, and begun anew.
+    """A task's open store.  A damaged store is logged, wiped, and restored from the beginning.
 
     One thread at a time.
 
     Args:
-        task: whose.
-        changelog: what it is restored from; None: nothing.
-        state_dir: where it lies.
-        stores: what opens it.
+        task: its id.
+        changelog: its changelog; None: it has none.
+        state_dir: the directory of the state.
+        stores: opens stores.
 
     Attributes:
-        stale: whether it is of use only if its changelog has nothing more: deletes may be missing there.
-        in_doubt: whether it was wiped as it was damaged, and has been of no use since: no record that was
-            processed with it is committed.
+        stale: whether deletes may be missing, so the copy is usable only if its changelog has nothing newer.
+        in_doubt: whether it was wiped after damage, and no record processed with it was committed since.
 
     Raises:
-        StateError: the disk is full, or does not let us.
+        StateError: the disk is full, or the directory cannot be used.
     """
 
     def __init__(self, task: Task, changelog: Changelog | None, state_dir: StateDir, stores: Stores) -> None:
@@ -83,7 +81,7 @@ class Copy:
         self.in_doubt = False
         self.stale = changelog is not None and is_stale(task, changelog, state_dir)
         self._dir: TaskDir = state_dir.claim(task)
-        self.saved = -1  # offset in the checkpoint
+        self.checkpointed = -1  # offset in the checkpoint
         try:
             self.store: Store = self._open()
         except BaseException:
@@ -100,9 +98,9 @@ class Copy:
         return f"{self.task[0]}_{self.task[1]}"
 
     @property
-    def begins(self) -> str:
-        """What happens to it when it is wiped, in words for the log."""
-        return "is lost, and begins empty" if self.changelog is None else "is restored from the beginning"
+    def after_wipe(self) -> str:
+        """The effect of a wipe, for the log."""
+        return "is lost, and starts empty" if self.changelog is None else "is restored from the beginning"
 
     @property
     def position(self) -> int:
@@ -110,58 +108,59 @@ class Copy:
         return self.store.position or 0
 
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
-        """Apply records of the changelog, up to before that offset."""
+        """Apply changelog records before ``position``."""
         self.store.apply(changes, position)
 
-    def save(self) -> None:
-        """Bring it to disk and note how far it is.  Makes files: not after each commit."""
+    def flush(self) -> None:
+        """Flush the store and write its checkpoint.  It creates files: not after each commit."""
         if self.changelog is None:
             self.store.flush()
             return
         if self.stale or self.store.position is None:
-            return  # the checkpoint shall stay as old as it is
-        if self.store.position == self.saved:
+            return  # the age of the checkpoint must not change
+        if self.store.position == self.checkpointed:
             self._dir.confirm_checkpoint()
             return
         position = self.store.flush()
         if position is not None:
-            self._dir.write_checkpoint({self.changelog.at: Position(position, self.changelog.topic_id)})
-            self.saved = position
+            self._dir.write_checkpoint(
+                {self.changelog.partition: Position(position, self.changelog.topic_id)}
+            )
+            self.checkpointed = position
 
     def wipe_damaged(self, error: StateDamagedError) -> None:
-        """Forget everything, as it turned out to be damaged in use; twice in a row is too often.
+        """Wipe a copy that was damaged while in use; a second time before any commit is an error.
 
         Raises:
-            StateError: what came in its place is found damaged, too, before it was of any use; or it cannot
-                be done.  It is closed then, or to be dropped.
+            StateError: it was damaged twice in a row, or cannot be wiped.  The caller has to drop it.
         """
         if self.in_doubt:
             raise StateError(
-                f"state of task {self} was restored, and before it was of any use this came again: {error}"
+                f"state of task {self} was damaged again before a commit, after it was restored: {error}"
             ) from error
         self.in_doubt = True
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
-        """Forget everything: what is there is damaged, or of another log.
+    def reset(self) -> None:
+        """Wipe a copy that is damaged, or of another changelog.
 
         Raises:
-            StateError: that cannot be done; it is closed then.
+            StateError: it cannot be wiped; its store is closed then.
         """
         try:
             self.store.close()
-        except StateError as error:  # it is wiped anyway
-            log.debug("state of task %s: %s", self, error)
+        except StateError as error:  # the store is wiped anyway
+            log.debug("task %s: closing its state: %s", self, error)
         self._dir.wipe()
         self.store = self._new()
         self.stale = False
         self._first_checkpoint()
 
     def close(self) -> None:
-        """Save it, if that can be, and let go of it."""
+        """Flush the copy if possible, and release it."""
         try:
             self.store.rollback()
-            self.save()
+            self.flush()
         finally:
             try:
                 self.store.close()
@@ -169,11 +168,11 @@ class Copy:
                 self._dir.release()
 
     def drop(self) -> None:
-        """Let go of it without a word more to the disk, which may be what is wrong."""
+        """Release the copy without writing, because the disk may be at fault."""
         try:
             self.store.close()
-        except Exception as error:  # it is given up anyway
-            log.warning("state of task %s: %s", self, error)
+        except Exception as error:  # the copy is given up anyway
+            log.warning("task %s: closing its state: %s", self, error)
         finally:
             self._dir.release()
 
@@ -184,30 +183,30 @@ class Copy:
                 return self._stores.open(self._dir.store_path, at_least, logged=self.changelog is not None)
             except StateDamagedError as error:
                 wrong = str(error)
-        log.warning("state of task %s %s: %s", self, self.begins, wrong)
+        log.warning("task %s: state %s: %s", self, self.after_wipe, wrong)
         self._dir.wipe()
         self.stale = False
         return self._new()
 
     def _new(self) -> Store:
-        self.saved = -1
+        self.checkpointed = -1
         return self._stores.open(self._dir.store_path, logged=self.changelog is not None)
 
     def _first_checkpoint(self) -> None:
-        """Say whose log it is of before there is anything: a store that nobody knows that of is wiped."""
-        if self.changelog is not None and self.saved < 0:
-            self._dir.write_checkpoint({self.changelog.at: Position(0, self.changelog.topic_id)})
-            self.saved = 0
+        """Name the changelog before the first record, because a store without a checkpoint is wiped."""
+        if self.changelog is not None and self.checkpointed < 0:
+            self._dir.write_checkpoint({self.changelog.partition: Position(0, self.changelog.topic_id)})
+            self.checkpointed = 0
 
     def _checked(self) -> tuple[int | None, str | None]:
-        """The offset the store has to be at, or what is wrong."""
-        known = self._dir.read_checkpoint()
-        if isinstance(known, Damaged):
-            return None, known.reason
-        if self.changelog is None or (known is None and not self._dir.store_path.exists()):
+        """Return the offset the store must have, or the reason to wipe it."""
+        checkpoint = self._dir.read_checkpoint()
+        if isinstance(checkpoint, Damaged):
+            return None, checkpoint.reason
+        if self.changelog is None or (checkpoint is None and not self._dir.store_path.exists()):
             return None, None
-        found = offset_in(known, self.changelog)
-        if isinstance(found, str):
-            return None, found
-        self.saved = found
-        return found, None
+        offset = offset_in(checkpoint, self.changelog)
+        if isinstance(offset, str):
+            return None, offset
+        self.checkpointed = offset
+        return offset, None

@@ -1,4 +1,4 @@
-"""What the system and the store's library raise, as errors that say in a line what to do."""
+"""Turns errors of the system and of the store's library into our own, each one line with advice."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _LOCKED = {errno.EAGAIN, errno.ENOLCK}
 _OTHER = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
 _LONGEST = 300
 _DAMAGE = ("Corruption", "IO error", "NotFound")
-"""What RocksDB says of data that it once could use."""
+"""RocksDB's texts for data that it could use before."""
 
 
 def state_error(error: OSError, where: object) -> StateError:
-    """Sort an error of the system; ``where`` is the file or directory that was wanted."""
+    """Turn an error of the system into ours; ``where`` is the file or directory."""
     return _sorted(error.errno, str(where), error.strerror or type(error).__name__)
 
 
 def store_error(error: Exception, where: object, *, logged: bool = True, in_use: bool = False) -> StateError:
-    """Sort an error of the store's library: its exceptions have no types, the text is all there is.
+    """Turn an error of the store's library into ours, by its text, because its exceptions have no types.
 
-    RocksDB ends the text of what the system said with the system's words; what it says itself (corruption,
-    files that are missing or do not belong together) means that the store is not what was written.  It is
-    wiped then, and restored; where there is no changelog (``logged``), only if the text says corruption, and
-    not of a file that is gone: what is wiped is lost, and others are of what somebody may be able to mend.
+    RocksDB appends the system's words to an error of the system.  Its own words (corruption, files that are
+    missing or do not belong together) mean a damaged store, which is wiped and restored.  A store without a
+    changelog (``logged``) is wiped only for corruption that is not about a missing file: its state would be
+    lost, and an operator may be able to repair other faults.
 
-    A store that could be opened is ``in_use``.  A text that is not known tells nothing about it then: it may
-    be about what was asked for, which would be asked again of a store that was restored, for ever.
+    A store that was opened is ``in_use``.  Then an unknown text says nothing about the store: it may be about
+    the request, which would fail again on a restored store, forever.
     """
     text = " ".join(str(error).split())
     corrupt = text.startswith("Corruption")
@@ -48,26 +48,26 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
                 return _sorted(number, str(where), os.strerror(number))
         if "lock hold by current process" in text:
             return _sorted(errno.ENOLCK, str(where), "")
-    says = text[:_LONGEST]
+    detail = text[:_LONGEST]
     if in_use and not text.startswith(_DAMAGE):
-        return StateError(f"cannot use {where}: {says}")
+        return StateError(f"cannot use {where}: {detail}")
     if logged:
-        return StateDamagedError(f"the store {where} is damaged and has to be restored: {says}")
+        return StateDamagedError(f"the store {where} is damaged and must be restored: {detail}")
     if corrupt and "IO error" not in text:
         return StateDamagedError(
-            f"the store {where} is damaged, has no changelog, and its state is lost: {says}"
+            f"the store {where} is damaged, has no changelog, and its state is lost: {detail}"
         )
     return StateError(
-        f"cannot use {where}: {says}; it has no changelog to be restored from, so it is left as it is: "
-        "mend it, or delete it to begin without state"
+        f"cannot use {where}: {detail}; it has no changelog, so it is left as it is: "
+        "repair it, or delete it to start without state"
     )
 
 
-def _sorted(number: int | None, where: str, says: str) -> StateError:
+def _sorted(number: int | None, where: str, detail: str) -> StateError:
     if number in _FULL:
-        return StateFullError(f"no room for state in {where}: {says}; make room, then start again")
+        return StateFullError(f"no room for state in {where}: {detail}; free some space, then start again")
     if number in _DENIED:
-        return StateDeniedError(f"not allowed to use {where}: {says}")
+        return StateDeniedError(f"not allowed to use {where}: {detail}")
     if number in _LOCKED:
         return StateLockedError(f"{where} is in use")
-    return StateError(f"cannot use {where}: {says}")
+    return StateError(f"cannot use {where}: {detail}")

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever ends the process or the machine in between."""
+"""Files that are whole or absent, also after a crash of the process or the machine."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ __all__ = ["read_up_to", "sync_dir", "write_whole"]
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file: beside it, on disk, renamed, and the name on disk, too.
+    """Replace a file: write a second one, sync it, rename it, and sync the directory.
 
     Raises:
-        StateError: it could not be written; what was there before still is.
+        StateError: the write failed; the old file is still there.
     """
-    beside = path.with_name(path.name + ".new")
+    new_path = path.with_name(path.name + ".new")
     try:
-        with beside.open("wb") as file:
+        with new_path.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        new_path.replace(path)
         sync_dir(path.parent)
     except OSError as error:
         with suppress(OSError):
-            beside.unlink()
+            new_path.unlink()
         raise state_error(error, path) from error
 
 
 def read_up_to(path: Path, most: int) -> bytes | None:
-    """Read a file, but not more than ``most`` bytes and one; None if there is none.
+    """Read up to ``most`` bytes and one more; None if there is no file.
 
     Raises:
-        StateError: there is one, and it cannot be read.
+        StateError: the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -47,7 +47,7 @@ def read_up_to(path: Path, most: int) -> bytes | None:
 
 
 def sync_dir(path: Path) -> None:
-    """Bring a directory's names to disk, where the system can (Windows does without)."""
+    """Sync a directory's names to disk; does nothing on Windows, which cannot."""
     if os.name == "nt":
         return
     directory = os.open(path, os.O_RDONLY)

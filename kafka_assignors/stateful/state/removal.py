@@ -1,4 +1,4 @@
-"""Deletes directories in a thread of its own: gigabytes take their time, and nobody waits for it."""
+"""Deletes directories in a thread of its own, because gigabytes take their time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class Removal:
-    """Deletes what it is told to, one after the other.  The thread is begun with the first of them."""
+    """Deletes directories one after the other.  The first one starts the thread."""
 
     def __init__(self) -> None:
         self._paths: SimpleQueue[Path | None] = SimpleQueue()
@@ -22,14 +22,14 @@ class Removal:
         self._thread: threading.Thread | None = None
 
     def delete(self, path: Path) -> None:
-        """Have a directory deleted; what cannot be is logged."""
+        """Queue a directory for deletion; logs a failure."""
         self._paths.put(path)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="kafka-assignors-removal", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """Wait for the one that is begun; the others are left."""
+        """Wait for the current deletion; the queue is left."""
         self._stop.set()
         self._paths.put(None)
         if self._thread is not None:
@@ -41,8 +41,8 @@ class Removal:
 
 
 def delete(path: Path) -> None:
-    """Delete a directory now; if it cannot be, that is logged."""
+    """Delete a directory now; logs a failure."""
     try:
         shutil.rmtree(path)
-    except OSError as error:  # it is no task's any more; the next start tries again
+    except OSError as error:  # it belongs to no task any more, and the next start tries again
         log.warning("%s could not be deleted: %s", path, error.strerror)

@@ -1,15 +1,15 @@
-"""The directory with an application's state: one process at a time, a directory for each task.
+"""The directory with an application's state: one process at a time, one directory a task.
 
 ==========================================================  ================================================
 ``<store_dir>/<application>/lock``                          held while a process uses it
-``<store_dir>/<application>/process``                       the id of the process, which outlives it; its pid
+``<store_dir>/<application>/process``                       the process id of KIP-441, and the pid
 ``<store_dir>/<application>/<subtopology>_<partition>/``    one task
 ``.../checkpoint``, ``.../store/``                          see `checkpoint` and `store`
-``<store_dir>/<application>/%removed-...``                  was a task, is being deleted
+``<store_dir>/<application>/%removed-...``                  a removed task, being deleted
 ==========================================================  ================================================
 
-Names are quoted as in URLs where a file cannot be called so.  A directory's time of change is when its task
-was last in use.
+Names that are no file names are quoted as in URLs.  The modification time of a task's directory is its last
+use.
 """
 
 from __future__ import annotations
@@ -45,27 +45,26 @@ __all__ = ["StateDir"]
 
 log = logging.getLogger("kafka_assignors")
 
-_REMOVED = "%removed-"  # no task's: "%" is quoted
+_REMOVED = "%removed-"  # no task has this prefix, because "%" is quoted
 _VERSION = 1
 
 
 class StateDir:
-    """The state of one application on this machine, locked until it is closed (or the process ends).
+    """The state of one application on this machine, locked until it is closed or the process ends.
 
     Args:
-        store_dir: made if it is not there.
+        store_dir: created if missing.
         application: the group; each has a directory of its own.
         clock: seconds since 1970.
 
     Attributes:
         path: the application's directory.
-        process_id: made once; the same after a restart, so that the group knows whose state this is
-            (KIP-441).
+        process_id: created once and kept over restarts, so the group knows whose state this is (KIP-441).
 
     Raises:
-        StateLockedError: another process uses it, or another consumer of this one.
-        StateError: the system does not let us.
-        OptionError: an application without a name.
+        StateLockedError: another process or consumer uses it.
+        StateError: the directory cannot be used.
+        OptionError: the application has no name.
         MissingExtraError: filelock is not installed.
     """
 
@@ -77,10 +76,10 @@ class StateDir:
         except ImportError as error:
             raise MissingExtraError("stateful", "filelock") from error
         if not application:
-            raise OptionError("application", "an empty name")
+            raise OptionError("application", "must not be empty")
         self.path = Path(store_dir) / _quoted(application)
         self._clock = clock
-        self._since = clock()
+        self._opened_at = clock()
         self._removal = Removal()
         self._guard = threading.Lock()
         self._claimed: dict[Task, TaskDir] = {}
@@ -92,42 +91,42 @@ class StateDir:
         except filelock.Timeout as error:
             raise StateLockedError(
                 f"{self.path} is in use by {self._holder()}; "
-                "give each consumer of this machine its own store_dir"
+                "give each consumer on this machine a store_dir of its own"
             ) from error
         except OSError as error:
             raise state_error(error, self.path) from error
         try:
             self.process_id = self._identify()
-            for left in self._entries():
-                if left.name.startswith(_REMOVED):
-                    self._removal.delete(left)
+            for entry in self._entries():
+                if entry.name.startswith(_REMOVED):
+                    self._removal.delete(entry)
         except StateError:
             self._removal.close()
             self._lock.release()
             raise
 
     def tasks(self) -> dict[Task, Checkpoint | Damaged | None]:
-        """The tasks that have a directory, and their checkpoints: how far each copy is, without opening it.
+        """Return the tasks with a directory, and their checkpoints, without opening the stores.
 
         Raises:
-            StateError: the system does not let us.
+            StateError: a checkpoint or the directory cannot be read.
         """
         self._check_open()
         return {task: checkpoint.read(self._dir(task) / "checkpoint") for task in self._tasks()}
 
     def unconfirmed_s(self, task: Task) -> float:
-        """Seconds since a task's checkpoint was written or confirmed; 0 if there is none."""
+        """Seconds since a task's checkpoint was written or confirmed; 0 without a checkpoint."""
         try:
             return max(0.0, self._clock() - (self._dir(task) / "checkpoint").stat().st_mtime)
         except OSError:
             return 0.0
 
     def claim(self, task: Task) -> TaskDir:
-        """Take a task's directory, made if it is not there.
+        """Take a task's directory; creates it if missing.
 
         Raises:
-            StateLockedError: somebody in this process has it.
-            StateError: the system does not let us.
+            StateLockedError: it is claimed already.
+            StateError: it cannot be created.
         """
         with self._guard:
             self._check_open()
@@ -140,40 +139,40 @@ class StateDir:
         return claimed
 
     def idle(self, delay_s: float, keep: Collection[Task] = ()) -> list[Task]:
-        """Tasks whose state nobody used for so long, and not since this directory was opened.
+        """Return tasks whose state was unused for ``delay_s`` and since this directory was opened.
 
-        A process that was away for a while has told its group of that state, and may be given the tasks.
+        A process that was away for a while has reported that state to its group, and may get the tasks.
 
         Raises:
             StateError: the directory cannot be read.
         """
         self._check_open()
         now = self._clock()
-        found = []
+        idle = []
         for task in self._tasks():
             if task in self._claimed or task in keep:
                 continue
-            with suppress(OSError):  # somebody else's doing: gone is gone
-                if now - max(self._dir(task).stat().st_mtime, self._since) >= delay_s:
-                    found.append(task)
-        return found
+            with suppress(OSError):  # another process may delete it meanwhile
+                if now - max(self._dir(task).stat().st_mtime, self._opened_at) >= delay_s:
+                    idle.append(task)
+        return idle
 
     def clean(
         self, delay_s: float, keep: Collection[Task] = (), *, among: Collection[Task] | None = None
     ) -> list[Task]:
-        """Delete state that nobody used for so long, and say whose.  What cannot be deleted is logged.
+        """Delete state that was unused for ``delay_s``, and return its tasks; logs failures.
 
-        It is out of the way at once, and deleted by a thread aside.
+        It is renamed at once, and deleted in a background thread.
 
         Args:
-            delay_s: a task may come back: its state is worth keeping for a while.
-            keep: tasks to leave alone; those claimed are, in any case.
-            among: only of these; None: of all.
+            delay_s: seconds without use; a task may come back soon.
+            keep: tasks to leave alone, beside claimed ones.
+            among: only these tasks; None: all.
 
         Raises:
             StateError: the directory cannot be read.
         """
-        gone = []
+        removed = []
         for task in self.idle(delay_s, keep):
             if among is not None and task not in among:
                 continue
@@ -181,22 +180,22 @@ class StateDir:
                 if task in self._claimed:
                     continue
                 try:
-                    self._removal.delete(self._put_aside(self._dir(task)))
+                    self._removal.delete(self._rename_removed(self._dir(task)))
                 except StateError as error:
-                    log.warning("state of task %s_%s could not be deleted: %s", *task, error)
+                    log.warning("task %s_%s: state could not be deleted: %s", *task, error)
                     continue
-            gone.append(task)
-        return gone
+            removed.append(task)
+        return removed
 
     def close(self) -> None:
-        """Unlock it: stores have to be closed.  Closing twice is no matter."""
+        """Unlock it, after the stores were closed.  Safe to repeat."""
         with self._guard:
             if self._closed:
                 return
             self._closed = True
             claimed = list(self._claimed.values())
-        for each in claimed:
-            each.release()
+        for task_dir in claimed:
+            task_dir.release()
         self._removal.close()
         self._lock.release()
 
@@ -211,7 +210,7 @@ class StateDir:
     # --- for `TaskDir`
 
     def make(self, path: Path) -> None:
-        """Make a task's directory, on disk."""
+        """Create a task's directory."""
         try:
             path.mkdir(exist_ok=True)
             sync_dir(self.path)
@@ -219,29 +218,29 @@ class StateDir:
             raise state_error(error, path) from error
 
     def remove(self, path: Path) -> None:
-        """Delete a task's directory now: there is room for what comes in its place."""
-        delete(self._put_aside(path))
+        """Delete a task's directory now, to free its space for the next one."""
+        delete(self._rename_removed(path))
 
     def released(self, claimed: TaskDir) -> None:
-        """Note that it is free, and since when."""
+        """Note that a task's directory is free, and the time."""
         with self._guard:
             if self._claimed.get(claimed.task) is claimed:
                 del self._claimed[claimed.task]
                 self._used(claimed.path)
 
-    def _put_aside(self, path: Path) -> Path:
-        """Rename it, so that half of it is never taken for state."""
-        aside = self.path / f"{_REMOVED}{uuid4().hex}"
+    def _rename_removed(self, path: Path) -> Path:
+        """Rename it, so that a half-deleted directory never counts as state."""
+        removed = self.path / f"{_REMOVED}{uuid4().hex}"
         try:
-            path.rename(aside)
+            path.rename(removed)
             sync_dir(self.path)
         except OSError as error:
             raise state_error(error, path) from error
-        return aside
+        return removed
 
     def _used(self, path: Path) -> None:
         now = self._clock()
-        with suppress(OSError):  # it is about when to delete it; the system's own time will do
+        with suppress(OSError):  # only the time of deletion depends on it
             os.utime(path, (now, now))
 
     def _tasks(self) -> list[Task]:
@@ -261,14 +260,14 @@ class StateDir:
             raise StateClosedError(f"{self.path} was closed")
 
     def _identify(self) -> UUID:
-        """The id in the file, or a new one; and who we are, for others to see."""
+        """Return the id in the file, or a new one; write it with our pid for others to see."""
         file = self.path / "process"
         try:
             process_id = UUID(json.loads(read_up_to(file, 1000) or b"")["process_id"])
         except (ValueError, TypeError, KeyError, AttributeError):
             process_id = uuid4()
-        told = {"version": _VERSION, "process_id": str(process_id), "pid": os.getpid()}
-        write_whole(file, json.dumps(told).encode() + b"\n")
+        content = {"version": _VERSION, "process_id": str(process_id), "pid": os.getpid()}
+        write_whole(file, json.dumps(content).encode() + b"\n")
         return process_id
 
     def _holder(self) -> str:
@@ -279,12 +278,12 @@ class StateDir:
 
 
 def _quoted(name: str) -> str:
-    """A name as a file can be called, also ``.`` and ``..``; with no ``%`` of its own."""
+    """Quote a name for the file system, also ``.`` and ``..``; the result has no ``%`` of its own."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
 def _task(path: Path) -> Task | None:
-    """Whose directory that is; None: no task's."""
+    """Return the task of a directory; None: it belongs to no task."""
     name, _, number = path.name.rpartition("_")
     task = (unquote(name), int(number)) if name and number.isascii() and number.isdigit() else None
     return task if task and path.name == f"{_quoted(task[0])}_{task[1]}" else None

@@ -1,15 +1,15 @@
-"""One task's keys and values, on disk: RocksDB, by way of rocksdict (extra ``stateful``).
+"""One task's keys and values, on disk: RocksDB, through rocksdict (extra ``stateful``).
 
-What a task's callback changes is held in memory until `commit`, which writes all of it and the offset in the
-changelog it belongs to in one atomic step; `rollback` drops it.  So a store never holds half of what a record
-did (unless a changelog is restored whose writer was killed), and always knows how far it is.
+Changes stay in memory until `commit`, which writes them and their changelog offset in one atomic step;
+`rollback` drops them.  So a store never holds half of a record's changes (unless it was restored from a
+changelog whose writer was killed), and always knows its position.
 
-RocksDB's own log is off where there is a changelog: that is the log.  What was committed is on disk once
-`flush` returns, and that is when a checkpoint may be written.  After a crash the store is as it was after
-some commit, at the checkpoint or beyond it, and `position` says after which.
+RocksDB's own log is off for a store with a changelog.  Committed changes are on disk once `flush` returns;
+only then may a checkpoint be written.  After a crash the store is in the state of some commit, at the
+checkpoint or beyond it, and `position` says which.
 
-Memory: `StoreOptions` bounds what all stores of one `Stores` take together, but for changes that are not
-committed yet (`Store.uncommitted_bytes`), and for indexes of open files (`max_open_files` of each store).
+Memory: `StoreOptions` bounds all stores of one `Stores` together, except for uncommitted changes
+(`Store.uncommitted_bytes`) and indexes of open files (`max_open_files` of each store).
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-_POSITION_KEY = b""  # no user's key: it sorts before all of them
+_POSITION_KEY = b""  # users' keys have at least one byte, so it sorts first and is never theirs
 _FIRST_KEY = b"\0"
 _POSITION = struct.Struct(">Bq")
 _FORMAT = 1
 
 
 class Store:
-    """The state of one task: bytes by bytes, in the order of the keys.
+    """The state of one task: bytes to bytes, sorted by key.
 
-    For the callback: `get`, `put`, `delete`, `range`, `prefix`, `approximate_bytes`.  The rest is for what
-    runs it. One thread at a time.  A key has at least one byte.
+    For the callback: `get`, `put`, `delete`, `range`, `prefix`, `approximate_bytes`.  The rest is for the
+    runtime.  One thread at a time.  A key has at least one byte.
 
     Raises:
-        StateError: (all methods) the disk is full or broken, the store damaged or closed.
-        TypeError: (all that take keys or values) something else than bytes.
+        StateError: (all methods) the disk is full or broken, or the store is damaged or closed.
+        TypeError: (methods with keys or values) an argument is not bytes.
     """
 
     def __init__(self, database: Rdict, path: Path, *, logged: bool = True) -> None:
@@ -58,17 +58,17 @@ class Store:
         self._read_options = ReadOptions
         self._logged = logged
         self._write_options = WriteOptions()
-        # A method in the library's types, an attribute in what it does.
+        # rocksdict's type stub has a method here, its code an attribute.
         self._write_options.disable_wal = logged
         self._changes = Changes()
         self._position: int | None = None
-        # An iterator keeps the database open, and with it locked.
+        # An iterator keeps the database open, and locked.
         self._iterators: weakref.WeakSet[Generator[tuple[bytes, bytes], None, None]] = weakref.WeakSet()
 
     # --- for the callback
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key, None if it has none."""
+        """Return the value of a key, None if it has none."""
         _must_be_bytes("a key", key)
         if key in self._changes.values:
             return self._changes.values[key]
@@ -77,7 +77,7 @@ class Store:
             return None
         try:
             value: bytes | None = database.get(key)
-        except Exception as error:  # the library has no class for it
+        except Exception as error:  # rocksdict has no class for it
             raise self._fault(error) from error
         return value
 
@@ -85,104 +85,104 @@ class Store:
         """Set the value of a key.
 
         Raises:
-            ValueError: an empty key.
+            ValueError: the key is empty.
         """
         _must_be_bytes("a value", value)
         self._change(key, value)
 
     def delete(self, key: bytes) -> None:
-        """Forget a key, whether it is there or not.
+        """Delete a key; it may be missing.
 
         Raises:
-            ValueError: an empty key.
+            ValueError: the key is empty.
         """
         self._change(key, None)
 
     def range(self, start: bytes | None = None, end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """Keys from ``start`` to before ``end`` (None: the first, after the last) and their values, in order.
+        """Return an iterator of sorted keys and values, from ``start`` to before ``end``; None: no bound.
 
-        As they are when the first is asked for: what changes meanwhile is not seen.
+        It shows the store as of its first item; later changes are not seen.
         """
         for bound in (start, end):
             if bound is not None:
-                _must_be_bytes("a bound of keys", bound)
+                _must_be_bytes("a bound", bound)
         self._opened()
         iterator = self._merged(start or _FIRST_KEY, end)
         self._iterators.add(iterator)
         return iterator
 
     def prefix(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """All keys that begin with that, and their values, in order."""
+        """Return an iterator of sorted keys with this prefix, and their values."""
         _must_be_bytes("a prefix", prefix)
         return self.range(prefix, _after(prefix))
 
     @property
     def approximate_bytes(self) -> int:
-        """What the store takes, compressed on disk or not yet written; not exact."""
+        """Size of the store, compressed on disk and in memory; not exact."""
         database = self._opened()
         on_disk = database.property_int_value("rocksdb.live-sst-files-size") or 0
         in_memory = database.property_int_value("rocksdb.cur-size-all-mem-tables") or 0
         return on_disk + in_memory + self._changes.size
 
-    # --- for what runs it
+    # --- for the runtime
 
     @property
     def uncommitted(self) -> Mapping[bytes, bytes | None]:
-        """What changed since the last commit, the last change of each key; None: deleted."""
+        """The last change of each key since the last commit; None: deleted."""
         return MappingProxyType(self._changes.values)
 
     @property
     def uncommitted_bytes(self) -> int:
-        """The memory these take, about."""
+        """Memory of uncommitted changes, approximate."""
         return self._changes.size
 
     @property
     def position(self) -> int | None:
-        """Offset of the changelog's next record after what is committed; None: nothing of it."""
+        """Offset of the next changelog record to apply; None: no commit has set one."""
         return self._position
 
     def commit(self, position: int | None = None) -> None:
         """Write the changes and the new position in one step.
 
         Args:
-            position: offset of the record after the changelog's last that is in it; None: as before.
+            position: the changelog offset after these changes; None: unchanged.
         """
         self._write(self._changes.values.items(), position)
         self.rollback()
 
     def rollback(self) -> None:
-        """Drop what was not committed."""
+        """Drop uncommitted changes."""
         self._changes.clear()
 
     def begin_record(self) -> None:
-        """A record is processed next: what changes from here on belongs together."""
+        """Start the changes of one record, for `undo_record`."""
         self._changes.begin_record()
 
     def undo_record(self) -> None:
-        """Drop what changed since `begin_record`, and nothing before it."""
+        """Drop the changes since `begin_record`."""
         self._changes.undo_record()
 
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
-        """Write records of the changelog (a value of None deletes) and the new position in one step.
+        """Write changelog records (a value of None deletes) and the new position in one step.
 
-        Other threads stand still meanwhile (10 ms a megabyte): a few hundred kilobytes at a time.
+        Other threads stand still meanwhile (10 ms a megabyte), so pass a few hundred kilobytes at a time.
         """
         self._write(changes, position)
 
     def flush(self) -> int | None:
-        """Bring what is committed to disk, and return its position: what a checkpoint may say.
+        """Bring committed changes to disk, and return the position for a checkpoint.
 
-        It makes a file, or a few: not to be done after each commit.
+        It creates files, so do not call it after each commit.
         """
         database = self._opened()
         try:
             database.flush()
-        except Exception as error:  # the library has no class for it
+        except Exception as error:  # rocksdict has no class for it
             raise self._fault(error) from error
         return self._position
 
     def close(self) -> None:
-        """Flush what is committed, drop what is not; it is closed in any case.  Twice is no matter."""
+        """Flush committed changes and close, even if the flush fails.  Safe to repeat."""
         if self._database is None:
             return
         self.rollback()
@@ -194,7 +194,7 @@ class Store:
             database, self._database = self._database, None
             try:
                 database.close()
-            except Exception as error:  # the library has no class for it
+            except Exception as error:  # rocksdict has no class for it
                 raise self._fault(error) from error
 
     def __enter__(self) -> Store:
@@ -206,34 +206,34 @@ class Store:
         self.close()
 
     def load_position(self, at_least: int | None) -> None:
-        """Read how far the store is; `Stores.open` does it.
+        """Read the store's position; called by `Stores.open`.
 
         Raises:
-            StateDamagedError: less far than a checkpoint says, or of a format that we do not know.
-            StateError: the latter, of a store without a changelog.
+            StateDamagedError: it is before the checkpoint's, or has an unknown format.
+            StateError: it has an unknown format, and the store has no changelog.
         """
         database = self._opened()
         try:
             stored: bytes | None = database.get(_POSITION_KEY)
-        except Exception as error:  # the library has no class for it
+        except Exception as error:  # rocksdict has no class for it
             raise store_error(error, self._path, logged=self._logged) from error
         if stored is not None:
             if len(stored) != _POSITION.size or stored[0] != _FORMAT:
-                wrong = f"the store {self._path} is of another release"
+                wrong = f"the store {self._path} has the format of another release"
                 if not self._logged:
-                    raise StateError(f"{wrong}, has no changelog to be restored from, and is left as it is")
+                    raise StateError(f"{wrong}; it has no changelog, so it is left as it is")
                 raise StateDamagedError(f"{wrong}: restore it")
             self._position = _POSITION.unpack(stored)[1]
         if at_least is not None and (self._position or 0) < at_least:
             raise StateDamagedError(
                 f"the store {self._path} is at offset {self._position or 0}, its checkpoint at {at_least}: "
-                "it has to be restored"
+                "it must be restored"
             )
 
     def _change(self, key: bytes, value: bytes | None) -> None:
         _must_be_bytes("a key", key)
         if not key:
-            raise ValueError("an empty key")
+            raise ValueError("the key is empty")
         self._opened()
         self._changes.set(key, value)
 
@@ -243,7 +243,7 @@ class Store:
         put, delete = batch.put, batch.delete
         for key, value in changes:
             if not key:
-                continue  # a changelog that others write to may have anything
+                continue  # other writers may put anything into a changelog
             if value is None:
                 delete(key)
             else:
@@ -252,13 +252,13 @@ class Store:
             put(_POSITION_KEY, _POSITION.pack(_FORMAT, position))
         try:
             database.write(batch, self._write_options)
-        except Exception as error:  # the library has no class for it
+        except Exception as error:  # rocksdict has no class for it
             raise self._fault(error) from error
         if position is not None:
             self._position = position
 
     def _merged(self, start: bytes, end: bytes | None) -> Generator[tuple[bytes, bytes], None, None]:
-        """What is on disk, and what changed since: changed keys are taken from the changes."""
+        """Merge the keys on disk with the uncommitted changes, which come first."""
         changes = self._changes.between(start, end)
         options = self._read_options()
         if end is not None:
@@ -276,8 +276,8 @@ class Store:
             while iterator.valid():
                 yield iterator.key(), iterator.value()
                 iterator.next()
-            iterator.status()  # an end that is none: a block that cannot be read
-        except Exception as error:  # the library has no class for it
+            iterator.status()  # raises if an unreadable block ended the iteration
+        except Exception as error:  # rocksdict has no class for it
             raise self._fault(error) from error
 
     def _opened(self) -> Rdict:

@@ -1,4 +1,4 @@
-"""Opens stores: what all of one process share, and how much memory that may take."""
+"""Opens the stores of one process, which share a limit of memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _LEAST = {"block_cache_bytes": _MIB, "write_buffer_bytes": _MIB, "max_open_files
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """How much the stores of one process may take.
+    """Memory and files of the stores of one process.
 
     Attributes:
-        block_cache_bytes: what was read, of all stores together.
-        write_buffer_bytes: what was committed and not flushed, of all stores together; a store that takes an
+        block_cache_bytes: cache for reads, of all stores together.
+        write_buffer_bytes: committed changes that are not flushed, of all stores together; a store with an
             eighth of it is flushed in the background.
         max_open_files: of each store.
 
     Raises:
-        OptionError: a number that is too small to work with.
+        OptionError: a number is too small.
     """
 
     block_cache_bytes: int = 64 * _MIB
@@ -38,7 +38,7 @@ class StoreOptions:
         for option, least in _LEAST.items():
             value = getattr(self, option)
             if type(value) is not int or value < least:
-                raise OptionError(option, f"{value!r} is no number from {least} on")
+                raise OptionError(option, f"expected a whole number from {least} on, got {value!r}")
 
 
 class Stores:
@@ -59,21 +59,21 @@ class Stores:
         self._buffers = rocksdict.WriteBufferManager(self._options.write_buffer_bytes, False)
 
     def open(self, path: Path, at_least: int | None = None, *, logged: bool = True) -> Store:
-        """Open the store in that directory, or make one.
+        """Open a store; creates it if missing.
 
         Args:
-            path: its directory; what is above it has to exist.
-            at_least: the offset a checkpoint says it has; None: there is no checkpoint.
-            logged: whether there is a changelog to restore from.  Where there is none, the store keeps a log
-                of its own, so that what was committed outlives the process.
+            path: its directory; the parent must exist.
+            at_least: the offset of its checkpoint; None: there is no checkpoint.
+            logged: whether it has a changelog.  A store without one keeps RocksDB's own log, so that commits
+                outlive the process.
 
         Raises:
-            StateError: it cannot be opened.  `StateDamagedError`: it is not what was written, or behind the
-                checkpoint: wipe it and restore.  Without a changelog only where its bytes are wrong for sure.
+            StateError: it cannot be opened.  `StateDamagedError`: it is damaged, or behind its checkpoint:
+                wipe and restore it.  Without a changelog this is raised for certain corruption only.
         """
         try:
             database = self._library.Rdict(str(path), self._settings())
-        except Exception as error:  # the library has no class for it
+        except Exception as error:  # rocksdict has no class for it
             raise store_error(error, path, logged=logged) from error
         store = Store(database, path, logged=logged)
         try:
@@ -94,7 +94,7 @@ class Stores:
         settings.set_write_buffer_manager(self._buffers)
         settings.set_write_buffer_size(max(self._options.write_buffer_bytes // 8, _MIB))
         settings.set_max_write_buffer_number(2)
-        settings.set_arena_block_size(64 * 1024)  # of many stores each may write little
+        settings.set_arena_block_size(64 * 1024)  # many stores may write little each
         settings.set_max_open_files(self._options.max_open_files)
         settings.set_max_background_jobs(2)
         settings.set_keep_log_file_num(1)

@@ -1,4 +1,4 @@
-"""One task's directory, in one place's hands at a time."""
+"""One task's directory, claimed by one user at a time."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ __all__ = ["TaskDir"]
 
 
 class TaskDir:
-    """One task's directory, claimed: nobody else in this process gets it before `release`.
+    """One task's directory, claimed in this process until `release`.
 
     Attributes:
-        task: whose it is.
+        task: its id.
         path: the directory.
     """
 
-    def __init__(self, task: Task, path: Path, of: StateDir) -> None:
+    def __init__(self, task: Task, path: Path, state_dir: StateDir) -> None:
         self.task = task
         self.path = path
-        self._of = of
+        self._state_dir = state_dir
 
     @property
     def store_path(self) -> Path:
-        """Where `Stores.open` finds or makes the store."""
+        """The directory for `Stores.open`."""
         return self.path / "store"
 
     def read_checkpoint(self) -> Checkpoint | Damaged | None:
-        """The checkpoint; None: there is none.  If it is not a `Checkpoint`, wipe before you restore.
+        """Return the checkpoint; None: there is none.  Unless it is a `Checkpoint`, wipe before a restore.
 
         Raises:
-            StateError: the system does not let us.
+            StateError: the file cannot be read.
         """
         return checkpoint.read(self.path / "checkpoint")
 
@@ -48,27 +48,27 @@ class TaskDir:
         """Replace the checkpoint, after the store was flushed.
 
         Raises:
-            StateError: it could not be written; the one before is still there.
+            StateError: the write failed; the old checkpoint is still there.
         """
         checkpoint.write(self.path / "checkpoint", positions)
 
     def confirm_checkpoint(self) -> None:
-        """The store is still where the checkpoint says, and that is all there is: its time is now."""
-        with suppress(OSError):  # then it is taken for older than it is
+        """Renew the checkpoint's time: the store is still there, and its changelog has nothing newer."""
+        with suppress(OSError):  # then the copy counts as older than it is
             os.utime(self.path / "checkpoint")
 
     def wipe(self) -> None:
-        """Begin anew with an empty directory; the store has to be closed.
+        """Replace the directory by an empty one, after the store was closed.
 
         Raises:
-            StateError: it could not be done; then nothing of it is taken for good any more.
+            StateError: it failed; the old state does not count any more.
         """
-        self._of.remove(self.path)
-        self._of.make(self.path)
+        self._state_dir.remove(self.path)
+        self._state_dir.make(self.path)
 
     def release(self) -> None:
-        """Let others have it; the store has to be closed.  Releasing twice is no matter."""
-        self._of.released(self)
+        """Release the claim, after the store was closed.  Safe to repeat."""
+        self._state_dir.released(self)
 
     def __enter__(self) -> TaskDir:
         return self

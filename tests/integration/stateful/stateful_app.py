@@ -1,4 +1,4 @@
-"""A group of stateful members, what it was given, and what is in its changelog in the end.
+"""A group of stateful members, its input, and the content of its changelog at the end.
 
 with App(fresh, tmp_path, partitions=4) as app:
     app.produce(1_000)
@@ -65,7 +65,7 @@ class Member:
 
     @property
     def state(self) -> Event:
-        """What it said last about itself."""
+        """Its last reported state."""
         return next((e for e in reversed(self.events) if e["kind"] == "state"), _NOTHING)
 
     @property
@@ -78,11 +78,11 @@ class Member:
         return [event for event in self.events if event["kind"] == kind]
 
     def logged(self, text: str) -> list[str]:
-        """What it logged that has this in it."""
+        """Its log lines with this text."""
         return [e["message"] for e in self.of_kind("log") if text in e["message"]]
 
     def order(self, line: str) -> None:
-        """Tell it to do something."""
+        """Send it an order."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
@@ -101,7 +101,7 @@ class Member:
         return self._process.poll()
 
     def close(self) -> None:
-        """Leave in order; it must have ended well."""
+        """Close it in order; it must succeed."""
         self.order("close")
         self.wait()
         assert self.of_kind("ended"), self.events[-5:]
@@ -113,7 +113,7 @@ class Member:
         return code
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Kill it if it still runs."""
         self._process.kill()
         self._end()
 
@@ -175,12 +175,12 @@ class App:
         self._producer.close()
         self.admin.close()
 
-    # --- what goes in
+    # --- input
 
     def produce(
         self, count: int, *, keys: int = 97, value: bytes = b"x", partition: int | None = None
     ) -> None:
-        """Write so many records, dealt over partitions and keys."""
+        """Write records, dealt over partitions and keys."""
         sent = []
         for number in range(count):
             at = number % self.partitions if partition is None else partition
@@ -192,15 +192,15 @@ class App:
             future.get(timeout=10)
 
     def policy(self, cleanup: str) -> None:
-        """What the broker may do with the changelog's old records."""
+        """Set the changelog's cleanup policy."""
         self.admin.alter_configs(
             [ConfigResource(ConfigResourceType.TOPIC, self.changelog, configs={"cleanup.policy": cleanup})]
         )
 
-    # --- who is there
+    # --- members
 
     def join(self, name: str | None = None, *, bootstrap: str | None = None, **settings: Any) -> Member:
-        """Start a member; one of a name that was there before finds its state again."""
+        """Start a member; the same name finds the same state again."""
         name = name or f"m{len(self.members)}"
         options = {**self._options, **settings.pop("options", {})}
         member = Member(
@@ -221,11 +221,11 @@ class App:
         return member
 
     def task_dir(self, name: str, partition: int) -> Path:
-        """Where a member has a task's state."""
+        """The directory of a member's task."""
         return self.root / name / self.group / f"count_{partition}"
 
     def close(self) -> None:
-        """All members that run leave in order."""
+        """Close all running members in order."""
         for member in self.members:
             if member.ended() is None:
                 member.close()
@@ -233,7 +233,7 @@ class App:
     # --- waiting
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
-        """Look whenever there is news, and every so often."""
+        """Check the condition after each event, and at intervals."""
         deadline = time.monotonic() + DEADLINE_S
         while not condition():
             if time.monotonic() > deadline:
@@ -242,7 +242,7 @@ class App:
                 self.news.wait(0.05)
 
     def wait_until_all_are_ready(self, *members: Member) -> None:
-        """Each task is processed, by one of these members each."""
+        """Wait until each task is ready on exactly one of these members."""
         self.wait_until(
             lambda: sorted(p for m in members for p in m.ready) == list(range(self.partitions)),
             "all tasks to be processed",
@@ -250,22 +250,22 @@ class App:
 
     def committed(self) -> dict[int, int]:
         """Partition -> committed offset."""
-        found = self.admin.list_group_offsets({self.group: None})[self.group]
-        return {tp.partition: at.offset for tp, at in found.items() if at.offset >= 0}
+        offsets = self.admin.list_group_offsets({self.group: None})[self.group]
+        return {tp.partition: committed.offset for tp, committed in offsets.items() if committed.offset >= 0}
 
     def done(self) -> bool:
-        """Whether everything that was written is committed."""
+        """Whether all records are committed."""
         committed = self.committed()
         return all(committed.get(p, 0) >= sum(given.values()) for p, given in enumerate(self.given))
 
     def wait_until_done(self) -> None:
-        """Everything that was written is processed and committed."""
+        """Wait until all records are committed."""
         self.wait_until(self.done, "everything to be committed")
 
-    # --- what comes out
+    # --- results
 
     def changelog_ends(self) -> dict[int, int]:
-        """Partition of the changelog -> its end."""
+        """Changelog partition -> end offset."""
         with self._changelog_reader() as reader:
             return {at.partition: end for at, end in reader.end_offsets(list(reader.assignment())).items()}
 
@@ -279,25 +279,25 @@ class App:
             reader.close()
 
     def state(self) -> list[dict[bytes, bytes]]:
-        """What the changelog makes of each task's state; each copy on disk that is at its end has just that.
+        """Read each task's state from the changelog, and compare it with all copies on disk at its end.
 
         Members must have ended.
         """
-        found: list[dict[bytes, bytes]] = [{} for _ in range(self.partitions)]
+        states: list[dict[bytes, bytes]] = [{} for _ in range(self.partitions)]
         with self._changelog_reader() as reader:
             ends = reader.end_offsets(list(reader.assignment()))
-            while any(reader.position(at) < end for at, end in ends.items()):
-                for at, records in reader.poll(100).items():
+            while any(reader.position(tp) < end for tp, end in ends.items()):
+                for tp, records in reader.poll(100).items():
                     for record in records:
                         if record.value is None:
-                            found[at.partition].pop(record.key, None)
+                            states[tp.partition].pop(record.key, None)
                         else:
-                            found[at.partition][record.key] = record.value
+                            states[tp.partition][record.key] = record.value
         for name in {member.name for member in self.members}:
-            self._check_copies(self.root / name, found, {at.partition: end for at, end in ends.items()})
-        return found
+            self._check_copies(self.root / name, states, {tp.partition: end for tp, end in ends.items()})
+        return states
 
-    def _check_copies(self, store_dir: Path, found: list[dict[bytes, bytes]], ends: dict[int, int]) -> None:
+    def _check_copies(self, store_dir: Path, states: list[dict[bytes, bytes]], ends: dict[int, int]) -> None:
         stores = Stores()
         with StateDir(store_dir, self.group) as there:
             for task, checkpoint in there.tasks().items():
@@ -306,10 +306,10 @@ class App:
                 (position,) = checkpoint.values()
                 if position.offset == ends[task[1]]:
                     with there.claim(task) as mine, stores.open(mine.store_path) as store:
-                        assert dict(store.range()) == found[task[1]], f"{store_dir}, task {task}"
+                        assert dict(store.range()) == states[task[1]], f"{store_dir}, task {task}"
 
     def doubles(self) -> int:
-        """Nothing is lost; returns how often a record was done twice."""
+        """Check that nothing is lost; return how many records were processed twice."""
         extra = 0
         for partition, (state, given) in enumerate(zip(self.state(), self.given, strict=True)):
             records = {int(key[2:]) for key in state if key.startswith(b"r:")}
@@ -321,5 +321,5 @@ class App:
         return extra
 
     def assert_exact(self) -> None:
-        """Every record was counted once."""
+        """Check that every record was counted once."""
         assert self.doubles() == 0

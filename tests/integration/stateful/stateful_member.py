@@ -1,9 +1,9 @@
-"""A stateful consumer in a process of its own: counts records by key, and tells what becomes of it.
+"""A stateful consumer in a process of its own: counts records by key, and reports events.
 
 ``python -m tests.integration.stateful.stateful_member SETTINGS``, settings as JSON; events are JSON lines on
 stdout, orders come by stdin: ``close``, ``limit BYTES`` (no file may grow beyond that), ``fast`` (process
 without delay from now on), ``freeze`` (stand still at the next record, with it in memory, until a SIGCONT),
-``freeze joining`` (the same in the next rebalance, when it has joined and not heard what it is given).
+``freeze joining`` (the same in the next rebalance, after it joined, before its assignment).
 When stdin ends, it ends.  With ``output`` it sends the place of each record to that topic, by a producer that
 keeps all in memory until it is flushed; with ``flushes`` that is before each commit.  With ``ledger`` it
 writes what it reads and commits to that file (``tests.integration.chaos.ledger``).  With ``persistent`` it
@@ -34,7 +34,7 @@ from tests.integration.chaos.ledger import Kind, Writer
 POISON = b"poison"
 
 
-def tell(kind: str, **facts: Any) -> None:
+def report(kind: str, **facts: Any) -> None:
     """Report an event."""
     line = json.dumps({"kind": kind, "at": time.monotonic_ns(), **facts})
     with _ONE_AT_A_TIME:
@@ -46,11 +46,11 @@ class LogEvents(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report it."""
-        tell("log", level=record.levelname, message=record.getMessage())
+        report("log", level=record.levelname, message=record.getMessage())
 
 
 class FreezesJoining(logging.Handler):
-    """Stands still when kafka-python says that it has joined: it has yet to ask for its assignment."""
+    """Freezes when kafka-python logs that it has joined, before it asks for its assignment."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -60,22 +60,22 @@ class FreezesJoining(logging.Handler):
         self._log.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Wait for that, once."""
+        """Freeze at that line, once."""
         if "Successfully joined group" in record.getMessage():
             self._log.removeHandler(self)
             freeze()
 
 
 def freeze() -> None:
-    """Stand still here until a SIGCONT.  A signal to the whole process would stop it milliseconds later."""
-    tell("frozen")
+    """Freeze until a SIGCONT.  A signal to the whole process would stop it milliseconds later."""
+    report("frozen")
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 class Counting:
-    """The application: how often each key came, and which records that was.
+    """The application: counts each key, and lists its records.
 
-    The second is there whatever is done twice, so that a test can tell what is lost from what is double.
+    The second list has each record once, so that a test can count lost and double records.
     """
 
     def __init__(self, delay_s: float, filler: int, send: Callable[[Any], object] | None = None) -> None:
@@ -103,7 +103,7 @@ class Counting:
 
 
 def watch(consumer: StatefulConsumer, counting: Counting) -> None:
-    """Report what the member does, whenever that changes."""
+    """Report the member's state whenever it changes."""
     last: object = None
     while True:
         duties = consumer.duties
@@ -118,7 +118,7 @@ def watch(consumer: StatefulConsumer, counting: Counting) -> None:
             "processed": counting.records,
         }
         if now != last:
-            tell("state", **now)
+            report("state", **now)
             last = now
         time.sleep(0.02)
 
@@ -135,10 +135,10 @@ def hear(consumer: StatefulConsumer, counting: Counting) -> None:
                 counting.freeze = True
             case ["freeze", "joining"]:
                 FreezesJoining()
-                tell("will freeze")
+                report("will freeze")
             case ["limit", size]:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), resource.RLIM_INFINITY))
-                tell("limited")
+                report("limited")
     os._exit(1)  # the test is gone
 
 
@@ -148,28 +148,28 @@ def send_place(producer: KafkaProducer, output: str, record: Any) -> None:
 
 
 def record_read(ledger: Writer, record: Any) -> None:
-    """Write that a record was processed."""
+    """Log that a record was processed."""
     ledger.write(Kind.READ, [(record.topic, record.partition, record.offset)])
 
 
 def record_commit(ledger: Writer, offsets: Mapping[Any, Any], _timeout_s: float) -> None:
-    """Write which offsets are about to be committed."""
+    """Log the offsets about to be committed."""
     ledger.write(Kind.COMMIT, [(at.topic, at.partition, to.offset) for at, to in offsets.items()])
 
 
 def attempt(make: Callable[..., StatefulConsumer], settings: Mapping[str, Any]) -> StatefulConsumer | None:
-    """Make the consumer; None: the cluster cannot be reached now."""
+    """Create the consumer; None: the cluster cannot be reached now."""
     try:
         return make(**settings)
     except ChangelogError as error:
         if not isinstance(error.__cause__, RetriableError):
             raise
-        tell("log", level="WARNING", message=f"cannot begin yet: {error}")
+        report("log", level="WARNING", message=f"cannot start yet: {error}")
         return None
 
 
 def main() -> None:
-    """Be a member until told to close."""
+    """Be a member until it is asked to close."""
     settings = json.loads(sys.argv[1])
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then writing raises, as on a full disk
     logging.basicConfig(level=logging.WARNING, handlers=[LogEvents()])
@@ -202,7 +202,7 @@ def main() -> None:
             options=RuntimeOptions(**options),
         )
         persistent, consumer = settings.pop("persistent", False), None
-        while persistent and consumer is None:  # begins again, as a supervisor would have it
+        while persistent and consumer is None:  # tries again, as a supervisor would
             consumer = attempt(make, settings)
         consumer = consumer or make(**settings)
         signal.signal(signal.SIGTERM, lambda *_: consumer.close())
@@ -210,9 +210,9 @@ def main() -> None:
         threading.Thread(target=hear, args=(consumer, counting), daemon=True).start()
         consumer.run()
     except Exception as error:
-        tell("raised", type=type(error).__name__, message=str(error))
+        report("raised", type=type(error).__name__, message=str(error))
         os._exit(3)
-    tell("ended")
+    report("ended")
     os._exit(0)
 
 

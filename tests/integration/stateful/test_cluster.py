@@ -1,4 +1,4 @@
-"""A cluster that does not answer for a while, and what ``tasks`` says of a group."""
+"""A cluster that does not answer for a while, and the ``tasks`` command."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def tasks(bootstrap: str, group: str, *words: str) -> subprocess.CompletedProces
     )
 
 
-def test_a_member_that_does_not_reach_the_cluster_waits_within_its_memory(
+def test_member_without_a_cluster_waits_within_its_memory(
     names: FreshNames, guarded: Guarded, tmp_path: Path
 ) -> None:
-    """It takes no more than it may hold, goes on when the cluster is back, and loses nothing."""
-    # Full before the interval is over: where a commit fails in the middle of a batch, the rest is put back.
+    """It stops at its limit of memory, goes on when the cluster is back, and loses nothing."""
+    # Memory is full before the interval is over: after a failed commit in a batch the rest is read again.
     settings = {"max_uncommitted_bytes": 20_000, "commit_interval_ms": 5_000}
     with App(names, tmp_path, partitions=2, **settings) as app:
         a = app.join("a", bootstrap=guarded.proxied, filler=100, delay_s=0.002)
@@ -39,19 +39,19 @@ def test_a_member_that_does_not_reach_the_cluster_waits_within_its_memory(
         app.produce(3_000)
         app.wait_until(lambda: sum(app.committed().values()) > 100, "it to be in the middle of it")
         guarded.proxy.mode = "cut"
-        app.wait_until(lambda: a.logged("nothing more is taken"), "it to stop taking records")
+        app.wait_until(lambda: a.logged("processing waits until they are"), "processing to stop")
         assert not app.done()
         guarded.proxy.mode = "pass"
         app.wait_until_done()
         a.close()
-        # What was written when the connection was cut may have arrived, or have been done before it was lost.
+        # Writes cut off with the connection may have arrived, and are then processed twice.
         assert app.doubles() <= 1_000
 
 
-def test_a_member_ends_although_the_cluster_does_not_answer(
+def test_member_closes_although_the_cluster_does_not_answer(
     names: FreshNames, guarded: Guarded, tmp_path: Path
 ) -> None:
-    """Within ``close_timeout_s``, not in the time that the group would give it; nothing is half done."""
+    """Within ``close_timeout_s``, and with no record half processed."""
     patient = {"session_timeout_ms": 240_000, "heartbeat_interval_ms": 300}
     with App(names, tmp_path, partitions=2, close_timeout_s=10.0) as app:
         a = app.join("a", bootstrap=guarded.proxied, delay_s=0.002, **patient)
@@ -67,8 +67,8 @@ def test_a_member_ends_although_the_cluster_does_not_answer(
         assert all(counted[p] >= offset for p, offset in app.committed().items())
 
 
-def test_tasks_tells_who_has_what(fresh: FreshNames, tmp_path: Path) -> None:
-    """In the members' own words: active tasks, standbys, and how far these were at the last rebalance."""
+def test_tasks_command_lists_active_tasks_and_standbys(fresh: FreshNames, tmp_path: Path) -> None:
+    """With the lags of standbys at the last rebalance."""
     with App(fresh, tmp_path, num_standby_replicas=1) as app:
         a = app.join("a")
         app.wait_until_all_are_ready(a)
@@ -76,19 +76,19 @@ def test_tasks_tells_who_has_what(fresh: FreshNames, tmp_path: Path) -> None:
         app.wait_until(lambda: len(a.ready) == len(b.ready) == 2, "balance")
         app.wait_until(lambda: not a.state["probing"] and not b.state["probing"], "the end of probing")
 
-        def found() -> Any:
+        def listed() -> Any:
             done = tasks(app.bootstrap, app.group, "--output", "json")
             return json.loads(done.stdout) if done.returncode == 0 else {}
 
-        app.wait_until(lambda: found().get("state") == "Stable", "the group to be stable")
-        told = found()
-        assert [one["task"] for one in told["tasks"]] == [f"count_{p}" for p in range(4)]
-        assert told["probe_at"] is None
+        app.wait_until(lambda: listed().get("state") == "Stable", "the group to be stable")
+        listing = listed()
+        assert [task["task"] for task in listing["tasks"]] == [f"count_{p}" for p in range(4)]
+        assert listing["probe_at"] is None
         by_member: dict[str, set[int]] = {}
-        for one in told["tasks"]:
-            by_member.setdefault(one["active"]["member"], set()).add(one["partition"])
-            assert [copy["member"] for copy in one["standby"]] != [one["active"]["member"]]
-            assert len(one["standby"]) == 1
+        for task in listing["tasks"]:
+            by_member.setdefault(task["active"]["member"], set()).add(task["partition"])
+            assert [copy["member"] for copy in task["standby"]] != [task["active"]["member"]]
+            assert len(task["standby"]) == 1
         assert sorted(map(sorted, by_member.values())) == sorted([sorted(a.ready), sorted(b.ready)])
         shown = tasks(app.bootstrap, app.group)
         assert f"{app.group}: Stable, 2 members, 4 tasks, 4 standbys, 0 warm-ups" in shown.stdout

@@ -1,7 +1,7 @@
-"""Whatever happens to a stateful member, no update that was acknowledged is lost.
+"""No acknowledged update is lost when a stateful member fails.
 
-What a killed member had written to its changelog, and not committed the offsets of, is done again by the next
-one: that is at least once, and these tests count how often.
+If a killed member had written its changelog and not committed the offsets, the next owner processes these
+records again (at least once).  These tests count how often.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.integration.stateful.stateful_app import App, Member
 from tests.integration.stateful.stateful_member import POISON
 
 SLOWLY: dict[str, Any] = {"restore_fetch_bytes": 4096, "standby_bytes_per_s": 4096}
-"""How fast copies are brought up to date by a member that is to be caught at it."""
+"""Slow restores, so that a test can interrupt one."""
 
 
 def test_kill_in_the_middle_of_processing(fresh: FreshNames, tmp_path: Path) -> None:
-    """At the most what lay between two commits is done twice."""
+    """At most the records between two commits are processed twice."""
     with App(fresh, tmp_path) as app:
         a = app.join("a", delay_s=0.001)
         app.wait_until_all_are_ready(a)
@@ -38,7 +38,7 @@ def test_kill_in_the_middle_of_processing(fresh: FreshNames, tmp_path: Path) -> 
 
 
 def test_kill_in_the_middle_of_restoring(fresh: FreshNames, tmp_path: Path) -> None:
-    """A copy that is half restored goes on from where it is, or begins anew."""
+    """A half-restored copy continues, or restarts."""
     with App(fresh, tmp_path, partitions=2) as app:
         app.produce(4_000)
         a = app.join("a", filler=500)
@@ -57,7 +57,7 @@ def test_kill_in_the_middle_of_restoring(fresh: FreshNames, tmp_path: Path) -> N
 
 
 def test_kill_in_the_middle_of_warming_up(fresh: FreshNames, tmp_path: Path) -> None:
-    """The group goes on without it; when it comes back it warms up again, and gets its tasks."""
+    """The group goes on without it; after its restart it warms up again, and gets its tasks."""
     with App(fresh, tmp_path, acceptable_recovery_lag=10) as app:
         app.produce(4_000)
         a = app.join("a", filler=500)
@@ -77,8 +77,8 @@ def test_kill_in_the_middle_of_warming_up(fresh: FreshNames, tmp_path: Path) -> 
         app.assert_exact()
 
 
-def test_a_damaged_checkpoint(fresh: FreshNames, tmp_path: Path) -> None:
-    """Nobody knows what the store is of: it is restored from the beginning."""
+def test_damaged_checkpoint_restarts_the_state(fresh: FreshNames, tmp_path: Path) -> None:
+    """The store is restored from the beginning, because its changelog is unknown."""
     with App(fresh, tmp_path) as app:
         app.produce(2_000)
         a = app.join("a")
@@ -91,16 +91,16 @@ def test_a_damaged_checkpoint(fresh: FreshNames, tmp_path: Path) -> None:
         app.produce(1_000)
         a = app.join("a")
         app.wait_until_done()
-        (said,) = a.logged("restored from the beginning")
-        assert "count_1" in said
-        assert "changed after it was written" in said
+        (line,) = a.logged("restored from the beginning")
+        assert "count_1" in line
+        assert "changed after it was written" in line
         a.close()
         app.assert_exact()
 
 
 @pytest.mark.parametrize("damage", ["a file is gone", "bytes are flipped"])
-def test_a_damaged_store(fresh: FreshNames, tmp_path: Path, damage: str) -> None:
-    """Found when it is opened, or when it is read: then records since the last commit are done again."""
+def test_damaged_store_restarts_the_state(fresh: FreshNames, tmp_path: Path, damage: str) -> None:
+    """Found when it is opened, or when it is read; then records since the last commit are processed again."""
     with App(fresh, tmp_path, partitions=2) as app:
         app.produce(4_000)
         a = app.join("a", filler=100)
@@ -119,14 +119,14 @@ def test_a_damaged_store(fresh: FreshNames, tmp_path: Path, damage: str) -> None
         app.produce(1_000)
         a = app.join("a")
         app.wait_until_done()
-        (said,) = a.logged("restored from the beginning")
-        assert "count_1" in said
+        (line,) = a.logged("restored from the beginning")
+        assert "count_1" in line
         a.close()
         app.assert_exact()
 
 
 def test_deleted_records_of_a_changelog(fresh: FreshNames, tmp_path: Path) -> None:
-    """Who has the state goes on; who has to restore it says what is lost, and goes on with the rest."""
+    """A member with the state goes on; a member that restores it logs the loss, and goes on with the rest."""
     with App(fresh, tmp_path, partitions=1) as app:
         app.produce(1_000)
         a = app.join("a")
@@ -144,8 +144,8 @@ def test_deleted_records_of_a_changelog(fresh: FreshNames, tmp_path: Path) -> No
         app.produce(100)
         b = app.join("b")
         app.wait_until_done()
-        (said,) = b.logged("has lost records")
-        assert "lost records 0 to 499" in said
+        (line,) = b.logged("has lost records")
+        assert "lost records 0 to 499" in line
         b.close()
         (state,) = app.state()
         lost = {offset for offset in range(1_200) if b"r:%d" % offset not in state}
@@ -154,7 +154,7 @@ def test_deleted_records_of_a_changelog(fresh: FreshNames, tmp_path: Path) -> No
 
 
 def _fill(app: App, member: Member, partition: int | None = None) -> None:
-    """Records until a member had to bring a store to disk."""
+    """Produce until a member has to flush a store."""
     member.order("limit 1024")
     app.wait_until(lambda: member.of_kind("limited"), "the limit")
     app.produce(6_000, partition=partition)
@@ -164,7 +164,7 @@ SMALL_BUFFERS: dict[str, Any] = {"store": {"write_buffer_bytes": 1024 * 1024}}
 
 
 def test_no_room_for_an_active_store(fresh: FreshNames, tmp_path: Path) -> None:
-    """It ends, with what is safe in the changelog committed; another one does the rest."""
+    """It commits its changes in the changelog and ends; another member does the rest."""
     with App(fresh, tmp_path, **SMALL_BUFFERS) as app:
         a = app.join("a", filler=1_000)
         app.wait_until_all_are_ready(a)
@@ -174,7 +174,7 @@ def test_no_room_for_an_active_store(fresh: FreshNames, tmp_path: Path) -> None:
         assert a.wait() == 3
         (raised,) = a.of_kind("raised")
         assert raised["type"] == "StateFullError"
-        assert "make room" in raised["message"]
+        assert "free some space" in raised["message"]
         b = app.join("b")
         app.wait_until_done()
         b.close()
@@ -182,7 +182,7 @@ def test_no_room_for_an_active_store(fresh: FreshNames, tmp_path: Path) -> None:
 
 
 def test_no_room_for_a_standby(fresh: FreshNames, tmp_path: Path) -> None:
-    """It goes without that copy, says so and tries again; its own tasks, and the other member, go on."""
+    """It logs the failure and tries again; its own tasks, and the other member, go on."""
     with App(fresh, tmp_path, partitions=2, num_standby_replicas=1, **SMALL_BUFFERS) as app:
         a = app.join("a", filler=1_000)
         app.wait_until_all_are_ready(a)
@@ -200,8 +200,8 @@ def test_no_room_for_a_standby(fresh: FreshNames, tmp_path: Path) -> None:
         app.assert_exact()
 
 
-def test_what_the_callback_raises_ends_the_member(fresh: FreshNames, tmp_path: Path) -> None:
-    """Nothing of that record is kept, nothing is committed past it, and what was done before is."""
+def test_error_of_the_callback_ends_the_member(fresh: FreshNames, tmp_path: Path) -> None:
+    """The record's changes are dropped; work before it is committed, and nothing past it."""
     with App(fresh, tmp_path, partitions=2) as app:
         app.produce(1_000)
         a = app.join("a")
@@ -218,10 +218,10 @@ def test_what_the_callback_raises_ends_the_member(fresh: FreshNames, tmp_path: P
         assert app.committed()[0] == sum(int(v) for k, v in state[0].items() if k.startswith(b"n:"))
 
 
-def test_a_static_member_whose_id_is_taken_ends_and_the_other_one_goes_on(
+def test_static_member_whose_id_is_taken_ends_and_the_new_one_goes_on(
     fresh: FreshNames, tmp_path: Path
 ) -> None:
-    """The broker gives its tasks away at once; what it had in memory is written by nobody."""
+    """The broker assigns its tasks to the new one at once; its changes in memory are never written."""
     static: dict[str, Any] = {"group_instance_id": "one", "heartbeat_interval_ms": 1_000}
     with App(fresh, tmp_path, commit_interval_ms=500) as app:
         a = app.join("a", delay_s=0.002, **static)
@@ -232,19 +232,19 @@ def test_a_static_member_whose_id_is_taken_ends_and_the_other_one_goes_on(
         assert a.wait() == 3
         (raised,) = a.of_kind("raised")
         assert raised["type"] == "FencedInstanceIdError"
-        assert "another consumer has our group_instance_id" in raised["message"]
+        assert "another consumer joined with our group_instance_id" in raised["message"]
         assert not app.done(), "it was done before it was fenced"
         app.wait_until_done()
         assert b.state["restored"] > 0
         app.produce(1_000)
         app.wait_until_done()
         b.close()
-        # What it had written to its changelog, and could not commit any more, is done again.
+        # Records in its changelog that it could not commit are processed again.
         assert app.doubles() <= 600
 
 
-def test_a_static_member_that_comes_back_goes_on_with_its_own(fresh: FreshNames, tmp_path: Path) -> None:
-    """Without a rebalance: the group did not hear that it was gone."""
+def test_restarted_static_member_continues_with_its_own_state(fresh: FreshNames, tmp_path: Path) -> None:
+    """Without a rebalance, because the group did not notice."""
     static: dict[str, Any] = {"group_instance_id": "one", "session_timeout_ms": 60_000}  # it is back by then
     with App(fresh, tmp_path) as app:
         a = app.join("a", **static)
@@ -260,8 +260,8 @@ def test_a_static_member_that_comes_back_goes_on_with_its_own(fresh: FreshNames,
         app.assert_exact()
 
 
-def test_a_directory_in_use_is_refused(fresh: FreshNames, tmp_path: Path) -> None:
-    """The second process says who has it; the first goes on."""
+def test_directory_in_use_is_refused(fresh: FreshNames, tmp_path: Path) -> None:
+    """The second process names the first, which goes on."""
     with App(fresh, tmp_path) as app:
         a = app.join("a")
         app.wait_until_all_are_ready(a)

@@ -1,4 +1,4 @@
-"""A member that is cut off in the middle of a rebalance, until the group has forgotten it and gone on."""
+"""A member that freezes during a rebalance, until the group has removed it and gone on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NEVER: dict[str, Any] = {"commit_interval_ms": 600_000}
 STATIC: dict[str, Any] = {"group_instance_id": "one"}
 
 
-def cut_off(app: App, **settings: Any) -> tuple[Member, Member]:
-    """One member stands still between JoinGroup and SyncGroup, with changes that it has not committed.
+def freeze_while_joining(app: App, **settings: Any) -> tuple[Member, Member]:
+    """Freeze a member between JoinGroup and SyncGroup, with uncommitted changes.
 
-    The other one has its task by now, has done those records again, and more, and has committed all.
+    The other member then owns its task, and has processed and committed these records and more.
     """
     a = app.join("a", options=NEVER, **settings)
     app.wait_until_all_are_ready(a)
@@ -31,21 +31,21 @@ def cut_off(app: App, **settings: Any) -> tuple[Member, Member]:
     app.wait_until_all_are_ready(b)
     app.produce(500)
     app.wait_until_done()
-    assert a.state["ready"] == [0], "it still has the task in its hands"
+    assert a.state["ready"] == [0], "it still processes the task"
     return a, b
 
 
 @pytest.mark.parametrize("settings", [{}, STATIC], ids=["dynamic", "static"])
-def test_what_another_one_went_on_with_is_neither_written_nor_committed_again(
+def test_lost_task_is_neither_written_nor_committed_by_its_former_owner(
     fresh: FreshNames, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
-    """It hears that its task is lost, not that it is to be given back."""
+    """Its task is reported as lost, not as revoked."""
     with App(fresh, tmp_path, partitions=1) as app:
-        a, b = cut_off(app, **settings)
+        a, b = freeze_while_joining(app, **settings)
         ends, generation = app.changelog_ends(), b.state["generation"]
         a.signal(signal.SIGCONT)
         app.wait_until(lambda: a.state["generation"] > generation, "it to join anew")
-        app.wait_until(lambda: a.ready == set(), "it to let go of the task")
+        app.wait_until(lambda: a.ready == set(), "it to give up the task")
         assert app.committed() == {0: 1_500}
         assert app.changelog_ends() == ends
         assert a.logged("membership lost during the join")
@@ -55,10 +55,10 @@ def test_what_another_one_went_on_with_is_neither_written_nor_committed_again(
         app.assert_exact()
 
 
-def test_what_another_one_did_and_died_is_gone_on_with_from_there(fresh: FreshNames, tmp_path: Path) -> None:
-    """Its claim stands alone then: nobody revokes anything, and its own state is of long ago."""
+def test_work_of_another_owner_that_died_is_continued(fresh: FreshNames, tmp_path: Path) -> None:
+    """Its claim is the only one, so nothing is revoked, and its own state is old."""
     with App(fresh, tmp_path, partitions=1) as app:
-        a, b = cut_off(app)
+        a, b = freeze_while_joining(app)
         b.kill()
         a.signal(signal.SIGCONT)
         generation = b.state["generation"]
@@ -67,6 +67,6 @@ def test_what_another_one_did_and_died_is_gone_on_with_from_there(fresh: FreshNa
         app.wait_until(lambda: a.state["processed"] >= 1_010, "it to go on")
         a.close()
         assert a.state["restored"] > 0
-        assert a.state["processed"] == 1_010, "it did again what was committed"
+        assert a.state["processed"] == 1_010, "it processed committed records again"
         assert app.committed() == {0: 1_510}
         app.assert_exact()

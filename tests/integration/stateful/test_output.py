@@ -1,4 +1,4 @@
-"""What a stateful member sends with a producer of its own, which keeps it in memory until it is flushed."""
+"""Output of a stateful member's own producer, which keeps records in memory until a flush."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def records_in(bootstrap: str, topic: str) -> list[tuple[int, int]]:
         at = TopicPartition(topic, 0)
         reader.assign([at])
         end = reader.end_offsets([at])[at]
-        found: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
         while reader.position(at) < end:
             for batch in reader.poll(100).values():
                 for record in batch:
                     partition, offset = record.value.split(b":")
-                    found.append((int(partition), int(offset)))
-        return found
+                    places.append((int(partition), int(offset)))
+        return places
     finally:
         reader.close()
 
@@ -34,7 +34,7 @@ def records_in(bootstrap: str, topic: str) -> list[tuple[int, int]]:
 def test_output_of_a_killed_member_is_complete_if_it_is_flushed_before_each_commit(
     fresh: FreshNames, tmp_path: Path, *, flushes: bool
 ) -> None:
-    """Without the hook its inputs are committed, and their output is gone."""
+    """Without the hook the inputs would be committed and their output lost."""
     output = fresh.topic(1)
     with App(fresh, tmp_path, partitions=2) as app:
         a = app.join("a", delay_s=0.001, output=output, flushes=flushes)
@@ -57,10 +57,8 @@ def test_output_of_a_killed_member_is_complete_if_it_is_flushed_before_each_comm
         app.doubles()
 
 
-def test_output_is_flushed_when_tasks_are_given_back_and_at_the_end(
-    fresh: FreshNames, tmp_path: Path
-) -> None:
-    """No commit is due in between: each input has its output exactly once, as members leave in order."""
+def test_output_is_flushed_when_tasks_are_revoked_and_at_the_end(fresh: FreshNames, tmp_path: Path) -> None:
+    """No other commit is due; each input has exactly one output, because members leave in order."""
     output = fresh.topic(1)
     with App(fresh, tmp_path, commit_interval_ms=600_000, acceptable_recovery_lag=10_000) as app:
         a = app.join("a", output=output, flushes=True)
@@ -70,11 +68,11 @@ def test_output_is_flushed_when_tasks_are_given_back_and_at_the_end(
         assert records_in(app.bootstrap, output) == []
         b = app.join("b", output=output, flushes=True)
         app.wait_until_all_are_ready(a, b)
-        app.wait_until(lambda: len(b.ready) == 2, "tasks to be given back")
+        app.wait_until(lambda: len(b.ready) == 2, "tasks to be revoked")
         app.produce(400)
         app.wait_until(lambda: a.state["processed"] + b.state["processed"] == 800, "the rest to be processed")
         app.close()
         assert app.done()
-        found = records_in(app.bootstrap, output)
-        assert sorted(found) == [(p, o) for p in range(4) for o in range(sum(app.given[p].values()))]
+        places = records_in(app.bootstrap, output)
+        assert sorted(places) == [(p, o) for p in range(4) for o in range(sum(app.given[p].values()))]
         app.assert_exact()

@@ -1,4 +1,4 @@
-"""What a stateful member checks before it begins: topics and changelogs."""
+"""The checks of a stateful member before it starts: topics and changelogs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.integration.stateful.stateful_app import App, Member
 from tests.support.waiting import until
 
 
-def found(fresh: FreshNames, topology: Topology, group: str) -> dict[Any, Any]:
-    """The changelogs, as a member finds or makes them."""
+def changelogs(fresh: FreshNames, topology: Topology, group: str) -> dict[Any, Any]:
+    """Find or create the changelogs, as a member does."""
     return changelogs_of({"bootstrap_servers": fresh.bootstrap}, topology, group)
 
 
 def make(fresh: FreshNames, topic: str, partitions: int, policy: str) -> None:
-    """A topic of somebody else's making."""
+    """Create a topic, as an operator would."""
     admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
     try:
         admin.create_topics([NewTopic(topic, partitions, 1, topic_configs={"cleanup.policy": policy})])
@@ -34,23 +34,23 @@ def make(fresh: FreshNames, topic: str, partitions: int, policy: str) -> None:
         admin.close()
 
 
-def test_changelogs_are_made_compacted_with_as_many_partitions(fresh: FreshNames) -> None:
+def test_changelogs_are_created_compacted_with_a_partition_a_task(fresh: FreshNames) -> None:
     a, b, c = fresh.topics(3, 3, 2)
     topology = Topology(
         (Subtopology("x", (a, b)), Subtopology("y", (c,)), Subtopology("z", (fresh.topic(),), stateful=False))
     )
     group = fresh.group()
-    logs = found(fresh, topology, group)
-    assert {task: log.at for task, log in logs.items()} == {
+    logs = changelogs(fresh, topology, group)
+    assert {task: log.partition for task, log in logs.items()} == {
         **{("x", p): (f"{group}-x-changelog", p) for p in range(3)},
         **{("y", p): (f"{group}-y-changelog", p) for p in range(2)},
     }
     assert all(log.topic_id for log in logs.values())
-    assert found(fresh, topology, group) == logs, "the second member finds what the first one made"
+    assert changelogs(fresh, topology, group) == logs, "the second member finds the topics of the first"
 
 
-def test_a_topic_that_does_not_exist_is_named(fresh: FreshNames, tmp_path: Path) -> None:
-    """And nothing is left behind: neither a lock nor a thread."""
+def test_missing_topic_is_named(fresh: FreshNames, tmp_path: Path) -> None:
+    """Neither a lock nor a thread stays behind."""
     topology = Topology((Subtopology("x", ("no-such-topic",)),))
     for _ in range(2):
         with pytest.raises(TopologyError, match="no topic no-such-topic in the cluster"):
@@ -59,8 +59,8 @@ def test_a_topic_that_does_not_exist_is_named(fresh: FreshNames, tmp_path: Path)
             )
 
 
-def test_a_member_that_is_never_run_leaves_nothing_behind(fresh: FreshNames, tmp_path: Path) -> None:
-    """Neither a lock nor a thread, without a ``with`` block, too."""
+def test_member_that_never_runs_leaves_nothing_behind(fresh: FreshNames, tmp_path: Path) -> None:
+    """Neither a lock nor a thread, also without a ``with`` block."""
     before = set(threading.enumerate())
     topology, group = Topology((Subtopology("x", (fresh.topic(),)),)), fresh.group()
     for _ in range(2):
@@ -72,27 +72,27 @@ def test_a_member_that_is_never_run_leaves_nothing_behind(fresh: FreshNames, tmp
 
 def test_topics_with_unequal_partitions_are_refused(fresh: FreshNames) -> None:
     topology = Topology((Subtopology("x", tuple(fresh.topics(2, 3))),))
-    with pytest.raises(TopologyError, match="topics need as many partitions each"):
-        found(fresh, topology, fresh.group())
+    with pytest.raises(TopologyError, match="topics must have the same number of partitions"):
+        changelogs(fresh, topology, fresh.group())
 
 
-def test_a_changelog_with_another_number_of_partitions_is_refused(fresh: FreshNames) -> None:
+def test_changelog_with_another_number_of_partitions_is_refused(fresh: FreshNames) -> None:
     group = fresh.group()
     make(fresh, f"{group}-x-changelog", 3, "compact")
     with pytest.raises(TopologyError, match="has 3 partitions, its topics have 2"):
-        found(fresh, Topology((Subtopology("x", (fresh.topic(2),)),)), group)
+        changelogs(fresh, Topology((Subtopology("x", (fresh.topic(2),)),)), group)
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
-def test_a_changelog_that_loses_records_with_time_is_refused(fresh: FreshNames, policy: str) -> None:
+def test_changelog_with_retention_is_refused(fresh: FreshNames, policy: str) -> None:
     group = fresh.group()
     make(fresh, f"{group}-x-changelog", 2, policy)
-    with pytest.raises(ChangelogError, match="it would lose state; set it to compact"):
-        found(fresh, Topology((Subtopology("x", (fresh.topic(2),)),)), group)
+    with pytest.raises(ChangelogError, match="which would lose state; set it to compact"):
+        changelogs(fresh, Topology((Subtopology("x", (fresh.topic(2),)),)), group)
 
 
-def test_a_changelog_that_was_deleted_and_made_again_begins_anew(fresh: FreshNames, tmp_path: Path) -> None:
-    """What is on disk is of another log: it is not mixed with what comes."""
+def test_changelog_deleted_and_created_again_restarts_its_state(fresh: FreshNames, tmp_path: Path) -> None:
+    """The state on disk is of the old topic, and is not mixed with the new one."""
     with App(fresh, tmp_path, partitions=1) as app:
         app.produce(100)
         a = app.join("a")
@@ -103,40 +103,38 @@ def test_a_changelog_that_was_deleted_and_made_again_begins_anew(fresh: FreshNam
         app.produce(50)
         a = app.join("a")
         app.wait_until_done()
-        (said,) = a.logged("restored from the beginning")
-        assert "was deleted and made again" in said
+        (line,) = a.logged("restored from the beginning")
+        assert "was deleted and created again" in line
         a.close()
         (state,) = app.state()
         assert sum(int(v) for k, v in state.items() if k.startswith(b"n:")) == 50
 
 
-def test_a_changelog_that_is_deleted_while_it_is_read_ends_no_member(
-    fresh: FreshNames, tmp_path: Path
-) -> None:
-    """Each says so, of its standby: that it is gone, or that it is another one by now."""
+def test_changelog_deleted_while_it_is_read_ends_no_member(fresh: FreshNames, tmp_path: Path) -> None:
+    """Each member logs that the changelog of its standby is gone, or is another topic by now."""
     with App(fresh, tmp_path, partitions=2, num_standby_replicas=1) as app:
         app.produce(100)
         a, b = app.join("a"), app.join("b")
         app.wait_until(lambda: len(a.ready) == len(b.ready) == 1, "balance")
         app.wait_until_done()
         app.admin.delete_topics([app.changelog])
-        gone, another = "cannot see where changelog", "restored from the beginning: changelog"
+        gone, another = "no end offset", "restored from the beginning: changelog"
         for member in (a, b):
-            app.wait_until(partial(_said_one_of, member, gone, another), "it to be said")
+            app.wait_until(partial(_logged_one_of, member, gone, another), "a log line")
         app.close()
 
 
-def _said_one_of(member: Member, *texts: str) -> bool:
+def _logged_one_of(member: Member, *texts: str) -> bool:
     return any(member.logged(text) for text in texts)
 
 
-def test_a_topic_that_grew_is_processed_where_there_is_a_changelog(fresh: FreshNames, tmp_path: Path) -> None:
-    """The others go on, with whoever starts then, too; the new one waits until its changelog has grown."""
+def test_tasks_of_a_grown_topic_wait_for_their_changelog_partition(fresh: FreshNames, tmp_path: Path) -> None:
+    """The other tasks go on, also with a member that starts then."""
     with App(fresh, tmp_path, partitions=2) as app:
         a = app.join("a", metadata_max_age_ms=500)
         app.wait_until_all_are_ready(a)
         app.admin.create_partitions({app.topic: 3})
-        app.wait_until(lambda: a.logged("has no partition 2"), "it to say what it lacks")
+        app.wait_until(lambda: a.logged("has no partition 2"), "it to log the missing partition")
         app.produce(100)
         app.wait_until_done()
         a.close()
@@ -155,16 +153,16 @@ def test_a_topic_that_grew_is_processed_where_there_is_a_changelog(fresh: FreshN
         app.assert_exact()
 
 
-def test_a_consumer_is_run_once_and_lets_go_of_everything(fresh: FreshNames, tmp_path: Path) -> None:
+def test_consumer_runs_once_and_releases_everything(fresh: FreshNames, tmp_path: Path) -> None:
     topology = Topology((Subtopology("x", (fresh.topic(),)),))
     settings: dict[str, Any] = {"group_id": fresh.group(), "bootstrap_servers": fresh.bootstrap}
-    for _ in range(2):  # the second finds the directory unlocked
+    for _ in range(2):  # the second run finds the directory unlocked
         with StatefulConsumer(topology, print, tmp_path, **settings) as consumer:
             pass
-    with pytest.raises(Exception, match="make a new one"):
+    with pytest.raises(Exception, match="create a new one"):
         consumer.run()
     consumer = StatefulConsumer(topology, print, tmp_path, **settings)
     consumer.close()
     consumer.run()
-    with pytest.raises(Exception, match="make a new one"):
+    with pytest.raises(Exception, match="create a new one"):
         consumer.run()

@@ -1,4 +1,4 @@
-"""Stateful members that come and go: counts stay right, copies are where they shall be."""
+"""Stateful members that join and leave: counts stay right, copies are placed by the plan."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.integration.conftest import FreshNames
 from tests.integration.stateful.stateful_app import App
 
 
-def test_counts_are_exact_whoever_comes_and_goes(fresh: FreshNames, tmp_path: Path) -> None:
-    """Members join and leave in order while records come; each record is counted once."""
+def test_counts_are_exact_while_members_join_and_leave(fresh: FreshNames, tmp_path: Path) -> None:
+    """Members leave in order while records come; each record is counted once."""
     with App(fresh, tmp_path, partitions=6, num_standby_replicas=1) as app:
         app.produce(2_000)
         a, b = app.join(), app.join()
@@ -31,10 +31,10 @@ def test_counts_are_exact_whoever_comes_and_goes(fresh: FreshNames, tmp_path: Pa
         app.assert_exact()
 
 
-def test_a_signal_in_the_middle_of_processing_ends_a_member_in_order(
+def test_signal_in_the_middle_of_processing_closes_a_member_in_order(
     fresh: FreshNames, tmp_path: Path
 ) -> None:
-    """What it did is committed, what it did not is left to others: each record is counted once."""
+    """Its work is committed, and other members do the rest; each record is counted once."""
     with App(fresh, tmp_path) as app:
         a = app.join(delay_s=0.002)
         app.wait_until_all_are_ready(a)
@@ -43,15 +43,15 @@ def test_a_signal_in_the_middle_of_processing_ends_a_member_in_order(
         a.signal(signal.SIGTERM)
         assert a.wait() == 0
         assert a.of_kind("ended")
-        assert not app.done(), "it was done before it heard the signal"
+        assert not app.done(), "it was done before the signal"
         b = app.join()
         app.wait_until_done()
         b.close()
         app.assert_exact()
 
 
-def test_a_standby_that_takes_over_applies_the_tail_only(fresh: FreshNames, tmp_path: Path) -> None:
-    """It was up to date when the other one died, so there is nothing to apply."""
+def test_promoted_standby_applies_only_the_tail(fresh: FreshNames, tmp_path: Path) -> None:
+    """It was up to date when the owner died, so there is nothing to apply."""
     with App(fresh, tmp_path, num_standby_replicas=1) as app:
         a, b = app.join(), app.join()
         app.wait_until(lambda: len(a.ready) == len(b.ready) == 2, "balance")
@@ -70,16 +70,16 @@ def test_a_standby_that_takes_over_applies_the_tail_only(fresh: FreshNames, tmp_
         app.assert_exact()
 
 
-def test_a_new_member_warms_up_before_it_gets_tasks_and_one_member_probes(
+def test_new_member_warms_up_before_it_gets_tasks_and_one_member_probes(
     fresh: FreshNames, tmp_path: Path
 ) -> None:
-    """Probing goes on while copies are waited for, by the leader alone, and ends with balance."""
+    """Only the leader probes, while copies catch up, and it stops in balance."""
     with App(fresh, tmp_path, acceptable_recovery_lag=0, max_warmup_replicas=1) as app:
         a = app.join()
         app.wait_until_all_are_ready(a)
         app.produce(4_000)
         app.wait_until_done()
-        assert not a.state["probing"], "alone, it has nothing to wait for"
+        assert not a.state["probing"], "a single member has nothing to wait for"
         b = app.join()
         app.wait_until(lambda: len(b.ready) == 2, "half of the tasks to move")
         app.wait_until_all_are_ready(a, b)
@@ -101,8 +101,8 @@ def test_a_new_member_warms_up_before_it_gets_tasks_and_one_member_probes(
         app.assert_exact()
 
 
-def test_state_that_is_still_on_disk_is_not_restored_again(fresh: FreshNames, tmp_path: Path) -> None:
-    """A member that comes back goes on from its own copy."""
+def test_restarted_member_does_not_restore_state_on_disk(fresh: FreshNames, tmp_path: Path) -> None:
+    """It continues from its own copy."""
     with App(fresh, tmp_path) as app:
         app.produce(2_000)
         a = app.join("a")
@@ -116,8 +116,8 @@ def test_state_that_is_still_on_disk_is_not_restored_again(fresh: FreshNames, tm
         app.assert_exact()
 
 
-def test_state_of_a_member_that_was_away_for_days_is_still_of_use(fresh: FreshNames, tmp_path: Path) -> None:
-    """It is not deleted before the group says whose the tasks are; and nobody wrote meanwhile."""
+def test_state_of_a_member_that_was_away_for_days_is_used(fresh: FreshNames, tmp_path: Path) -> None:
+    """It is not deleted before the assignment, and no other member wrote meanwhile."""
     with App(fresh, tmp_path, cleanup_delay_s=5.0) as app:
         app.produce(2_000)
         a = app.join("a")
@@ -136,10 +136,8 @@ def test_state_of_a_member_that_was_away_for_days_is_still_of_use(fresh: FreshNa
         app.assert_exact()
 
 
-def test_state_of_tasks_that_went_elsewhere_is_deleted_after_a_while(
-    fresh: FreshNames, tmp_path: Path
-) -> None:
-    """And only that."""
+def test_state_of_tasks_that_moved_away_is_deleted(fresh: FreshNames, tmp_path: Path) -> None:
+    """Other state stays."""
     with App(fresh, tmp_path, cleanup_delay_s=1.0, acceptable_recovery_lag=100_000) as app:
         app.produce(1_000)
         a = app.join("a")
@@ -148,7 +146,7 @@ def test_state_of_tasks_that_went_elsewhere_is_deleted_after_a_while(
         b = app.join("b")
         app.wait_until(lambda: len(b.ready) == len(a.ready) == 2, "half of the tasks to move")
         app.wait_until(
-            lambda: len(a.logged("is deleted: it went elsewhere")) == 2, "their state to be deleted"
+            lambda: len(a.logged("state deleted, the task moved")) == 2, "their state to be deleted"
         )
         for partition in range(4):
             assert app.task_dir("a", partition).exists() == (partition in a.ready)
@@ -160,28 +158,28 @@ def test_state_of_tasks_that_went_elsewhere_is_deleted_after_a_while(
 
 
 @pytest.mark.parametrize("frozen", ["leader", "other"])
-def test_who_lost_its_membership_writes_nothing_any_more(
+def test_member_that_lost_its_membership_writes_nothing(
     fresh: FreshNames, tmp_path: Path, frozen: str
 ) -> None:
-    """A process that stood still wakes up with changes in memory, of tasks that are others' now."""
+    """A frozen process wakes up with uncommitted changes of tasks that other members own now."""
     with App(fresh, tmp_path, commit_interval_ms=2_000, num_standby_replicas=1) as app:
         a = app.join(delay_s=0.002)
         app.wait_until_all_are_ready(a)
         b = app.join(delay_s=0.002)
         app.wait_until(lambda: b.ready, "both to have tasks")
         app.wait_until_all_are_ready(a, b)
-        one, other = (a, b) if frozen == "leader" else (b, a)
+        first, other = (a, b) if frozen == "leader" else (b, a)
         app.produce(4_000)
         app.wait_until(lambda: sum(app.committed().values()) > 200, "both to be in the middle of it")
-        one.order("freeze")  # not by a signal from here: between changelog and offsets, doubles are allowed
-        app.wait_until(lambda: one.of_kind("frozen"), "it to stand still with changes in memory")
-        app.wait_until(lambda: len(other.ready) == app.partitions, "the other one to take over")
+        first.order("freeze")  # a signal could stop it between changelog and offsets
+        app.wait_until(lambda: first.of_kind("frozen"), "it to freeze with changes in memory")
+        app.wait_until(lambda: len(other.ready) == app.partitions, "the other member to take over")
         other.order("fast")
         app.wait_until_done()
-        one.signal(signal.SIGCONT)
-        app.wait_until(lambda: one.state["generation"] >= other.state["generation"] > 0, "it to come back")
+        first.signal(signal.SIGCONT)
+        app.wait_until(lambda: first.state["generation"] >= other.state["generation"] > 0, "it to come back")
         app.wait_until_all_are_ready(a, b)
-        one.order("fast")
+        first.order("fast")
         app.produce(1_000)
         app.wait_until_done()
         app.close()

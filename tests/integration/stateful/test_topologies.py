@@ -1,4 +1,4 @@
-"""Topologies of several topics and subtopologies: with state, without, and with state that is only here."""
+"""Topologies of several topics and subtopologies: with state, without, and with state without a changelog."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KEYS = 11
 
 
 def count(record: Any, store: Any) -> None:
-    """How often each key came, in either topic."""
+    """Count each key, of both topics."""
     store.put(record.key, b"%d" % (int(store.get(record.key) or b"0") + 1))
 
 
 @contextmanager
 def running(consumer: StatefulConsumer) -> Iterator[None]:
-    """It runs; what it raises is raised here."""
+    """Run a consumer on a thread; its error is raised here."""
     raised: list[BaseException] = []
 
     def run() -> None:
@@ -48,16 +48,16 @@ def running(consumer: StatefulConsumer) -> Iterator[None]:
 def changelog(bootstrap: str, topic: str, partitions: int) -> dict[tuple[int, bytes], int]:
     """The last count of each partition and key."""
     reader = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
-    found: dict[tuple[int, bytes], int] = {}
+    counts: dict[tuple[int, bytes], int] = {}
     try:
         reader.assign([TopicPartition(topic, p) for p in range(partitions)])
         ends = reader.end_offsets(list(reader.assignment()))
-        while any(reader.position(at) < end for at, end in ends.items()):
-            for at, records in reader.poll(100).items():
-                found.update({(at.partition, record.key): int(record.value) for record in records})
+        while any(reader.position(tp) < end for tp, end in ends.items()):
+            for tp, records in reader.poll(100).items():
+                counts.update({(tp.partition, record.key): int(record.value) for record in records})
     finally:
         reader.close()
-    return found
+    return counts
 
 
 def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
@@ -73,7 +73,7 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
             Subtopology("local", (local,), logged=False),
         )
     )
-    seen: Counter[tuple[int, int]] = Counter()  # of the one without state: partition and offset
+    seen: Counter[tuple[int, int]] = Counter()  # of the stateless one: partition and offset
     locally: dict[tuple[int, bytes], int] = {}
 
     def look(record: Any, store: Any) -> None:
@@ -111,8 +111,8 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
 
     def done() -> bool:
         committed = {
-            (at.topic, at.partition): found.offset
-            for at, found in admin.list_group_offsets({group: None})[group].items()
+            (tp.topic, tp.partition): committed.offset
+            for tp, committed in admin.list_group_offsets({group: None})[group].items()
         }
         wanted: Counter[tuple[str, int]] = Counter()
         for (topic, partition, _), times in given.items():
@@ -145,6 +145,6 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
             expected[partition, key] += times
     assert changelog(fresh.bootstrap, f"{group}-count-changelog", 3) == expected
     assert seen == Counter({(p, offset): 1 for p in range(2) for offset in range(750)})
-    # State without a changelog stays where it is: who gets the task counts from what it has itself.
+    # State without a changelog does not move: a new owner counts from its own state.
     assert locally.keys() == {(p, key) for topic, p, key in given if topic == local}
     assert all(0 < times <= given[local, p, key] for (p, key), times in locally.items())

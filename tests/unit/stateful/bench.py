@@ -1,4 +1,4 @@
-"""A member with two tasks: its stores are real, the cluster is doubled."""
+"""A member with two tasks: real stores, a double of the cluster."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
-from kafka_assignors.stateful.changelog.writer import Written
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.changelog.writer import WrittenRange
 from kafka_assignors.stateful.runtime.commits import BeforeCommit, Commits
 from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.processing import Processing
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Cluster:
-    """A changelog writer and a consumer, that note in which order they are used.
+    """A changelog writer and a consumer, which record the order of their calls.
 
     Attributes:
-        did: what was asked of them.
-        log: the changelog: values by partition and key.
-        fails: raised by the next writes, or commits.
+        did: their calls.
+        log: the changelog: partition -> keys and values.
+        write_fails, commit_fails: raised by the next writes, or commits.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Cluster:
         self.did.append("offsets")
         if self.commit_fails is not None:
             raise self.commit_fails
-        self.committed |= {at: offset.offset for at, offset in offsets.items()}
+        self.committed |= {partition: offset.offset for partition, offset in offsets.items()}
 
     def assignment(self) -> set[TopicPartition]:
         return set(self.assigned)
@@ -91,41 +91,41 @@ class Cluster:
             raise ValueError(f"Unassigned partition: {at}")
         self.sought[at] = offset
 
-    def pause(self, *some: TopicPartition) -> None:
-        if unknown := set(some) - self.assigned:
+    def pause(self, *partitions: TopicPartition) -> None:
+        if unknown := set(partitions) - self.assigned:
             raise KeyError(unknown)
-        self.flows -= set(some)
+        self.flows -= set(partitions)
 
-    def resume(self, *some: TopicPartition) -> None:
-        if unknown := set(some) - self.assigned:
+    def resume(self, *partitions: TopicPartition) -> None:
+        if unknown := set(partitions) - self.assigned:
             raise KeyError(unknown)
-        self.flows |= set(some)
+        self.flows |= set(partitions)
 
     # a writer
     def write(
         self, changes: Mapping[OurPartition, Mapping[bytes, bytes | None]], allowed: Callable[[], bool]
-    ) -> dict[OurPartition, Written]:
+    ) -> dict[OurPartition, WrittenRange]:
         assert allowed()
         self.did.append("changelog")
         if self.write_fails is not None:
             raise self.write_fails
-        found = {}
-        for at, some in changes.items():
-            first = len(self.log[at.partition])
-            self.log[at.partition] += some.items()
-            found[at] = Written(first, len(some), len(self.log[at.partition]))
-        return found
+        ranges = {}
+        for partition, keys in changes.items():
+            first = len(self.log[partition.partition])
+            self.log[partition.partition] += keys.items()
+            ranges[partition] = WrittenRange(first, len(keys), len(self.log[partition.partition]))
+        return ranges
 
 
 class Records:
-    """Records of a partition, one after the other."""
+    """Consecutive records of a partition."""
 
     def __init__(self, at: TopicPartition) -> None:
         self._at = at
         self.next = 0
 
     def take(self, *keys: bytes) -> list[Any]:
-        found = [
+        records = [
             SimpleNamespace(
                 topic=self._at.topic,
                 partition=self._at.partition,
@@ -136,7 +136,7 @@ class Records:
             for n, k in enumerate(keys)
         ]
         self.next += len(keys)
-        return found
+        return records
 
 
 def count(record: Any, store: Any) -> None:
@@ -156,7 +156,7 @@ class Bench:
         interval_s: float = float("inf"),
         before_commit: BeforeCommit | None = None,
     ) -> None:
-        self.now = 0.0  # seconds, for what has an interval
+        self.now = 0.0  # seconds
         self.cluster = Cluster()
         self.state_dir = StateDir(root, "g")
         stores = Stores()
@@ -170,13 +170,13 @@ class Bench:
         consumer: Any = self.cluster
         writer: Any = self.cluster
         self.lease = Lease(consumer)
-        self.stop = Ending(1.0, lambda: self.now)
+        self.stop = Shutdown(1.0, lambda: self.now)
         self.commits = Commits(consumer, writer, self.lease, self.stop, before_commit)
         self.processing = Processing(
             *(consumer, self.work, self.commits),
             max_uncommitted_bytes=most,
             commit_interval_s=interval_s,
-            stop=self.stop,
+            shutdown=self.stop,
             clock=lambda: self.now,
         )
         self.processing.commit_if_due()

@@ -1,4 +1,4 @@
-"""Changelogs as a consumer sees them, without a cluster."""
+"""A double of the consumer that reads changelogs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Consumer:
         self.log: dict[TopicPartition, list[tuple[int, bytes, bytes | None]]] = {}
         self.begins: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
-        self.at: dict[TopicPartition, int] = {}
+        self.positions: dict[TopicPartition, int] = {}
         self.held: set[TopicPartition] = set()
         self.leaderless: set[TopicPartition] = set()
         self.gone: set[str] = set()
@@ -27,70 +27,72 @@ class Consumer:
         self.asked = 0
         self.positions_asked = 0
 
-    def write(self, partition: int, *keys: bytes, skip: int = 0) -> None:
-        at = TopicPartition("log", partition)
+    def write(self, number: int, *keys: bytes, skip: int = 0) -> None:
+        partition = TopicPartition("log", number)
         for key in keys:
-            end = self.ends.get(at, 0)
-            self.log.setdefault(at, []).append((end, key, b"%d" % end))
-            self.ends[at] = end + 1
-        self.ends[at] = self.ends.get(at, 0) + skip
+            end = self.ends.get(partition, 0)
+            self.log.setdefault(partition, []).append((end, key, b"%d" % end))
+            self.ends[partition] = end + 1
+        self.ends[partition] = self.ends.get(partition, 0) + skip
 
-    def assign(self, some: list[TopicPartition]) -> None:
-        self.at = {at: self.at.get(at, -1) for at in some}
-        self.held &= set(some)
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self.positions = {partition: self.positions.get(partition, -1) for partition in partitions}
+        self.held &= set(partitions)
 
-    def seek(self, at: TopicPartition, offset: int) -> None:
-        self.at[at] = offset
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.positions[partition] = offset
 
-    def position(self, at: TopicPartition, timeout_ms: int) -> int:
-        assert timeout_ms == 0, "it would wait for partitions without a leader"
+    def position(self, partition: TopicPartition, timeout_ms: int) -> int:
+        assert timeout_ms == 0, "a timeout would wait for partitions without a leader"
         self.positions_asked += 1
-        return self.at[at]
+        return self.positions[partition]
 
-    def pause(self, *some: TopicPartition) -> None:
-        self.held |= set(some)
+    def pause(self, *partitions: TopicPartition) -> None:
+        self.held |= set(partitions)
 
-    def resume(self, *some: TopicPartition) -> None:
-        self.held -= set(some)
+    def resume(self, *partitions: TopicPartition) -> None:
+        self.held -= set(partitions)
 
     def paused(self) -> set[TopicPartition]:
         return set(self.held)
 
-    def end_offsets(self, some: list[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
+    def end_offsets(self, partitions: list[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
         self.asked += 1
-        return self._answer(some, self.ends)
+        return self._answer(partitions, self.ends)
 
-    def beginning_offsets(self, some: list[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
-        return self._answer(some, self.begins)
+    def beginning_offsets(
+        self, partitions: list[TopicPartition], timeout_ms: int
+    ) -> dict[TopicPartition, int]:
+        return self._answer(partitions, self.begins)
 
     def _answer(
-        self, some: list[TopicPartition], offsets: dict[TopicPartition, int]
+        self, partitions: list[TopicPartition], offsets: dict[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """As kafka-python does: all, or an error."""
-        if any(at.topic in self.gone for at in some):
+        """Answer for all partitions or raise, as kafka-python does."""
+        if any(partition.topic in self.gone for partition in partitions):
             raise KafkaTimeoutError("no answer")
-        if missing := [at for at in some if at in self.leaderless]:
-            if len(missing) == len(some):
+        if missing := [partition for partition in partitions if partition in self.leaderless]:
+            if len(missing) == len(partitions):
                 raise KafkaTimeoutError("no leader")
             raise KeyError(missing[0])
-        return {at: offsets.get(at, 0) for at in some}
+        return {partition: offsets.get(partition, 0) for partition in partitions}
 
     def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
-        found = {}
+        records_of = {}
         if self.raised:
             raise self.raised.pop(0)
-        for at in sorted(self.at.keys() - self.held - self.leaderless):
+        for partition in sorted(self.positions.keys() - self.held - self.leaderless):
             records = [
                 SimpleNamespace(
                     offset=o, key=k, value=v, serialized_key_size=len(k), serialized_value_size=len(v or b"")
                 )
-                for o, k, v in self.log.get(at, [])
-                if o >= self.at[at]
+                for o, k, v in self.log.get(partition, [])
+                if o >= self.positions[partition]
             ]
             if records:
-                found[at] = records
-            self.at[at] = max(self.at[at], self.ends.get(at, 0))
-        return found
+                records_of[partition] = records
+            self.positions[partition] = max(self.positions[partition], self.ends.get(partition, 0))
+        return records_of
 
     def close(self, autocommit: bool) -> None:
         self.closed = True

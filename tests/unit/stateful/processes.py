@@ -1,4 +1,4 @@
-"""Other processes that use state, for tests that kill them, starve them, or are in their way."""
+"""Other processes that use state, for tests that kill, starve or lock them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["program", "run"]
 
 @contextmanager
 def program(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A Python program that runs meanwhile; killed at the end if it still does."""
+    """Run a Python program in the background; kills it at the end."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -27,7 +27,7 @@ def program(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def run(code: str, *arguments: object) -> list[str]:
-    """The lines a program prints until its end, which has to be a good one."""
+    """Run a Python program and return its lines; it must succeed."""
     ended = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""A member's turns, with doubles of all its parts."""
+"""The turns of a ``StatefulConsumer``, with doubles of all its components."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateClosedError, StateDamagedError
 from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.runtime.assembly import Components
 from kafka_assignors.stateful.runtime.events import Assigned, Lost, Revoked
-from kafka_assignors.stateful.runtime.parts import Parts
+from kafka_assignors.stateful.shutdown import Shutdown
 from tests.unit.stateful.bench import Cluster
 
 TOPOLOGY = Topology((Subtopology("s", ("t",)),))
@@ -23,19 +23,19 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Everything(Cluster):
-    """All parts of a member, that note what is asked of them.
+    """Doubles of all components, which record their calls.
 
     Attributes:
-        turns: what happens in each poll, in turn; after the last one the member is told to end.
-        alone: whether nobody else may be writing as this member.
-        found: stores that are found damaged in the next turn.
+        turns: the action of each poll; after the last one the member is closed.
+        alone: whether no other process may write as this member.
+        newly_damaged: tasks whose store is damaged in the next turn.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.turns: list[Any] = []
         self.alone = True
-        self.found: list[Any] = []
+        self.newly_damaged: list[Any] = []
         self.done: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -65,10 +65,10 @@ class Everything(Cluster):
         return True
 
     def damaged(self) -> list[Any]:
-        found, self.found = self.found, []
-        return found
+        newly_damaged, self.newly_damaged = self.newly_damaged, []
+        return newly_damaged
 
-    def save(self) -> list[Any]:
+    def flush_one(self) -> list[Any]:
         return []
 
     def holdings(self) -> Holdings:
@@ -86,64 +86,64 @@ class Everything(Cluster):
 
 
 @pytest.fixture
-def parts() -> Everything:
+def components() -> Everything:
     return Everything()
 
 
 @pytest.fixture
-def member(parts: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StatefulConsumer:
-    each: Any = SimpleNamespace(
-        **dict.fromkeys(("consumer", "assignor", "reader", "commits", "copies", "processing"), parts),
+def member(components: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StatefulConsumer:
+    components_of_member: Any = SimpleNamespace(
+        **dict.fromkeys(("consumer", "assignor", "reader", "commits", "copies", "processing"), components),
         lease=SimpleNamespace(
-            is_alone=parts.is_alone,
+            is_alone=components.is_alone,
             patience_s=0.0,
-            wait_until_alone=parts.wait_until_alone,
+            wait_until_alone=components.wait_until_alone,
         ),
-        end=lambda *_: parts.did.append("end"),
+        end=lambda *_: components.did.append("end"),
     )
-    monkeypatch.setattr("kafka_assignors.stateful.consumer.made", lambda *_, **__: each)
-    made = StatefulConsumer(TOPOLOGY, print, tmp_path, group_id="g")
-    parts.done = made.close
-    return made
+    monkeypatch.setattr("kafka_assignors.stateful.consumer.assemble", lambda *_, **__: components_of_member)
+    member = StatefulConsumer(TOPOLOGY, print, tmp_path, group_id="g")
+    components.done = member.close
+    return member
 
 
-def test_tasks_begin_when_nobody_else_may_be_writing_to_them(
-    parts: Everything, member: StatefulConsumer
+def test_assigned_tasks_begin_once_no_other_process_may_write(
+    components: Everything, member: StatefulConsumer
 ) -> None:
-    """Those that went meanwhile do not begin at all."""
-    parts.alone = False
+    """Tasks revoked meanwhile do not begin at all."""
+    components.alone = False
 
     def alone() -> None:
-        assert parts.about("begin") == []
-        parts.alone = True
+        assert components.about("begin") == []
+        components.alone = True
 
-    parts.turns = [
+    components.turns = [
         lambda: member._events.put(Assigned(frozenset({T0, T1}), "m-1")),
         lambda: member._events.put(Revoked(frozenset({T1}))),
         alone,
         lambda: None,
     ]
     member.run()
-    assert parts.about("begin", "end") == ["end s_1", "begin s_0", "end"]
+    assert components.about("begin", "end") == ["end s_1", "begin s_0", "end"]
 
 
-def test_tasks_are_given_back_when_nobody_else_may_be_writing_to_them(
-    parts: Everything, member: StatefulConsumer
+def test_revoked_tasks_are_committed_once_no_other_process_may_write(
+    components: Everything, member: StatefulConsumer
 ) -> None:
-    parts.turns = [
+    components.turns = [
         lambda: member._events.put(Assigned(frozenset({T0}), "m-1")),
         lambda: member._events.put(Revoked(frozenset({T0}))),
     ]
     member.run()
-    assert parts.about("wait_until_alone", "commit", "forget", "end")[:4] == [
+    assert components.about("wait_until_alone", "commit", "forget", "end")[:4] == [
         *("wait_until_alone", "commit", "forget", "end s_0"),
     ]
 
 
-def test_what_was_lost_and_comes_back_begins_anew_and_nothing_of_it_is_committed(
-    parts: Everything, member: StatefulConsumer
+def test_lost_task_that_is_assigned_again_begins_anew_without_a_commit(
+    components: Everything, member: StatefulConsumer
 ) -> None:
-    """Others may have had it meanwhile; it is given to the member that the group knows now."""
+    """Other members may have owned it meanwhile; the new task has the new member id."""
     seen: list[Any] = []
 
     def lose() -> None:
@@ -151,50 +151,50 @@ def test_what_was_lost_and_comes_back_begins_anew_and_nothing_of_it_is_committed
         member._events.put(Lost(frozenset({T0})))
         member._events.put(Assigned(frozenset({T0}), "m-2"))
 
-    parts.turns = [
+    components.turns = [
         lambda: member._events.put(Assigned(frozenset({T0}), "m-1")),
         lose,
         lambda: seen.extend(member._work.actives.values()),
     ]
     member.run()
-    assert parts.about("begin", "end", "commit", "forget")[:4] == [
+    assert components.about("begin", "end", "commit", "forget")[:4] == [
         *("begin s_0", "forget", "end s_0", "begin s_0"),
     ]
     assert [active.member_id for active in seen] == ["m-1", "m-2"]
 
 
-def test_damaged_stores_are_restored_if_they_are_still_ours(
-    parts: Everything, member: StatefulConsumer
+def test_damaged_stores_are_restored_if_the_task_is_still_owned(
+    components: Everything, member: StatefulConsumer
 ) -> None:
     gone: list[Any] = []
 
     def damage() -> None:
         gone.extend(member._work.actives.values())
         member._events.put(Revoked(frozenset({T1})))
-        parts.found = [(active, StateDamagedError("bytes are flipped")) for active in gone]
+        components.newly_damaged = [(active, StateDamagedError("bytes are flipped")) for active in gone]
 
-    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0, T1}), "m-1")), damage]
+    components.turns = [lambda: member._events.put(Assigned(frozenset({T0, T1}), "m-1")), damage]
     member.run()
-    assert parts.about("anew") == ["anew s_0"]
+    assert components.about("restore_damaged") == ["restore_damaged s_0"]
     assert len(gone) == 2
 
 
-def test_who_is_fenced_ends(parts: Everything, member: StatefulConsumer) -> None:
-    """kafka-python would go on for ever, as a member that is none."""
-    parts.is_static = True
+def test_fenced_member_ends(components: Everything, member: StatefulConsumer) -> None:
+    """kafka-python would poll forever without a membership."""
+    components.is_static = True
 
     def fenced() -> None:
-        parts.is_fenced = True
+        components.is_fenced = True
 
-    parts.turns = [lambda: None, fenced, lambda: None]
-    with pytest.raises(FencedInstanceIdError, match="another consumer has our group_instance_id"):
+    components.turns = [lambda: None, fenced, lambda: None]
+    with pytest.raises(FencedInstanceIdError, match="another consumer joined with our group_instance_id"):
         member.run()
-    assert len(parts.turns) == 1
-    assert parts.did[-1] == "end"
+    assert len(components.turns) == 1
+    assert components.did[-1] == "end"
 
 
-def test_nothing_is_sent_when_the_group_has_been_left() -> None:
-    """The writer ends first: what it still had would be written by nobody's owner.  And all end."""
+def test_writer_closes_before_the_member_leaves_and_all_components_close() -> None:
+    """A writer that closed later would write without owning the tasks."""
     did: list[str] = []
 
     def part(name: str) -> Any:
@@ -207,73 +207,71 @@ def test_nothing_is_sent_when_the_group_has_been_left() -> None:
     consumer = SimpleNamespace(close=lambda **_: did.append("consumer"))
     reader: Any = SimpleNamespace(has_ended=True)
     nothing: Any = None
-    parts = Parts(
+    components = Components(
         consumer,
         *(nothing, part("state_dir"), part("writer"), reader, nothing, nothing, part("copies"), nothing),
     )
-    parts.end(threading.RLock(), Ending())
+    components.end(threading.RLock(), Shutdown())
     assert did == ["writer", "consumer", "copies", "state_dir"]
     reader.has_ended = False
-    parts.end(threading.RLock(), Ending())
-    assert did[4:] == ["writer", "consumer", "copies"], "somebody may be writing there"
+    components.end(threading.RLock(), Shutdown())
+    assert did[4:] == ["writer", "consumer", "copies"], "the reader may still write to its stores"
 
 
-def test_a_member_that_was_never_run_lets_go_when_it_is_closed(
-    parts: Everything, member: StatefulConsumer
+def test_closing_a_member_that_never_ran_closes_its_components(
+    components: Everything, member: StatefulConsumer
 ) -> None:
-    """Of its directory, threads and connections; and a signal before ``run`` is no error."""
+    """The directory, threads and connections; a signal before ``run`` is no error."""
     member.close()
-    assert parts.did == ["end"]
+    assert components.did == ["end"]
     member.close()
     member.run()
-    assert parts.did == ["end"]
+    assert components.did == ["end"]
 
 
-def test_a_member_that_was_never_run_lets_go_at_the_end_of_its_block(
-    parts: Everything, member: StatefulConsumer
-) -> None:
+def test_with_block_closes_a_member_that_never_ran(components: Everything, member: StatefulConsumer) -> None:
     with member:
-        assert parts.did == []
-    assert parts.did == ["end"]
-    with pytest.raises(StateClosedError, match="make a new one"):
+        assert components.did == []
+    assert components.did == ["end"]
+    with pytest.raises(StateClosedError, match="create a new one"):
         member.run()
 
 
-def test_a_member_runs_once(parts: Everything, member: StatefulConsumer) -> None:
+def test_member_runs_once(components: Everything, member: StatefulConsumer) -> None:
     member.run()
     member.close()
-    assert parts.about("end") == ["end"]
+    assert components.about("end") == ["end"]
     with pytest.raises(StateClosedError, match="has been run"):
         member.run()
 
 
-def test_tasks_are_not_committed_when_there_is_no_time_to_be_alone(
-    parts: Everything, member: StatefulConsumer
+def test_revoked_tasks_are_not_committed_while_another_process_may_write(
+    components: Everything, member: StatefulConsumer
 ) -> None:
-    """Whom they go to must not meet who had our id before."""
+    """The next owner must not write beside the process that had our id before."""
 
     def revoke() -> None:
-        parts.alone = False
+        components.alone = False
         member._events.put(Revoked(frozenset({T0})))
 
-    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
+    components.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
     member.run()
-    assert parts.about("wait_until_alone", "commit", "forget")[:2] == ["wait_until_alone", "forget"]
+    assert components.about("wait_until_alone", "commit", "forget")[:2] == ["wait_until_alone", "forget"]
 
 
-def test_tasks_are_given_back_though_their_commit_raises(
-    parts: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+def test_revoked_tasks_are_given_up_though_their_commit_raises(
+    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rebalance goes on, and the next owner does their records again; run() raises the error."""
+    """The rebalance goes on, the next owner processes the records again, and run() raises the error."""
 
     def refuse(*_: Any) -> None:
         raise ValueError("not delivered")
 
     def revoke() -> None:
-        monkeypatch.setattr(parts, "commit", refuse)
+        monkeypatch.setattr(components, "commit", refuse)
         member._events.put(Revoked(frozenset({T0})))
 
-    parts.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
+    components.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
     with pytest.raises(ValueError, match="not delivered"):
         member.run()
-    assert parts.about("forget", "end") == ["forget", "end s_0", "end"]
+    assert components.about("forget", "end") == ["forget", "end s_0", "end"]

@@ -59,13 +59,13 @@ TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
         ({"before_commit": "flush"}, "before_commit"),
     ],
 )
-def test_wrong_values_are_named(options: dict[str, Any], named: str) -> None:
+def test_invalid_options_are_named(options: dict[str, Any], named: str) -> None:
     with pytest.raises(OptionError) as caught:
         RuntimeOptions(**options)
     assert caught.value.option == named
 
 
-def test_values_that_make_sense_are_taken() -> None:
+def test_valid_options_are_accepted() -> None:
     options = RuntimeOptions(
         cleanup_delay_s=0,
         changelog_replication_factor=3,
@@ -75,16 +75,16 @@ def test_values_that_make_sense_are_taken() -> None:
     assert (options.cleanup_delay_s, options.changelog_compression) == (0, "gzip")
 
 
-def test_a_compression_without_its_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here, not when the first change is written."""
+def test_compression_without_its_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start, not at the first write."""
     monkeypatch.setitem(settings._COMPRESSIONS, "zstd", lambda: False)
     with pytest.raises(OptionError, match="library is missing") as caught:
         RuntimeOptions(changelog_compression="zstd")
     assert caught.value.option == "changelog_compression"
 
 
-def test_planning_options_and_their_defaults_are_the_assignors() -> None:
-    """A name, or a default, that exists twice must not differ."""
+def test_planning_options_and_defaults_equal_the_assignors() -> None:
+    """Both classes declare them, so they could differ."""
     ours = RuntimeOptions().planning
     theirs = StatefulAssignor(topology=TOPOLOGY).options
     assert ours == {name: getattr(theirs, name) for name in ours}
@@ -94,20 +94,20 @@ def test_planning_options_and_their_defaults_are_the_assignors() -> None:
 @pytest.mark.parametrize(
     "name", ["enable_auto_commit", "partition_assignment_strategy", "consumer_timeout_ms"]
 )
-def test_what_a_stateful_consumer_does_itself_cannot_be_set(name: str) -> None:
+def test_settings_of_the_stateful_consumer_itself_are_refused(name: str) -> None:
     with pytest.raises(OptionError) as caught:
         checked_config({"group_id": "g", name: 1})
     assert caught.value.option == name
     assert "leave it out" in str(caught.value)
 
 
-def test_it_starts_at_the_beginning_unless_told_otherwise() -> None:
+def test_default_offset_reset_is_earliest() -> None:
     assert checked_config({"group_id": "g"})["auto_offset_reset"] == "earliest"
     assert checked_config({"group_id": "g", "auto_offset_reset": "latest"})["auto_offset_reset"] == "latest"
     assert checked_config({"group_id": "g"})["enable_auto_commit"] is False
 
 
-def test_it_needs_a_group() -> None:
+def test_missing_group_is_refused() -> None:
     with pytest.raises(OptionError) as caught:
         checked_config({"bootstrap_servers": "localhost:1"})
     assert caught.value.option == "group_id"
@@ -125,7 +125,7 @@ def test_each_subtopology_needs_a_function(process: Any, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("topology", [None, "t", Subtopology("a", ("t",))])
-def test_it_needs_a_topology(topology: Any, tmp_path: Any) -> None:
+def test_invalid_topology_is_refused(topology: Any, tmp_path: Any) -> None:
     with pytest.raises(OptionError, match="expected a Topology") as caught:
         StatefulConsumer(topology, print, tmp_path, group_id="g")
     assert caught.value.option == "topology"

@@ -1,4 +1,4 @@
-"""The numbers behind a plan, beside HiGHS and beside all there are: balanced with the fewest moves."""
+"""Shares of a plan, compared with HiGHS and with brute force: balanced with the fewest moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.stateful_oracle import LeastLoads, least_loads
 
 
 def fewest_moves(supply: list[int], owned: npt.NDArray[np.int64]) -> int:
-    """A whole number for each cell, and how far it is beyond what is owned."""
+    """Solve for a whole number in each cell, and its excess over ``owned``."""
     rows, members = owned.shape
     cells = rows * members
     floor = np.repeat(np.array(supply) // members, members)
@@ -46,7 +46,7 @@ def fewest_moves(supply: list[int], owned: npt.NDArray[np.int64]) -> int:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_it_is_balanced_with_the_fewest_moves(seed: int) -> None:
+def test_shares_are_balanced_with_the_fewest_moves(seed: int) -> None:
     rng = Random(seed)
     rows, members = rng.randint(1, 4), rng.randint(1, 5)
     supply = [rng.randint(0, 9) for _ in range(rows)]
@@ -61,22 +61,22 @@ def test_it_is_balanced_with_the_fewest_moves(seed: int) -> None:
     assert np.maximum(shares - owned, 0).sum() == fewest_moves(supply, owned)
 
 
-def test_what_a_member_has_beside_counts() -> None:
+def test_base_counts_for_balance() -> None:
     shares = even_shares(np.array([3]), np.zeros((1, 3), np.int64), np.array([1, 0, 0]))
     assert shares.tolist() == [[1, 1, 1]]
     shares = even_shares(np.array([2]), np.zeros((1, 3), np.int64), np.array([1, 0, 0]))
     assert shares.tolist() == [[0, 1, 1]]
 
 
-def test_where_balance_cannot_be_had_it_comes_to_an_end() -> None:
-    """A row without a rest has nothing to send."""
+def test_impossible_balance_ends() -> None:
+    """A row without a remainder has nothing to send."""
     shares = even_shares(np.array([5]), np.array([[1, 1, 2, 0, 1]]), np.array([3, 2, 1, 1, 2]))
     assert shares.tolist() == [[1, 1, 1, 1, 1]]
 
 
 @pytest.mark.parametrize("batch", [range(i, i + 50) for i in range(0, 300, 50)], ids=str)
-def test_loads_fill_up_what_members_have_with_the_fewest_moves(batch: range) -> None:
-    """Total first, then each subtopology, then moves; a result given back comes out unchanged."""
+def test_loads_fill_up_the_base_with_the_fewest_moves(batch: range) -> None:
+    """Total first, then each subtopology, then moves; a result as input is unchanged."""
     for seed in batch:
         rng = Random(seed)
         rows, members = rng.randint(0, 3), rng.randint(1, 4)

@@ -1,4 +1,4 @@
-"""Plans of stateful members, by hand: each rule of KIP-441 with the smallest group that shows it."""
+"""Plans of stateful members: each rule of KIP-441 on the smallest group that shows it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def member(  # a test reads best with everything but the id optional
     rack: str | None = None,
     generation: int = 1,
 ) -> StatefulMember:
-    """A member; its standbys are caught up unless told otherwise."""
+    """A member; its standbys are caught up by default."""
     there = {**dict.fromkeys(standby.split(), 0), **(lags or {})}
     known = {tasks(name)[0]: lag for name, lag in there.items()}
     return StatefulMember(
@@ -50,12 +50,12 @@ def group(
     more: Iterable[Subtopology] = (),
     ends: Mapping[str, int] | None = None,
 ) -> StatefulGroup:
-    """A group with one subtopology, 0, and perhaps more."""
+    """A group with subtopology 0, and more if given."""
     known = {tasks(name)[0]: end for name, end in (ends or {}).items()}
     return StatefulGroup((Subtopology("0", partitions), *more), members, known)
 
 
-def test_a_group_without_history_starts_balanced_and_at_once() -> None:
+def test_group_without_history_starts_balanced_at_once() -> None:
     plan = plan_stateful(group(member("a"), member("b"), partitions=4), ONE_STANDBY)
     assert plan.active == {"a": tasks("0_0", "0_2"), "b": tasks("0_1", "0_3")}
     assert plan.standby == {"a": tasks("0_1", "0_3"), "b": tasks("0_0", "0_2")}
@@ -63,31 +63,31 @@ def test_a_group_without_history_starts_balanced_and_at_once() -> None:
     assert not plan.probing
 
 
-def test_a_member_that_joins_is_warmed_up_and_its_task_stays_meanwhile() -> None:
+def test_new_member_warms_up_while_its_task_stays() -> None:
     plan = plan_stateful(group(member("a", "0_0 0_1"), member("b")), NO_STANDBY)
     assert plan.active == {"a": tasks("0_0", "0_1"), "b": ()}
     assert plan.warmup == {"a": (), "b": tasks("0_0")}
     assert plan.probing
 
 
-def test_what_is_caught_up_is_promoted() -> None:
+def test_caught_up_copy_is_promoted() -> None:
     plan = plan_stateful(group(member("a", "0_0 0_1"), member("b", standby="0_1")), NO_STANDBY)
     assert plan.active == {"a": tasks("0_0"), "b": tasks("0_1")}
     assert not plan.probing
 
 
 @pytest.mark.parametrize(("lag", "moves"), [(10_000, True), (10_001, False)])
-def test_an_acceptable_lag_counts_as_none(lag: int, moves: bool) -> None:
+def test_acceptable_lag_counts_as_caught_up(lag: int, moves: bool) -> None:
     there = group(member("a", "0_0 0_1"), member("b", standby="0_1", lags={"0_1": lag}))
     assert (plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_1")) == moves
 
 
-def test_a_dead_members_task_goes_to_its_standby() -> None:
+def test_task_of_a_dead_member_moves_to_its_standby() -> None:
     there = group(member("a", "0_0"), member("b", standby="0_1", lags={"0_1": 0}), member("c"))
     assert plan_stateful(there, ONE_STANDBY).active["b"] == tasks("0_1")
 
 
-def test_with_nobody_caught_up_the_least_lag_wins() -> None:
+def test_least_lag_wins_if_no_member_is_caught_up() -> None:
     there = group(
         member("a", lags={"0_0": 50_000, "0_1": 50_000}), member("b", lags={"0_0": 40_000, "0_1": 40_000})
     )
@@ -96,8 +96,8 @@ def test_with_nobody_caught_up_the_least_lag_wins() -> None:
     assert plan.warmup["a"]
 
 
-def test_no_state_ranks_last_unless_the_changelog_is_short() -> None:
-    """The rank without state is the changelog's length; a short one anybody has read in no time."""
+def test_member_without_state_ranks_last_unless_the_changelog_is_short() -> None:
+    """The rank without state is the changelog's length."""
     members = member("a", "0_0 0_1"), member("b")
     assert plan_stateful(group(*members), NO_STANDBY).active["b"] == ()
     short = plan_stateful(group(*members, ends={"0_0": 10_000, "0_1": 10_000}), NO_STANDBY)
@@ -105,7 +105,7 @@ def test_no_state_ranks_last_unless_the_changelog_is_short() -> None:
     assert not short.probing
 
 
-def test_a_task_without_a_changelog_moves_at_once_and_has_no_standby() -> None:
+def test_task_without_a_changelog_moves_at_once_and_has_no_standby() -> None:
     there = StatefulGroup((Subtopology("0", 2, logged=False),), (member("a", "0_0 0_1"), member("b")))
     plan = plan_stateful(there, ONE_STANDBY)
     assert plan.active["b"]
@@ -113,14 +113,14 @@ def test_a_task_without_a_changelog_moves_at_once_and_has_no_standby() -> None:
     assert not plan.probing
 
 
-def test_who_restores_what_it_runs_is_behind() -> None:
-    """A member that says what lacks of its own active task is not caught up; one that says nothing is."""
+def test_owner_that_reports_a_lag_is_behind() -> None:
+    """An owner without a reported lag is caught up."""
     there = group(member("a", "0_0", lags={"0_0": 90_000}), member("b", standby="0_0"), partitions=1)
     assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
 
 
-def test_standbys_of_one_member_lie_on_all_others_of_each_subtopology_alike() -> None:
-    """So when it dies its tasks go to many, and hardly any has to move again."""
+def test_standbys_of_one_member_are_spread_over_all_others() -> None:
+    """When it dies its tasks move to many members, and few have to move again."""
     members = [member(m) for m in "abcde"]
     plan = plan_stateful(group(*members, partitions=20, more=[Subtopology("1", 20)]), ONE_STANDBY)
     active = {task: m for m, mine in plan.active.items() for task in mine}
@@ -131,14 +131,14 @@ def test_standbys_of_one_member_lie_on_all_others_of_each_subtopology_alike() ->
     assert set(kinds.values()) == {4}
 
 
-def test_a_standby_is_in_another_process() -> None:
+def test_standby_is_in_another_process() -> None:
     there = group(member("a", process="p"), member("b", process="p"), member("c", process="q"), partitions=3)
     plan = plan_stateful(there, ONE_STANDBY)
     in_p = {*plan.standby["a"], *plan.standby["b"]}
     assert in_p == set(plan.active["c"])
 
 
-def test_a_standby_is_in_another_rack_while_there_is_one() -> None:
+def test_standby_is_in_another_rack_if_there_is_one() -> None:
     racks = [member(f"m{i}", rack="ab"[i % 2]) for i in range(4)]
     plan = plan_stateful(group(*racks, partitions=8), ONE_STANDBY)
     rack_of = {m.member_id: m.rack for m in racks}
@@ -148,22 +148,22 @@ def test_a_standby_is_in_another_rack_while_there_is_one() -> None:
     assert sum(map(len, plan_stateful(group(*same), ONE_STANDBY).standby.values())) == 2
 
 
-def test_warm_ups_are_no_more_than_allowed() -> None:
+def test_warm_ups_are_limited() -> None:
     there = group(member("a", " ".join(f"0_{i}" for i in range(8))), member("b"), partitions=8)
     for most in (1, 3, 100):
         plan = plan_stateful(there, StatefulOptions(max_warmup_replicas=most))
         assert len(plan.warmup["b"]) == min(most, 4)
 
 
-def test_a_warm_up_once_begun_goes_on() -> None:
+def test_warm_up_once_begun_goes_on() -> None:
     there = group(
         member("a", "0_0 0_1 0_2 0_3"), member("b", standby="0_3", lags={"0_3": 90_000}), partitions=4
     )
     assert plan_stateful(there, StatefulOptions(max_warmup_replicas=1)).warmup["b"] == tasks("0_3")
 
 
-def test_the_former_member_becomes_the_standby() -> None:
-    """Promoting a standby swaps roles: no copy is built."""
+def test_former_owner_becomes_the_standby() -> None:
+    """Promoting a standby swaps roles, so no copy is built."""
     there = group(member("a", "0_0 0_1"), member("b", standby="0_0 0_1"))
     plan = plan_stateful(there, ONE_STANDBY)
     assert sorted(map(len, plan.active.values())) == [1, 1]
@@ -171,14 +171,14 @@ def test_the_former_member_becomes_the_standby() -> None:
     assert not plan.probing
 
 
-def test_stateless_tasks_fill_up() -> None:
-    """B has a stateful task less: it gets the stateless one more."""
+def test_stateless_tasks_fill_up_loads() -> None:
+    """B has one stateful task fewer and gets one stateless task more."""
     there = group(member("a"), member("b"), partitions=1, more=[Subtopology("1", 3, stateful=False)])
     plan = plan_stateful(there, ONE_STANDBY)
     assert {m: len(mine) for m, mine in plan.active.items()} == {"a": 2, "b": 2}
 
 
-def test_a_balance_factor_lets_things_be() -> None:
+def test_balance_factor_avoids_moves() -> None:
     there = group(member("a", "0_0 0_1 0_2"), member("b", "0_3"), partitions=4)
     assert plan_stateful(there, StatefulOptions(balance_factor=2)).target_active["a"] == tasks(
         "0_0", "0_1", "0_2"
@@ -186,8 +186,8 @@ def test_a_balance_factor_lets_things_be() -> None:
     assert len(plan_stateful(there, NO_STANDBY).target_active["a"]) == 2
 
 
-def test_beyond_a_balance_factor_no_more_moves_than_it_takes() -> None:
-    """Of 5 and 0 one goes where 4 and 1 are near enough, and what is begun goes first."""
+def test_balance_factor_allows_only_the_moves_it_needs() -> None:
+    """From 5 and 0 one task moves if 4 and 1 are within the factor, and begun copies go first."""
     there = group(member("a", "0_0 0_1 0_2 0_3 0_4"), member("b"), partitions=5)
     for factor, moves in ((4, 1), (3, 1), (2, 2), (1, 2)):
         plan = plan_stateful(there, StatefulOptions(balance_factor=factor, max_warmup_replicas=9))
@@ -199,7 +199,7 @@ def test_beyond_a_balance_factor_no_more_moves_than_it_takes() -> None:
 
 
 def test_two_claims_of_one_generation_cancel_out() -> None:
-    """Whose lag is known has it; in a newer generation the claim counts."""
+    """The reported lag decides then; a claim of a newer generation counts."""
     claims = group(member("a", "0_0"), member("b", "0_0", lags={"0_0": 3}), partitions=1)
     assert plan_stateful(claims, NO_STANDBY).active["b"] == tasks("0_0")
     first = group(member("a", "0_0", lags={"0_0": 3}), member("b", "0_0"), partitions=1)
@@ -208,33 +208,33 @@ def test_two_claims_of_one_generation_cancel_out() -> None:
     assert plan_stateful(newer, NO_STANDBY).active["a"] == tasks("0_0")
 
 
-def test_a_copy_that_lacks_more_than_there_is_lacks_all_there_is() -> None:
-    """It is no worse than none: who has it keeps it."""
+def test_lag_beyond_the_changelog_counts_as_the_whole_changelog() -> None:
+    """Such a copy is no worse than none, so its owner keeps the task."""
     there = group(member("a"), member("b", lags={"0_0": 90_000}), partitions=1, ends={"0_0": 50_000})
     assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
 
 
-def test_of_a_process_the_least_lag_counts() -> None:
-    """Whoever of its members tells it, first or last."""
+def test_least_lag_of_a_process_counts() -> None:
+    """In any order of its members."""
     for lags in ((0, 50_000), (50_000, 0)):
         crew = [member(m, process="p", lags={"0_0": lag}) for m, lag in zip("bc", lags, strict=True)]
         plan = plan_stateful(group(member("a", lags={"0_0": 20_000}), *crew, partitions=1), NO_STANDBY)
         assert plan.active["a"] == ()
 
 
-def test_of_a_process_the_member_that_keeps_the_copy_takes_over() -> None:
+def test_member_that_keeps_the_copy_takes_over_in_its_process() -> None:
     crew = member("b", process="p"), member("c", process="p", standby="0_0")
     assert plan_stateful(group(*crew, partitions=1), NO_STANDBY).active["c"] == tasks("0_0")
 
 
-def test_what_does_not_exist_counts_for_nothing() -> None:
+def test_unknown_tasks_and_negative_lags_are_ignored() -> None:
     strange = member("a", "9_9 0_7", "8_8", {"0_0": -1, "7_7": 5})
     plan = plan_stateful(group(strange, partitions=1), ONE_STANDBY)
     assert plan.active == {"a": tasks("0_0")}
     assert plan.standby == {"a": ()}
 
 
-def test_without_members_there_is_nothing() -> None:
+def test_plan_without_members_is_empty() -> None:
     plan = plan_stateful(group(), NO_STANDBY)
     assert plan.active == {}
     assert not plan.probing
@@ -256,10 +256,10 @@ def test_options_are_checked(name: str, value: object) -> None:
         StatefulOptions(**{name: value})  # type: ignore[arg-type]  # that is the point
 
 
-def test_a_group_is_checked() -> None:
+def test_group_is_checked() -> None:
     with pytest.raises(ProblemError, match="member"):
         group(member("a"), member("a"))
-    with pytest.raises(ProblemError, match="twice"):
+    with pytest.raises(ProblemError, match="two subtopologies"):
         group(more=[Subtopology("0", 1)])
     with pytest.raises(ProblemError, match="negative"):
         group(partitions=-1)

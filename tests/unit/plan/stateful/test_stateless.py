@@ -1,4 +1,4 @@
-"""Stateless tasks fill up what members run in this round: Java's cases, and each rule on a small group.
+"""Stateless tasks fill up the loads of a round: Java's cases, and each rule on a small group.
 
 Java's cases are those of Kafka's ``HighAvailabilityTaskAssignorTest``, by their names there.
 """
@@ -114,8 +114,8 @@ def test_promotion_moves_as_many_stateless_tasks_as_it_takes() -> None:
         assert len(set(stateless) & set(plan.active["a"])) == back
 
 
-def test_a_round_in_which_nothing_is_promoted_moves_nothing() -> None:
-    """Though the target has stateless tasks elsewhere."""
+def test_round_without_a_promotion_moves_nothing() -> None:
+    """Although the target has stateless tasks elsewhere."""
     a = member("a", *tasks("0", range(4)))
     b = member("b", *tasks("1", range(3)), standby=tasks("0", (0, 1)), caught_up=False)
     plan = plan_stateful(group(a, b, stateful=4, stateless=(3,)))
@@ -124,8 +124,8 @@ def test_a_round_in_which_nothing_is_promoted_moves_nothing() -> None:
     assert plan.active != plan.target_active
 
 
-def test_task_in_hand_over_goes_where_it_was_promised() -> None:
-    """A stateless task that its former owner has given back, and nobody has yet, fills up the newcomer."""
+def test_task_given_up_by_its_owner_moves_to_the_newcomer() -> None:
+    """A stateless task without an owner fills up the newcomer."""
     have = (*tasks("0", range(4)), *tasks("1", range(3)))
     first = plan_stateful(group(member("a", *have), member("b"), stateful=4, stateless=(3,)))
     kept = tuple(task for task in have if task in first.active["a"])
@@ -133,8 +133,8 @@ def test_task_in_hand_over_goes_where_it_was_promised() -> None:
     assert second.active == first.active
 
 
-def test_a_balance_factor_above_one_leaves_totals_within_it() -> None:
-    """With 6 and 4 active tasks nothing moves at a factor of 2, and of 8 and 2 as many as lead there."""
+def test_balance_factor_above_one_leaves_totals_within_it() -> None:
+    """At a factor of 2 nothing moves from 6 and 4 active tasks; from 8 and 2 only the moves to reach it."""
     options = StatefulOptions(balance_factor=2)
     have = tasks("0", range(5))
     stays = group(

@@ -1,4 +1,4 @@
-"""``ChangelogReader``: a thread that others give copies to, and take them from.  The consumer is doubled."""
+"""``ChangelogReader``: copies handed to its thread and back.  The consumer is a double."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.changelog import reader as changelog_reader
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.shutdown import Shutdown
+from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from kafka_assignors.stateful.state.on_disk import Resting
 from kafka_assignors.stateful.state.store import Store
 from kafka_assignors.stateful.topology import Task
 from tests.support.waiting import until
 from tests.unit.stateful.changelogs import Consumer
 
 S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
-GOAL = object()
+WAITER = object()
 
 
 class Gated(Consumer):
-    """A consumer whose polls can be made to last."""
+    """A consumer whose polls the test can block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Gated(Consumer):
 
 
 class Bench:
-    """A reader that runs, without a cluster."""
+    """A running reader, without a cluster."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.consumer = Gated()
@@ -64,8 +64,10 @@ class Bench:
         self.state_dir = StateDir(root, "g")
         self.stores = Stores()
         self.mine: list[Copy] = []
-        self.ending = Ending()
-        self.reader = ChangelogReader({"bootstrap_servers": "b:1"}, fetch_max_bytes=4096, ending=self.ending)
+        self.shutdown = Shutdown()
+        self.reader = ChangelogReader(
+            {"bootstrap_servers": "b:1"}, fetch_max_bytes=4096, shutdown=self.shutdown
+        )
 
     def copy(self, task: Task) -> Copy:
         copy = Copy(task, Changelog(OurPartition("log", task[1])), self.state_dir, self.stores)
@@ -73,16 +75,16 @@ class Bench:
         return copy
 
     def restored(self) -> tuple[Copy, object]:
-        """The one that is handed out next."""
-        found: list[tuple[Copy, object]] = []
+        """Wait for the next restored copy."""
+        restored_now: list[tuple[Copy, object]] = []
 
-        def one_is_there() -> bool:
-            found.extend(self.reader.restored())
-            return bool(found)
+        def has_one() -> bool:
+            restored_now.extend(self.reader.restored())
+            return bool(restored_now)
 
-        until(one_is_there)
-        (one,) = found
-        return one
+        until(has_one)
+        (restored,) = restored_now
+        return restored
 
     def close(self) -> None:
         self.consumer.go_on.set()
@@ -92,8 +94,8 @@ class Bench:
         self.state_dir.close()
 
     def stop_in_poll(self) -> None:
-        """Have its thread in the middle of a poll."""
-        self.consumer.polling.clear()  # first: it is set only by who finds the other one cleared
+        """Block the reader's thread in a poll."""
+        self.consumer.polling.clear()  # first, because a poll sets it only while go_on is cleared
         self.consumer.go_on.clear()
         assert self.consumer.polling.wait(60)
 
@@ -105,7 +107,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     bench.close()
 
 
-def test_it_belongs_to_no_group_and_never_guesses_where_to_begin(bench: Bench) -> None:
+def test_consumer_has_no_group_and_no_offset_reset(bench: Bench) -> None:
     assert bench.settings == {
         **bench.settings,
         "bootstrap_servers": "b:1",
@@ -118,25 +120,25 @@ def test_it_belongs_to_no_group_and_never_guesses_where_to_begin(bench: Bench) -
     }
 
 
-def test_what_is_waited_for_is_handed_out_and_what_stands_by_stays(bench: Bench) -> None:
+def test_restored_copies_are_returned_and_standbys_stay(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b")
     bench.consumer.write(1, b"c")
-    one, other = bench.copy(S0), bench.copy(S1)
-    bench.reader.keep(one, GOAL)
-    bench.reader.keep(other)
-    assert bench.restored() == (one, GOAL)
+    first, second = bench.copy(S0), bench.copy(S1)
+    bench.reader.keep(first, WAITER)
+    bench.reader.keep(second)
+    assert bench.restored() == (first, WAITER)
     until(lambda: bench.reader.lags.get(S1) == 0)
     assert bench.reader.applied == 3
-    bench.reader.aim(S1, GOAL)
-    assert bench.restored() == (other, GOAL)
+    bench.reader.set_waiter(S1, WAITER)
+    assert bench.restored() == (second, WAITER)
 
 
-def test_copies_are_given_back_together_and_read_no_more(bench: Bench) -> None:
+def test_copies_given_back_together_are_read_no_more(bench: Bench) -> None:
     copies = [bench.copy(task) for task in (S0, S1, S2)]
     for copy in copies:
         bench.reader.keep(copy)
     assert bench.reader.give_back([S0, S1, ("s", 9)]) == copies[:2]
-    assert bench.consumer.at.keys() == {TopicPartition("log", 2)}
+    assert bench.consumer.positions.keys() == {TopicPartition("log", 2)}
     assert bench.reader.give_back([S0]) == []
     bench.consumer.write(0, b"a")
     bench.consumer.write(2, b"a")
@@ -144,27 +146,27 @@ def test_copies_are_given_back_together_and_read_no_more(bench: Bench) -> None:
     assert copies[0].position == 0
 
 
-def test_a_copy_is_given_back_when_the_reader_is_done_with_it(bench: Bench) -> None:
-    """Not in the middle of a step: a store has one user."""
+def test_copy_is_given_back_after_the_readers_step(bench: Bench) -> None:
+    """A store has one user at a time."""
     copy = bench.copy(S0)
     bench.reader.keep(copy)
     bench.stop_in_poll()
     bench.consumer.write(0, b"a")
-    found: list[Copy] = []
-    asking = threading.Thread(target=lambda: found.extend(bench.reader.give_back([S0])))
+    given_back: list[Copy] = []
+    asking = threading.Thread(target=lambda: given_back.extend(bench.reader.give_back([S0])))
     asking.start()
     asking.join(0.05)
     assert asking.is_alive()
     bench.consumer.go_on.set()
     asking.join()
-    assert found == [copy]
+    assert given_back == [copy]
     assert copy.position == 1
 
 
-def test_a_reader_whose_thread_has_ended_gives_nothing_back_but_at_its_end(
+def test_reader_with_a_dead_thread_returns_copies_only_when_closed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not waited for without end, and no copy is lost."""
+    """The caller does not wait forever, and no copy is lost."""
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     copy = bench.copy(S0)
     bench.reader.keep(copy)
@@ -175,34 +177,36 @@ def test_a_reader_whose_thread_has_ended_gives_nothing_back_but_at_its_end(
     assert bench.reader.close() == [copy]
 
 
-def test_a_reader_that_does_not_end_keeps_what_it_has(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody waits for it for ever, nor closes a store under its hands."""
+def test_reader_that_does_not_end_in_time_keeps_its_copies(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The caller does not wait forever, and no store is closed while in use."""
     copy = bench.copy(S0)
     bench.reader.keep(copy)
     bench.stop_in_poll()
     assert bench.reader.close(0.001) == []
     assert not bench.reader.has_ended
     assert not bench.consumer.closed
-    assert "does not end" in caplog.text
+    assert "still busy at the end of the shutdown" in caplog.text
     bench.consumer.go_on.set()
     assert bench.reader.close() == [copy]
     assert bench.reader.has_ended
 
 
-def test_who_waits_for_a_look_ends_with_the_member(bench: Bench) -> None:
+def test_wait_for_lags_ends_with_the_member(bench: Bench) -> None:
     bench.reader.keep(bench.copy(S0))
     bench.stop_in_poll()
     looked: list[bool] = []
-    waiting = threading.Thread(target=lambda: looked.append(bench.reader.look(10_000.0)))
+    waiting = threading.Thread(target=lambda: looked.append(bench.reader.wait_for_lags(10_000.0)))
     waiting.start()
-    bench.ending.set()
+    bench.shutdown.set()
     waiting.join()
     bench.consumer.go_on.set()
     assert looked == [False]
 
 
-def test_orders_that_were_not_heard_at_the_end_are_not_lost(bench: Bench) -> None:
-    """A copy may be in one of them."""
+def test_orders_still_queued_at_the_end_lose_no_copy(bench: Bench) -> None:
+    """An order may hold a copy."""
     first = bench.copy(S0)
     bench.reader.keep(first)
     bench.stop_in_poll()
@@ -217,15 +221,15 @@ def test_orders_that_were_not_heard_at_the_end_are_not_lost(bench: Bench) -> Non
     assert bench.consumer.closed
 
 
-def test_what_was_handed_out_and_not_taken_is_given_back_at_the_end(bench: Bench) -> None:
+def test_close_returns_restored_copies_that_were_not_taken(bench: Bench) -> None:
     copy = bench.copy(S0)
-    bench.reader.keep(copy, GOAL)
+    bench.reader.keep(copy, WAITER)
     until(lambda: bench.reader.lags == {S0: 0})
-    assert bench.consumer.at == {}
+    assert bench.consumer.positions == {}
     assert bench.reader.close() == [copy]
 
 
-def test_an_order_that_fails_is_no_end_of_the_others(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_order_does_not_stop_the_others(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     plain = Copy(("own", 0), None, bench.state_dir, bench.stores)
     bench.mine.append(plain)
     copy = bench.copy(S0)
@@ -235,32 +239,32 @@ def test_an_order_that_fails_is_no_end_of_the_others(bench: Bench, caplog: pytes
     assert "task own_0 has no changelog" in caplog.text
 
 
-def test_what_a_poll_raises_is_said_and_the_rest_goes_on(
+def test_poll_that_raises_is_logged_and_the_reader_goes_on(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Lags are looked at, and copies are handed out, however often it raises."""
+    """It measures lags and returns restored copies all the same."""
     bench.consumer.write(0, b"a")
-    bench.consumer.raised = [KafkaConnectionError("away"), ValueError("nobody thought of it")]
+    bench.consumer.raised = [KafkaConnectionError("away"), ValueError("unexpected")]
     copy = bench.copy(S0)
-    bench.reader.keep(copy, GOAL)
-    assert bench.restored() == (copy, GOAL)
-    assert "changelogs cannot be read: KafkaConnectionError: away; trying again" in caplog.text
-    assert "reading changelogs failed" in caplog.text
+    bench.reader.keep(copy, WAITER)
+    assert bench.restored() == (copy, WAITER)
+    assert "changelog reader: KafkaConnectionError: away; trying again" in caplog.text
+    assert "changelog reader: a step failed" in caplog.text
 
 
-def test_lags_are_looked_at_while_every_poll_raises(bench: Bench) -> None:
+def test_lags_are_measured_while_every_poll_raises(bench: Bench) -> None:
     bench.consumer.raised = [KafkaConnectionError("away")] * 100_000
     bench.reader.keep(bench.copy(S0))
     bench.consumer.write(1, b"a", b"b")
-    bench.reader.rest({S1: Resting(Changelog(OurPartition("log", 1)), 0)})
+    bench.reader.watch_closed({S1: ClosedCopy(Changelog(OurPartition("log", 1)), 0)})
     bench.reader.watch({S1: Changelog(OurPartition("log", 1))})
-    assert bench.reader.look(60)
+    assert bench.reader.wait_for_lags(60)
     until(lambda: bench.reader.lags == {S0: 0, S1: 2})
     until(lambda: bench.reader.ends == {S1: 2})
     bench.consumer.raised = []
 
 
-def test_a_copy_out_of_range_is_repositioned(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_copy_out_of_range_is_repositioned(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     at = TopicPartition("log", 0)
     bench.consumer.write(0, b"a", b"b", b"c")
     bench.consumer.log[at] = bench.consumer.log[at][2:]
@@ -272,9 +276,7 @@ def test_a_copy_out_of_range_is_repositioned(bench: Bench, caplog: pytest.LogCap
     assert "lost records 0 to 1" in caplog.text
 
 
-def test_a_copy_of_a_changelog_that_was_cut_off_begins_anew(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_copy_of_a_truncated_changelog_restarts(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     at = TopicPartition("log", 0)
     bench.consumer.write(0, b"a", b"b")
     copy = bench.copy(S0)
@@ -283,11 +285,11 @@ def test_a_copy_of_a_changelog_that_was_cut_off_begins_anew(
     bench.stop_in_poll()
     bench.consumer.raised = [LogTruncationError({at: None})]
     bench.consumer.go_on.set()
-    until(lambda: "a broker that lacked some of it leads" in caplog.text)
+    until(lambda: "an out-of-sync replica became leader" in caplog.text)
     until(lambda: bench.reader.applied == 4)
 
 
-def test_a_copy_without_room_is_given_up_and_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_without_room_is_given_up_and_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def apply(store: Store, changes: Any, position: int) -> None:
         raise StateFullError("no room")
 

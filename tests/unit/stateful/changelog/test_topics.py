@@ -1,4 +1,4 @@
-"""Changelogs as a cluster has them, doubled: which tasks get one, and what is refused."""
+"""``changelogs_of``: the changelogs of tasks, and topics it refuses.  The cluster is a double."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOPOLOGY = Topology((Subtopology("s", ("t",)),))
 
 
 class Admin:
-    """A cluster with these topics, by their numbers of partitions."""
+    """A cluster with topics of these numbers of partitions."""
 
     topics: dict[str, int]
 
@@ -30,7 +30,7 @@ class Admin:
         return [{"name": name, "partitions": [0] * self.topics.get(name, 0)} for name in names]
 
     def create_topics(self, topics: dict[str, dict[str, Any]], **_: Any) -> None:
-        self.topics |= {name: told["num_partitions"] for name, told in topics.items()}
+        self.topics |= {name: settings["num_partitions"] for name, settings in topics.items()}
 
     def describe_configs(self, *_: Any, **__: Any) -> dict[str, Any]:
         return {}
@@ -39,28 +39,30 @@ class Admin:
         pass
 
 
-def found(monkeypatch: pytest.MonkeyPatch, **topics: int) -> Any:
+def changelogs(monkeypatch: pytest.MonkeyPatch, **topics: int) -> Any:
     monkeypatch.setattr(
         changelog_topics, "KafkaAdminClient", Admin(**{n.replace("_", "-"): c for n, c in topics.items()})
     )
-    monkeypatch.setattr(changelog_topics, "_HEARD_S", 0.0)
+    monkeypatch.setattr(changelog_topics, "_VISIBLE_S", 0.0)
     return changelogs_of({}, TOPOLOGY, "g")
 
 
 @pytest.mark.parametrize("of_changelog", [{}, {"g_s_changelog": 3}])
-def test_one_for_each_task(
+def test_each_task_gets_a_changelog_partition(
     of_changelog: dict[str, int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    logs = found(monkeypatch, t=3, **of_changelog)
-    assert {task: log.at for task, log in logs.items()} == {("s", p): ("g-s-changelog", p) for p in range(3)}
+    logs = changelogs(monkeypatch, t=3, **of_changelog)
+    assert {task: log.partition for task, log in logs.items()} == {
+        ("s", p): ("g-s-changelog", p) for p in range(3)
+    }
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_a_member_begins_though_a_topic_has_grown_beyond_its_changelog(
+def test_member_starts_although_a_topic_has_grown_beyond_its_changelog(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else nobody could be started, or come back after a crash, before an operator has done something."""
-    assert set(found(monkeypatch, t=4, g_s_changelog=2)) == {("s", 0), ("s", 1)}
+    """Otherwise no member could start, or restart after a crash, before an operator adds partitions."""
+    assert set(changelogs(monkeypatch, t=4, g_s_changelog=2)) == {("s", 0), ("s", 1)}
     assert (
         "subtopology s: changelog g-s-changelog has 2 partitions, its topics have 4: tasks from s_2 on wait"
         in caplog.text
@@ -68,13 +70,15 @@ def test_a_member_begins_though_a_topic_has_grown_beyond_its_changelog(
 
 
 @pytest.mark.parametrize("count", [5, 9])
-def test_more_than_there_are_tasks_is_another_topologys(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changelog_with_more_partitions_than_tasks_is_refused(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(TopologyError, match=f"has {count} partitions, its topics have 4"):
-        found(monkeypatch, t=4, g_s_changelog=count)
+        changelogs(monkeypatch, t=4, g_s_changelog=count)
 
 
-def test_one_that_cannot_be_seen_is_waited_for_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No partition to begin with: that is no topic that grew."""
+def test_changelog_without_partitions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No partition at all does not mean that the topic grew."""
     monkeypatch.setattr(Admin, "create_topics", lambda *_, **__: None)
     with pytest.raises(TopologyError, match="has 0 partitions, its topics have 4"):
-        found(monkeypatch, t=4)
+        changelogs(monkeypatch, t=4)

@@ -1,4 +1,4 @@
-"""What is written to changelogs: acknowledged, never late, and with nothing left to be sent afterwards."""
+"""``ChangelogWriter``: acknowledged, never late, and with nothing left to be sent."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from kafka.errors import (
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful.changelog import writer as changelog_writer
-from kafka_assignors.stateful.changelog.writer import ChangelogWriter, Written
-from kafka_assignors.stateful.ending import Ending
+from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange
+from kafka_assignors.stateful.shutdown import Shutdown
 
 
 class Producer:
-    """A producer of kafka-python's, as far as it is used: what is sent is pending until it is flushed.
+    """A double of kafka-python's producer: records are pending until a flush.
 
     Args:
-        raises: what becomes of each record, in turn: nothing, or an error its future has.
-        refuses: raised by ``send`` for the record with that key.
-        stuck: it never hears of the cluster, and keeps what it has.
+        raises: the error of each record's future, in turn; None: it is written.
+        refuses: key -> error that ``send`` raises.
+        stuck: it never reaches the cluster, and keeps its records.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ def writer(
     refuses: dict[bytes, Exception] | None = None,
     stuck: bool = False,
     patience_s: float = 4.0,
-    ending: Ending | None = None,
+    shutdown: Shutdown | None = None,
 ) -> tuple[ChangelogWriter, list[Producer]]:
     made: list[Producer] = []
     errors = list(raises)
@@ -90,14 +90,14 @@ def writer(
         made.append(Producer(errors, refuses or {}, stuck, config))
         return made[-1]
 
-    return ChangelogWriter({}, patience_s=patience_s, ending=ending, connect=connect), made
+    return ChangelogWriter({}, patience_s=patience_s, shutdown=shutdown, connect=connect), made
 
 
 CHANGES = {OurPartition("log", 0): {b"a": b"1", b"b": None}}
 
 
-def test_nothing_is_sent_later_than_patience_allows() -> None:
-    """Neither by a retry, nor after waiting for metadata."""
+def test_no_retry_is_sent_later_than_the_patience() -> None:
+    """Retries and the wait for metadata count."""
     _, (producer,) = writer()
     config = producer.config
     assert config["acks"] == "all"
@@ -105,23 +105,23 @@ def test_nothing_is_sent_later_than_patience_allows() -> None:
     assert config["request_timeout_ms"] < config["delivery_timeout_ms"]
 
 
-def test_a_write_says_where_its_records_are() -> None:
+def test_write_returns_the_range_of_its_records() -> None:
     ours, _ = writer()
-    (found,) = ours.write(CHANGES).values()
-    assert (found, found.follows(0), found.follows(1)) == (Written(0, 2, 2), True, False)
-    assert not Written(3, 2, 6).follows(3), "somebody's record is between them"
+    (written,) = ours.write(CHANGES).values()
+    assert (written, written.follows(0), written.follows(1)) == (WrittenRange(0, 2, 2), True, False)
+    assert not WrittenRange(3, 2, 6).follows(3), "another writer's record is between them"
 
 
-def test_large_changes_are_asked_for_again_and_again_whether_they_are_allowed() -> None:
+def test_lease_is_asked_before_each_portion_of_large_changes() -> None:
     ours, (producer,) = writer()
     allowed = iter([True, False])
     large = {OurPartition("log", 0): {b"%d" % n: b"x" * 1024 * 1024 for n in range(9)}}
-    with pytest.raises(ChangelogUnreachableError, match="gone on without"):
+    with pytest.raises(ChangelogUnreachableError, match="lease has run out"):
         ours.write(large, lambda: next(allowed))
     assert 0 < len(producer.sent) < 9
 
 
-def test_what_may_go_by_is_tried_again_by_a_new_producer_where_the_old_one_is_broken() -> None:
+def test_write_after_a_passing_error_succeeds_with_a_new_producer_if_the_old_is_broken() -> None:
     ours, made = writer(KafkaTimeoutError("away"), None, OutOfOrderSequenceNumberError())
     with pytest.raises(ChangelogUnreachableError):
         ours.write(CHANGES)
@@ -134,18 +134,18 @@ def test_what_may_go_by_is_tried_again_by_a_new_producer_where_the_old_one_is_br
 
 
 @pytest.mark.parametrize("error", [MessageSizeTooLargeError(), TopicAuthorizationFailedError({"log"})])
-def test_what_will_never_be_taken_is_said_to_be_so(error: Exception) -> None:
+def test_permanent_error_is_a_changelog_error(error: Exception) -> None:
     ours, _ = writer(error)
     with pytest.raises(ChangelogError) as caught:
         ours.write(CHANGES)
     assert not isinstance(caught.value, ChangelogUnreachableError)
     if isinstance(error, MessageSizeTooLargeError):
-        assert "changelog_max_request_size" in str(caught.value), "what there is to be done about it"
+        assert "changelog_max_request_size" in str(caught.value), "the option to change"
 
 
 @pytest.mark.parametrize("error", [MessageSizeTooLargeError(), KafkaTimeoutError("no metadata")])
-def test_nothing_is_left_to_be_sent_when_a_record_is_refused(error: Exception) -> None:
-    """Those before it would be sent later, behind what the next owner wrote."""
+def test_refused_record_leaves_nothing_to_be_sent(error: Exception) -> None:
+    """Earlier records would be sent later, behind those of the next owner."""
     ours, (producer,) = writer(refuses={b"b": error})
     with pytest.raises(ChangelogError):
         ours.write(CHANGES)
@@ -153,32 +153,32 @@ def test_nothing_is_left_to_be_sent_when_a_record_is_refused(error: Exception) -
 
 
 @pytest.mark.parametrize("refuses", [{}, {b"b": KafkaTimeoutError("no metadata")}])
-def test_what_cannot_be_flushed_in_time_is_dropped(
+def test_records_not_flushed_in_time_are_dropped(
     refuses: dict[bytes, Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kafka-python's own ``close`` gives up where something is pending, and goes on sending."""
+    """kafka-python's own ``close`` gives up with pending records, and goes on sending."""
     monkeypatch.setattr(changelog_writer, "_LOOK_S", 0.05)
     ours, made = writer(refuses=refuses, stuck=True, patience_s=0.2)
     with pytest.raises(ChangelogUnreachableError):
         ours.write(CHANGES)
     assert (made[0].pending, made[0].closed) == ([], True)
-    assert 0 < made[0].waited_s <= 0.2, "as long as it may be written, and no longer"
+    assert 0 < made[0].waited_s <= 0.2, "no longer than the patience"
     with pytest.raises(ChangelogUnreachableError):
         ours.write(CHANGES)
-    assert len(made) == 2, "a new one tries again"
+    assert len(made) == 2, "a new producer tries again"
 
 
-def test_what_cannot_be_flushed_while_there_is_time_to_end_is_dropped(
+def test_records_not_flushed_before_the_shutdown_deadline_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also where the end begins while it is waited for."""
+    """Also if the shutdown starts during the flush."""
     monkeypatch.setattr(changelog_writer, "_LOOK_S", 0.01)
-    ending = Ending(0.05)
-    ours, (producer,) = writer(stuck=True, patience_s=10_000.0, ending=ending)
+    shutdown = Shutdown(0.05)
+    ours, (producer,) = writer(stuck=True, patience_s=10_000.0, shutdown=shutdown)
     really = producer.flush
 
     def flush(timeout: float) -> None:
-        ending.set()
+        shutdown.set()
         really(timeout)
 
     monkeypatch.setattr(producer, "flush", flush)
@@ -187,8 +187,8 @@ def test_what_cannot_be_flushed_while_there_is_time_to_end_is_dropped(
     assert (producer.pending, producer.closed) == ([], True)
 
 
-def test_nothing_is_sent_by_a_writer_that_is_closed() -> None:
-    """Neither what it still had, nor what somebody asks for afterwards."""
+def test_closed_writer_sends_nothing() -> None:
+    """Neither its pending records, nor later ones."""
     ours, (producer,) = writer(stuck=True)
     producer.pending.append(b"left")
     ours.close()
@@ -198,8 +198,8 @@ def test_nothing_is_sent_by_a_writer_that_is_closed() -> None:
     ours.close()
 
 
-def test_many_small_changes_are_sent_some_at_a_time() -> None:
-    """Whether they are allowed is asked often enough: to hand over all would take longer than it is for."""
+def test_lease_is_asked_before_each_portion_of_many_small_changes() -> None:
+    """Passing all of them to the producer at once would outlast the lease."""
     ours, (producer,) = writer()
     asked: list[int] = []
 
@@ -211,7 +211,7 @@ def test_many_small_changes_are_sent_some_at_a_time() -> None:
     assert asked == [0, 2_000, 4_000]
 
 
-def test_the_producer_is_made_as_the_options_say() -> None:
+def test_producer_gets_the_options() -> None:
     made: list[dict[str, Any]] = []
 
     def connect(**config: Any) -> Any:

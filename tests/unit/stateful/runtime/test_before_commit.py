@@ -1,4 +1,4 @@
-"""``before_commit``: when it is called, with what, and what becomes of a commit whose hook fails."""
+"""``before_commit``: its calls, its arguments, and commits whose hook fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 class Hook:
-    """Notes its calls among those of the cluster.
+    """Records its calls among those of the cluster.
 
     Attributes:
         offsets: of each call.
@@ -53,9 +53,7 @@ def bench(tmp_path: Path, hook: Hook) -> Iterator[Bench]:
     bench.close()
 
 
-def test_hook_runs_before_changelog_and_offsets_with_what_is_to_be_committed(
-    bench: Bench, hook: Hook
-) -> None:
+def test_hook_runs_before_changelog_and_offsets_with_the_offsets_to_commit(bench: Bench, hook: Hook) -> None:
     bench.process(T0, b"a", b"b")
     bench.process(T1, b"a")
     assert bench.processing.commit()
@@ -63,10 +61,10 @@ def test_hook_runs_before_changelog_and_offsets_with_what_is_to_be_committed(
     assert hook.offsets == [{T0: 2, T1: 1}] == [bench.cluster.committed]
     assert hook.timeouts_s == [bench.lease.patience_s]
     assert bench.processing.commit()
-    assert len(hook.offsets) == 1, "there was nothing to commit"
+    assert len(hook.offsets) == 1, "there was no work"
 
 
-def test_hook_runs_again_for_offsets_that_were_not_taken(bench: Bench, hook: Hook) -> None:
+def test_hook_runs_again_for_uncommitted_offsets(bench: Bench, hook: Hook) -> None:
     bench.process(T0, b"a")
     bench.cluster.commit_fails = KafkaTimeoutError("away")
     assert not bench.processing.commit()
@@ -79,7 +77,7 @@ def test_hook_runs_again_for_offsets_that_were_not_taken(bench: Bench, hook: Hoo
 def test_hook_that_cannot_reach_the_cluster_is_tried_again(
     bench: Bench, hook: Hook, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Until then nothing is safe that its output belongs to: not the changelog, not the offsets."""
+    """Until then neither changelog nor offsets are written."""
     bench.process(T0, b"a")
     hook.raises = KafkaTimeoutError("not flushed")
     assert not bench.processing.commit()
@@ -112,7 +110,7 @@ def test_hook_that_fails_after_process_raised_does_not_hide_that_error(
     assert "not delivered" in caplog.text
 
 
-def test_hook_is_not_called_for_tasks_that_may_be_others_already(bench: Bench, hook: Hook) -> None:
+def test_hook_is_not_called_without_a_lease(bench: Bench, hook: Hook) -> None:
     bench.process(T0, b"a")
     bench.cluster.is_stable = False
     assert not bench.processing.commit()
@@ -120,7 +118,7 @@ def test_hook_is_not_called_for_tasks_that_may_be_others_already(bench: Bench, h
 
 
 def test_hook_is_not_called_for_lost_tasks(bench: Bench, hook: Hook) -> None:
-    """They are undone; what another task did is committed."""
+    """Their work is dropped; the other task's work is committed."""
     bench.process(T0, b"a")
     bench.process(T1, b"a")
     bench.actives[T0].undo()
@@ -129,14 +127,14 @@ def test_hook_is_not_called_for_lost_tasks(bench: Bench, hook: Hook) -> None:
     assert hook.offsets == [{T1: 1}]
 
 
-def test_member_that_is_lost_while_the_hook_runs_writes_nothing(bench: Bench, hook: Hook) -> None:
+def test_member_that_loses_its_lease_during_the_hook_writes_nothing(bench: Bench, hook: Hook) -> None:
     bench.process(T0, b"a")
     hook.loses_membership = True
     assert not bench.processing.commit()
     assert bench.cluster.did == ["hook"]
 
 
-def test_at_the_end_the_hook_is_given_its_part_of_the_time_left(bench: Bench, hook: Hook) -> None:
+def test_hook_of_a_closing_member_gets_its_share_of_the_time_left(bench: Bench, hook: Hook) -> None:
     """Of one second 0.6 s are for commits."""
     bench.process(T0, b"a")
     bench.stop.set()

@@ -1,4 +1,4 @@
-"""The order in which what was processed is made safe, and what is kept when something fails on the way."""
+"""The order of a commit, and the work it keeps when a step fails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.unit.stateful.bench import T0, T1, Bench
 from tests.unit.stateful.processes import program
 
 
-def test_first_the_changelog_then_the_store_then_the_offsets(
+def test_commit_writes_changelog_then_store_then_offsets(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = bench.store(T0)
@@ -44,11 +44,11 @@ def test_first_the_changelog_then_the_store_then_the_offsets(
     assert bench.in_log(0) == {b"a": b"2", b"b": b"1"}
     assert (bench.store(T0).position, bench.cluster.committed) == (2, {T0: 3})
     assert bench.processing.commit()
-    assert len(bench.cluster.did) == 3, "there was nothing more to do"
+    assert len(bench.cluster.did) == 3, "there was no more work"
 
 
-def test_what_is_not_in_the_changelog_is_nowhere(bench: Bench) -> None:
-    """It is tried again, and nothing is done twice."""
+def test_changes_not_in_the_changelog_are_not_committed(bench: Bench) -> None:
+    """A retry writes them once."""
     bench.process(T0, b"a")
     bench.cluster.write_fails = ChangelogUnreachableError("away")
     assert not bench.processing.commit()
@@ -58,7 +58,7 @@ def test_what_is_not_in_the_changelog_is_nowhere(bench: Bench) -> None:
     assert (bench.in_log(0), bench.cluster.committed) == ({b"a": b"1"}, {T0: 1})
 
 
-def test_a_changelog_that_refuses_for_good_is_an_error(bench: Bench) -> None:
+def test_permanent_error_of_a_changelog_is_raised(bench: Bench) -> None:
     bench.process(T0, b"a")
     bench.cluster.write_fails = ChangelogError("too large")
     with pytest.raises(ChangelogError, match="too large"):
@@ -69,7 +69,7 @@ def test_a_changelog_that_refuses_for_good_is_an_error(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "error", [KafkaTimeoutError("away"), CommitFailedError(), RebalanceInProgressError()]
 )
-def test_offsets_that_cannot_be_committed_are_with_the_next_ones(bench: Bench, error: Exception) -> None:
+def test_uncommitted_offsets_are_committed_with_the_next_ones(bench: Bench, error: Exception) -> None:
     bench.process(T0, b"a")
     bench.cluster.commit_fails = error
     assert not bench.processing.commit()
@@ -80,15 +80,15 @@ def test_offsets_that_cannot_be_committed_are_with_the_next_ones(bench: Bench, e
 
 
 @pytest.mark.parametrize("error", [TopicAuthorizationFailedError({"t"}), FencedInstanceIdError()])
-def test_offsets_that_will_never_be_taken_end_the_member(bench: Bench, error: Exception) -> None:
-    """No second attempt mends that: to go on would be to do all of it for nothing."""
+def test_permanent_refusal_of_offsets_ends_the_member(bench: Bench, error: Exception) -> None:
+    """A retry cannot help, so further work would be in vain."""
     bench.process(T0, b"a")
     bench.cluster.commit_fails = error
     with pytest.raises(type(error)):
         bench.processing.commit()
 
 
-def test_at_the_end_offsets_are_committed_in_the_time_there_is(bench: Bench) -> None:
+def test_closing_member_commits_offsets_in_the_time_left(bench: Bench) -> None:
     bench.process(T0, b"a")
     assert bench.processing.commit()
     bench.process(T1, b"a")
@@ -98,7 +98,7 @@ def test_at_the_end_offsets_are_committed_in_the_time_there_is(bench: Bench) -> 
     assert bench.cluster.commit_ms == [5_000, 250]
 
 
-def test_offsets_of_what_was_given_back_are_not_committed(bench: Bench) -> None:
+def test_offsets_of_revoked_partitions_are_not_committed(bench: Bench) -> None:
     bench.process(T0, b"a")
     bench.process(T1, b"b")
     bench.cluster.commit_fails = KafkaTimeoutError("away")
@@ -109,7 +109,7 @@ def test_offsets_of_what_was_given_back_are_not_committed(bench: Bench) -> None:
     assert bench.cluster.committed == {T1: 1}
 
 
-def test_who_may_be_no_member_any_more_writes_nothing(bench: Bench) -> None:
+def test_member_without_a_lease_writes_nothing(bench: Bench) -> None:
     bench.process(T0, b"a")
     bench.cluster.is_stable = False
     assert not bench.processing.commit()
@@ -118,24 +118,24 @@ def test_who_may_be_no_member_any_more_writes_nothing(bench: Bench) -> None:
     assert bench.processing.commit()
 
 
-def test_who_is_another_member_than_its_tasks_were_given_to_writes_nothing(bench: Bench) -> None:
-    """The group would take its offsets: it is a member, only not the one that had the tasks."""
+def test_member_with_a_new_id_writes_nothing_for_tasks_of_the_old_id(bench: Bench) -> None:
+    """The group would take the offsets, because the new id is a member, too."""
     bench.process(T0, b"a")
     bench.cluster.member_id = "m-2"
-    with pytest.raises(CommitFailedError, match="s_0, s_1: given to another member"):
+    with pytest.raises(CommitFailedError, match="s_0, s_1: assigned to an earlier member id"):
         bench.processing.commit()
     assert bench.cluster.did == []
 
 
-def test_who_has_just_been_forgotten_is_told_of_it_later(bench: Bench) -> None:
-    """The next poll tells what is lost; that is no error."""
+def test_member_without_an_id_commits_nothing_and_raises_nothing(bench: Bench) -> None:
+    """The next poll reports the lost tasks."""
     bench.process(T0, b"a")
     bench.cluster.member_id = ""
     assert not bench.processing.commit()
     assert bench.cluster.did == []
 
 
-def test_a_full_disk_commits_what_is_safe_in_the_changelog_then_raises(
+def test_full_disk_commits_offsets_of_changes_in_the_changelog_then_raises(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.process(T0, b"a")
@@ -156,10 +156,10 @@ def test_a_full_disk_commits_what_is_safe_in_the_changelog_then_raises(
     assert bench.store(T1).position == 1
 
 
-def test_a_store_without_a_changelog_that_fails_is_not_committed(
+def test_failed_store_without_a_changelog_is_not_committed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody else has what it lost."""
+    """Its lost changes exist nowhere else."""
     copy = bench.actives[T0].copy
     assert copy is not None
     monkeypatch.setattr(copy, "changelog", None)
@@ -177,7 +177,7 @@ def test_a_store_without_a_changelog_that_fails_is_not_committed(
 
 
 def _breaks(bench: Bench, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """The first task's store is found damaged when that is called."""
+    """Make a method of the first task's store raise `StateDamagedError`."""
     broken = bench.store(T0)
     really = getattr(type(broken), method)
 
@@ -189,11 +189,11 @@ def _breaks(bench: Bench, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     monkeypatch.setattr(type(broken), method, fails)
 
 
-def test_a_store_found_damaged_in_a_commit_is_set_aside_and_the_rest_goes_on(
+def test_store_found_damaged_by_a_commit_is_suspended_and_others_go_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it did is in its changelog, which it is restored from: its offsets are committed."""
-    bench.processing.let_flow()
+    """Its changes are in the changelog, so its offsets are committed."""
+    bench.processing.resume_ready()
     bench.process(T0, b"a")
     bench.process(T1, b"b")
     _breaks(bench, monkeypatch, "commit")
@@ -202,16 +202,16 @@ def test_a_store_found_damaged_in_a_commit_is_set_aside_and_the_rest_goes_on(
     assert [(active, str(error)) for active, error in bench.processing.damaged()] == [
         (bench.actives[T0], "bytes are flipped")
     ]
-    assert bench.processing.damaged() == [], "it is told once"
+    assert bench.processing.damaged() == [], "it is returned once"
     assert [bench.actives[at].ready for at in (T0, T1)] == [False, True]
     assert bench.cluster.flows == {T1}
-    assert bench.cluster.sought == {}, "nothing has to be done again"
+    assert bench.cluster.sought == {}, "no record is processed again"
     assert bench.store(T0).uncommitted == {}
     assert bench.processing.commit()
     assert bench.in_log(0) == {b"a": b"1"}, "it was written once"
 
 
-def test_a_store_without_a_changelog_found_damaged_in_a_commit_has_its_records_again(
+def test_store_without_a_changelog_found_damaged_by_a_commit_is_rewound(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = bench.actives[T0].copy
@@ -224,10 +224,10 @@ def test_a_store_without_a_changelog_found_damaged_in_a_commit_has_its_records_a
     assert (bench.cluster.committed, bench.cluster.sought) == ({}, {T0: 0})
 
 
-def test_a_store_found_damaged_after_the_offsets_is_set_aside_too(
+def test_store_found_damaged_after_the_offsets_is_suspended(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where it passes over what an attempt of its own left in the changelog."""
+    """When it moves past the records of a failed attempt in the changelog."""
     bench.process(T0, b"a")
     bench.cluster.log[0] += [(b"a", b"1")]
     _breaks(bench, monkeypatch, "apply")
@@ -236,34 +236,36 @@ def test_a_store_found_damaged_after_the_offsets_is_set_aside_too(
     assert [active for active, _ in bench.processing.damaged()] == [bench.actives[T0]]
 
 
-def test_a_store_does_not_pass_over_what_somebody_else_wrote(bench: Bench) -> None:
-    """Unless the group takes the offsets: then it is ours, and it was an attempt that failed halfway."""
+def test_store_does_not_move_past_records_of_another_writer(bench: Bench) -> None:
+    """Unless the group takes the offsets: then they are from a failed attempt of this member."""
     bench.process(T0, b"a")
     bench.cluster.log[0] += [(b"x", b"7")]
     bench.cluster.commit_fails = CommitFailedError()
     assert not bench.processing.commit()
-    assert bench.store(T0).position is None, "who takes over its copy reads from before the other's record"
+    assert bench.store(T0).position is None, "its next owner restores from before the other record"
     assert bench.store(T0).get(b"a") == b"1"
     bench.cluster.commit_fails = None
     assert bench.processing.commit()
     assert bench.store(T0).position == 2
 
 
-def test_a_changelog_that_was_made_again_is_said(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_changelog_created_again_while_in_use_is_logged(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     bench.process(T0, b"a", b"b")
     bench.processing.commit()
     bench.cluster.log[0].clear()
     bench.process(T0, b"c")
     assert bench.processing.commit()
-    assert "the topic was made again while in use" in caplog.text
+    assert "the topic was created again while in use" in caplog.text
     assert bench.store(T0).position == 1
 
 
 # --- copies and the first checkpoint -----------------------------------------------------------------------
 
 
-def test_a_store_has_a_checkpoint_from_the_beginning(tmp_path: Path) -> None:
-    """Without one nobody would know which topic's its records are, and it would have to be wiped."""
+def test_new_store_has_a_checkpoint(tmp_path: Path) -> None:
+    """A store without one is wiped, because its changelog is unknown."""
     changelog = Changelog(OurPartition("log", 0), "id-1")
     with StateDir(tmp_path, "g") as there:
         Copy(("s", 0), changelog, there, Stores()).drop()
@@ -273,7 +275,7 @@ def test_a_store_has_a_checkpoint_from_the_beginning(tmp_path: Path) -> None:
         assert (position.offset, position.topic_id) == (0, "id-1")
 
 
-def test_a_store_without_a_checkpoint_is_wiped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_store_without_a_checkpoint_is_wiped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     changelog = Changelog(OurPartition("log", 0), "id-1")
     with StateDir(tmp_path, "g") as there:
         copy = Copy(("s", 0), changelog, there, Stores())
@@ -286,21 +288,19 @@ def test_a_store_without_a_checkpoint_is_wiped(tmp_path: Path, caplog: pytest.Lo
         again.close()
 
 
-def test_state_of_a_topic_that_was_made_again_is_wiped(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_state_of_a_topic_created_again_is_wiped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with StateDir(tmp_path, "g") as there:
         copy = Copy(("s", 0), Changelog(OurPartition("log", 0), "id-1"), there, Stores())
         copy.apply([(b"a", b"1")], 1)
         copy.close()
         again = Copy(("s", 0), Changelog(OurPartition("log", 0), "id-2"), there, Stores())
         assert (again.position, again.store.get(b"a")) == (0, None)
-        assert "deleted and made again" in caplog.text
+        assert "deleted and created again" in caplog.text
         again.close()
 
 
-def test_a_store_without_a_changelog_outlives_a_process_that_is_killed(tmp_path: Path) -> None:
-    """It keeps a log of its own: what was committed is there, though it was never flushed."""
+def test_commits_of_a_store_without_a_changelog_outlive_a_killed_process(tmp_path: Path) -> None:
+    """It keeps RocksDB's own log, so commits are there without a flush."""
     code = (
         "import sys, time\n"
         "from kafka_assignors.stateful import StateDir, Stores\n"

@@ -1,4 +1,4 @@
-"""Which copy is in whose hands.  Stores and directory are real, the changelog reader is doubled."""
+"""``Copies``: stores and directory are real, the changelog reader is a double."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Duties, StateDir, Stores, Subtopology, Topology
 from kafka_assignors.stateful.runtime.copies import Copies
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from kafka_assignors.stateful.state.on_disk import Resting
 from kafka_assignors.stateful.topology import Task
 
 TOPOLOGY = Topology(
@@ -31,25 +31,25 @@ S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
 
 
 class Reader:
-    """A changelog reader whose copies arrive, or fail, when the test says so."""
+    """A changelog reader whose copies the test restores or fails."""
 
     def __init__(self) -> None:
         self.kept: dict[Task, tuple[Copy, object]] = {}
         self.lags: Mapping[Task, int] = {}
         self.ends: Mapping[Task, int] = {}
         self.watched: Mapping[Task, Changelog] = {}
-        self.resting: Mapping[Task, Resting] = {}
+        self.closed_copies: Mapping[Task, ClosedCopy] = {}
         self.waited = 0
         self._restored: list[tuple[Copy, object]] = []
         self._failed: list[tuple[Task, StateError]] = []
 
-    def keep(self, copy: Copy, goal: object = None) -> None:
+    def keep(self, copy: Copy, waiter: object = None) -> None:
         assert copy.task not in self.kept
-        self.kept[copy.task] = copy, goal
+        self.kept[copy.task] = copy, waiter
 
-    def aim(self, task: Task, goal: object) -> None:
+    def set_waiter(self, task: Task, waiter: object) -> None:
         if task in self.kept:
-            self.kept[task] = self.kept[task][0], goal
+            self.kept[task] = self.kept[task][0], waiter
 
     def give_back(self, tasks: Collection[Task]) -> list[Copy]:
         self.waited += 1
@@ -58,16 +58,16 @@ class Reader:
     def watch(self, changelogs: Mapping[Task, Changelog]) -> None:
         self.watched = changelogs
 
-    def rest(self, copies: Mapping[Task, Resting]) -> None:
-        self.resting = copies
+    def watch_closed(self, copies: Mapping[Task, ClosedCopy]) -> None:
+        self.closed_copies = copies
 
     def restored(self) -> list[tuple[Copy, object]]:
-        found, self._restored = self._restored, []
-        return found
+        items, self._restored = self._restored, []
+        return items
 
     def failed(self) -> list[tuple[Task, StateError]]:
-        found, self._failed = self._failed, []
-        return found
+        items, self._failed = self._failed, []
+        return items
 
     def close(self, timeout_s: float | None) -> list[Copy]:
         return [copy for copy, _ in self.kept.values()]
@@ -86,11 +86,11 @@ class Bench:
 
     def __init__(self, root: Path, partitions: int = 2) -> None:
         self.now = 0.0
-        self.aside: list[Callable[[], None]] = []
+        self.background: list[Callable[[], None]] = []
         self.reader = Reader()
         self.work = Work()
         self.state_dir = StateDir(root, "g", clock=lambda: time.time() + self.now)
-        self.found = {("s", p): Changelog(TopicPartition("log", p)) for p in range(partitions)}
+        self.changelogs = {("s", p): Changelog(TopicPartition("log", p)) for p in range(partitions)}
         self.asked = 0
         reader: Any = self.reader
         self.copies = Copies(
@@ -99,21 +99,21 @@ class Bench:
             self.state_dir,
             Stores(),
             reader=reader,
-            changelogs=dict(self.found),
+            changelogs=dict(self.changelogs),
             find_changelogs=self.find,
             clock=lambda: self.now,
-            aside=self.aside.append,
+            run=self.background.append,
         )
 
     def find(self) -> dict[Task, Changelog]:
         self.asked += 1
-        if S2 not in self.found:
+        if S2 not in self.changelogs:
             raise TopologyError("log has 2 partitions, its topics have 3")
-        return dict(self.found)
+        return dict(self.changelogs)
 
     def do_aside(self) -> None:
-        while self.aside:
-            self.aside.pop()()
+        while self.background:
+            self.background.pop()()
 
     def begin(self, task: Task) -> ActiveTask:
         active = self.work.actives[task] = ActiveTask(task, lambda *_: None, "m-1")
@@ -123,7 +123,7 @@ class Bench:
     def end(self, task: Task) -> None:
         self.copies.end(self.work.actives.pop(task))
 
-    def told(self, *standbys: Task) -> None:
+    def set_standbys(self, *standbys: Task) -> None:
         self.work.duties = Duties(standbys=standbys)
         self.copies.keep()
 
@@ -136,26 +136,28 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     bench.state_dir.close()
 
 
-def test_what_comes_and_goes_is_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_assigned_and_revoked_tasks_and_copies_are_logged(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     for task in (S0, S1, S0):
         bench.begin(task)
-    bench.told()
+    bench.set_standbys()
     bench.end(S1)
-    bench.told(S1)
+    bench.set_standbys(S1)
     bench.copies.close()
     assert caplog.messages == [
         "assigned 2 tasks: s_0, s_1; 2 in all",
-        "gave back 1 task: s_1; 1 left",
-        "keeps copies of 1 task: s_1, as standbys or warm-ups",
-        "ends, with 1 task: s_0",
+        "gave up 1 task: s_1; 1 left",
+        "keeping copies of 1 task: s_1, as standbys or warm-ups",
+        "closing, with 1 task: s_0",
     ]
 
 
-def test_what_begins_between_two_rebalances_is_told_in_that_turn(
+def test_task_that_begins_between_rebalances_is_logged_in_that_turn(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Static members wait for a while before they do."""
+    """Tasks of static members begin later."""
     caplog.set_level(logging.INFO)
     bench.begin(S0)
     bench.begin(S1)
@@ -164,23 +166,23 @@ def test_what_begins_between_two_rebalances_is_told_in_that_turn(
     assert caplog.messages == ["assigned 2 tasks: s_0, s_1; 2 in all"]
 
 
-def test_a_task_is_ready_when_its_state_has_arrived(bench: Bench) -> None:
+def test_task_is_ready_once_its_state_is_restored(bench: Bench) -> None:
     active = bench.begin(S0)
     assert (active.ready, active.copy) == (False, None)
     bench.reader.arrives(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     assert active.ready
     assert active.copy is not None
     assert bench.copies.holdings().lags == {S0: 0}
 
 
-def test_who_leads_knows_how_long_the_changelogs_are(bench: Bench) -> None:
-    """Those of all tasks, whoever has them; and of a task that came later."""
+def test_holdings_have_the_end_offsets_of_all_changelogs(bench: Bench) -> None:
+    """Also those of other members' tasks, and of a later task."""
     bench.reader.ends = {S0: 7}
     assert bench.copies.holdings().ends == {S0: 7}
     assert bench.reader.watched.keys() == {S0, S1}
     bench.begin(S2)
-    bench.found[S2] = Changelog(TopicPartition("log", 2))
+    bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now += 10.0
     bench.copies.retry()
     bench.do_aside()
@@ -188,11 +190,11 @@ def test_who_leads_knows_how_long_the_changelogs_are(bench: Bench) -> None:
     assert bench.reader.watched.keys() == {S0, S1, S2}
 
 
-def test_who_leads_knows_how_long_the_changelogs_of_its_own_tasks_are_by_now(bench: Bench) -> None:
-    """It writes them: ten seconds ago they may have been empty, and a task be given away as if they were."""
+def test_holdings_have_current_end_offsets_of_own_tasks(bench: Bench) -> None:
+    """Otherwise the leader would move a task whose changelog was empty ten seconds ago."""
     active = bench.begin(S0)
     bench.reader.arrives(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     bench.reader.ends = {S0: 7, S1: 3}
     assert bench.copies.holdings().ends == {S0: 7, S1: 3}
     assert active.copy is not None
@@ -203,75 +205,75 @@ def test_who_leads_knows_how_long_the_changelogs_of_its_own_tasks_are_by_now(ben
 
 
 @pytest.mark.parametrize("task", [("free", 0), ("own", 0)])
-def test_a_task_without_a_changelog_is_ready_at_once(bench: Bench, task: Task) -> None:
+def test_task_without_a_changelog_is_ready_at_once(bench: Bench, task: Task) -> None:
     active = bench.begin(task)
     assert active.ready
     assert (active.copy is None) == (task[0] == "free")
 
 
-def test_a_standby_is_promoted_where_it_is(bench: Bench) -> None:
-    bench.told(S0)
-    (copy, goal) = bench.reader.kept[S0]
-    assert goal is None
+def test_standby_is_promoted_in_place(bench: Bench) -> None:
+    bench.set_standbys(S0)
+    (copy, waiter) = bench.reader.kept[S0]
+    assert waiter is None
     assert bench.copies.holdings().copies == (S0,)
     active = bench.begin(S0)
     assert bench.reader.kept[S0] == (copy, active)
     bench.reader.arrives(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     assert active.copy is copy
 
 
-def test_a_copy_that_arrives_for_an_earlier_stay_is_tailed_once_more(bench: Bench) -> None:
-    """Meanwhile the task was somebody else's, who may have changed it."""
+def test_copy_restored_for_an_earlier_assignment_is_tailed_again(bench: Bench) -> None:
+    """Another member may have owned and changed the task meanwhile."""
     bench.begin(S0)
     bench.reader.arrives(S0)
     bench.end(S0)
     again = bench.begin(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     assert not again.ready
     assert bench.reader.kept[S0][1] is again
 
 
-def test_a_copy_that_arrives_for_nobody_rests_or_stands_by(bench: Bench) -> None:
+def test_restored_copy_of_a_revoked_task_is_closed_or_stands_by(bench: Bench) -> None:
     for task in (S0, S1):
         bench.begin(task)
         bench.reader.arrives(task)
         bench.end(task)
     bench.work.duties = Duties(standbys=(S1,))
-    bench.copies.heed()
+    bench.copies.take_restored()
     assert set(bench.reader.kept) == {S1}
     bench.copies.holdings()
-    assert set(bench.reader.resting) == {S0}
+    assert set(bench.reader.closed_copies) == {S0}
 
 
-def test_what_is_given_back_drops_what_was_not_committed_and_stands_by_if_it_shall(bench: Bench) -> None:
+def test_revoked_task_drops_uncommitted_work_and_becomes_a_standby_if_wanted(bench: Bench) -> None:
     active = bench.begin(S0)
     bench.reader.arrives(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     assert active.copy is not None
     active.copy.store.put(b"a", b"1")
     bench.work.duties = Duties(standbys=(S0,))
     bench.end(S0)
-    copy, goal = bench.reader.kept[S0]
-    assert (goal, copy.store.get(b"a"), active.ready) == (None, None, False)
+    copy, waiter = bench.reader.kept[S0]
+    assert (waiter, copy.store.get(b"a"), active.ready) == (None, None, False)
 
 
-def test_what_is_not_wanted_any_more_is_closed_and_rests(bench: Bench) -> None:
-    bench.told(S0, S1)
-    bench.told(S1)
+def test_unwanted_copy_is_closed(bench: Bench) -> None:
+    bench.set_standbys(S0, S1)
+    bench.set_standbys(S1)
     assert set(bench.reader.kept) == {S1}
     with bench.state_dir.claim(S0):
-        pass  # nobody has it
+        pass  # it is free
     assert bench.copies.holdings().copies == (S1,)
-    assert set(bench.reader.resting) == {S0}
+    assert set(bench.reader.closed_copies) == {S0}
 
 
-def test_a_standby_that_fails_is_tried_again_after_a_while(
+def test_failed_standby_is_tried_again_after_some_seconds(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench.told(S0)
+    bench.set_standbys(S0)
     bench.reader.fails(S0, StateFullError("no room"))
-    bench.copies.heed()
+    bench.copies.take_restored()
     bench.copies.keep()
     assert S0 not in bench.reader.kept
     assert "no room; trying again in 5 s" in caplog.text
@@ -280,14 +282,14 @@ def test_a_standby_that_fails_is_tried_again_after_a_while(
     assert S0 in bench.reader.kept
 
 
-def test_an_active_task_that_cannot_have_its_state_is_an_error(bench: Bench) -> None:
+def test_active_task_without_usable_state_is_an_error(bench: Bench) -> None:
     bench.begin(S0)
     bench.reader.fails(S0, StateFullError("no room"))
     with pytest.raises(StateFullError):
-        bench.copies.heed()
+        bench.copies.take_restored()
 
 
-def test_state_in_somebody_elses_hands_is_waited_for(bench: Bench) -> None:
+def test_locked_state_is_tried_again(bench: Bench) -> None:
     claimed = bench.state_dir.claim(S0)
     active = bench.begin(S0)
     assert S0 not in bench.reader.kept
@@ -297,10 +299,8 @@ def test_state_in_somebody_elses_hands_is_waited_for(bench: Bench) -> None:
     assert bench.reader.kept[S0][1] is active
 
 
-def test_a_task_without_a_changelog_yet_waits_until_there_is_one(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its topic grew; a store nobody could restore would be worse."""
+def test_task_waits_for_its_changelog_partition(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Its topic grew; a store without a changelog partition could not be restored."""
     active = bench.begin(S2)
     assert "has no partition 2" in caplog.text
     bench.now = 5.0
@@ -309,7 +309,7 @@ def test_a_task_without_a_changelog_yet_waits_until_there_is_one(
     bench.copies.retry()
     assert "log has 2 partitions, its topics have 3" in caplog.text
     assert (active.ready, S2 in bench.reader.kept) == (False, False)
-    bench.found[S2] = Changelog(TopicPartition("log", 2))
+    bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now = 10.0
     bench.copies.retry()
     bench.do_aside()
@@ -317,127 +317,123 @@ def test_a_task_without_a_changelog_yet_waits_until_there_is_one(
     assert (bench.asked, bench.reader.kept[S2][1]) == (2, active)
 
 
-def test_changelogs_are_looked_for_aside_once_at_a_time(bench: Bench) -> None:
-    """An answer may take longer than it takes until the next try; meanwhile records are processed."""
+def test_changelogs_are_searched_in_the_background_one_call_at_a_time(bench: Bench) -> None:
+    """A search may outlast the time between tries; records are processed meanwhile."""
     bench.begin(S2)
     for bench.now in (5.0, 10.0, 15.0):
         bench.copies.retry()
-    assert (bench.asked, len(bench.aside)) == (0, 1)
+    assert (bench.asked, len(bench.background)) == (0, 1)
     bench.do_aside()
     bench.copies.retry()
     bench.now = 20.0
     bench.copies.retry()
-    assert (bench.asked, len(bench.aside)) == (1, 1)
+    assert (bench.asked, len(bench.background)) == (1, 1)
 
 
-def test_what_nobody_thought_of_while_looking_for_changelogs_is_raised(
+def test_unexpected_error_of_the_search_for_changelogs_is_raised(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.begin(S2)
     bench.now = 5.0
     bench.copies.retry()
-    monkeypatch.setattr(bench, "found", None)
+    monkeypatch.setattr(bench, "changelogs", None)
     bench.do_aside()
     with pytest.raises(TypeError):
         bench.copies.retry()
 
 
-def test_a_damaged_store_begins_anew(bench: Bench) -> None:
+def test_damaged_store_is_restored_from_the_beginning(bench: Bench) -> None:
     active = bench.begin(S0)
     bench.reader.arrives(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     copy = active.copy
     assert copy is not None
     copy.apply([(b"a", b"1")], 9)
-    bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+    bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
     assert bench.reader.kept[S0] == (copy, active)
     assert (copy.position, copy.store.get(b"a"), active.ready) == (0, None, False)
 
 
-def test_a_damaged_store_without_a_changelog_is_lost_and_that_is_said(
+def test_damaged_store_without_a_changelog_is_logged_as_lost(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     active = bench.begin(("own", 0))
-    bench.copies.anew(active, StateDamagedError("bytes are flipped"))
-    assert "state of task own_0 is lost, and begins empty: bytes are flipped" in caplog.text
+    bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
+    assert "task own_0: state is lost, and starts empty: bytes are flipped" in caplog.text
     assert active.ready
 
 
 @pytest.mark.parametrize("task", [S0, ("own", 0)])
-def test_a_store_damaged_again_before_it_was_of_any_use_ends_the_member(bench: Bench, task: Task) -> None:
-    """What is restored for ever is no damage of the disk's; other tasks would wait for it, too."""
+def test_store_damaged_again_before_a_commit_ends_the_member(bench: Bench, task: Task) -> None:
+    """It would be restored forever, and other tasks would wait for it."""
     active = bench.begin(task)
     if task == S0:
         bench.reader.arrives(S0)
-        bench.copies.heed()
-    bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+        bench.copies.take_restored()
+    bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
     if task == S0:
         bench.reader.arrives(S0)
-        bench.copies.heed()
+        bench.copies.take_restored()
     assert active.copy is not None
-    with pytest.raises(StateError, match=r"was restored, .* this came again: flipped again") as caught:
-        bench.copies.anew(active, StateDamagedError("flipped again"))
+    with pytest.raises(StateError, match=r"was damaged again before a commit, .*: flipped again") as caught:
+        bench.copies.restore_damaged(active, StateDamagedError("flipped again"))
     assert not isinstance(caught.value, StateDamagedError)
     with bench.state_dir.claim(task):
-        pass  # it is let go of
+        pass  # it is released
 
 
-def test_a_store_damaged_again_after_it_was_of_use_is_restored_again(bench: Bench) -> None:
+def test_store_damaged_again_after_a_commit_is_restored_again(bench: Bench) -> None:
     active = bench.begin(S0)
     for _ in range(3):
         bench.reader.arrives(S0)
-        bench.copies.heed()
+        bench.copies.take_restored()
         assert active.copy is not None
         active.copy.in_doubt = False  # as `Processing.commit` does
-        bench.copies.anew(active, StateDamagedError("bytes are flipped"))
+        bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
     assert S0 in bench.reader.kept
 
 
-def test_a_store_found_damaged_when_it_is_saved_is_named(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is for the caller to begin it anew; what else is wrong with a disk is raised."""
+def test_store_found_damaged_by_a_flush_is_returned(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller restores it; other errors of the disk are raised."""
     active = bench.begin(S0)
     bench.reader.arrives(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     errors: list[StateError] = [StateFullError("no room"), StateDamagedError("bytes are flipped")]
     damaged = errors[1]
 
     def save(copy: Copy) -> None:
         raise errors.pop()
 
-    monkeypatch.setattr(Copy, "save", save)
-    assert bench.copies.save() == []
+    monkeypatch.setattr(Copy, "flush", save)
+    assert bench.copies.flush_one() == []
     bench.now = 31.0
-    assert bench.copies.save() == [(active, damaged)]
+    assert bench.copies.flush_one() == [(active, damaged)]
     bench.now = 62.0
     with pytest.raises(StateFullError):
-        bench.copies.save()
-    errors.append(damaged)  # for the end
+        bench.copies.flush_one()
+    errors.append(damaged)  # for `close`
 
 
-def test_stores_of_active_tasks_are_saved_one_at_a_time(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that no turn takes as long as all of them."""
+def test_stores_of_active_tasks_are_flushed_one_a_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn stays short."""
     saved: list[Task] = []
-    monkeypatch.setattr(Copy, "save", lambda copy: saved.append(copy.task))
+    monkeypatch.setattr(Copy, "flush", lambda copy: saved.append(copy.task))
     for task in (S0, S1):
         bench.begin(task)
         bench.reader.arrives(task)
-    bench.copies.heed()
+    bench.copies.take_restored()
     counts = []
     for bench.now in (0.0, 29.0, 31.0, 31.0, 31.0, 60.0, 62.0, 62.0):
-        bench.copies.save()
+        bench.copies.flush_one()
         counts.append(len(saved))
     assert counts == [0, 0, 1, 2, 2, 2, 3, 4]
     assert saved == [S0, S1, S0, S1]
 
 
-def test_saving_takes_a_twentieth_of_the_time_and_each_has_its_turn(
+def test_flushes_take_a_twentieth_of_the_time_and_each_store_has_its_turn(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With many tasks on a slow disk nothing else would be done; and the last ones would never be saved."""
+    """With many tasks on a slow disk the member would only flush, and never reach the last stores."""
     saved: list[tuple[float, Task]] = []
 
     def save(copy: Copy) -> None:
@@ -447,64 +443,64 @@ def test_saving_takes_a_twentieth_of_the_time_and_each_has_its_turn(
     for task in (S0, S1):
         bench.begin(task)
         bench.reader.arrives(task)
-    bench.copies.heed()
-    bench.copies.save()
-    monkeypatch.setattr(Copy, "save", save)
+    bench.copies.take_restored()
+    bench.copies.flush_one()
+    monkeypatch.setattr(Copy, "flush", save)
     bench.now = 30.0
     while len(saved) < 4:
-        bench.copies.save()
+        bench.copies.flush_one()
         bench.now += 1.0
     assert saved == [(30.0, S0), (70.0, S1), (110.0, S0), (150.0, S1)]
 
 
-def test_what_is_on_disk_from_before_is_told(tmp_path: Path) -> None:
-    """A member that comes back can have its tasks again."""
+def test_holdings_have_copies_of_an_earlier_process(tmp_path: Path) -> None:
+    """A restarted member can get its tasks again."""
     first = Bench(tmp_path)
-    first.told(S0)
+    first.set_standbys(S0)
     first.copies.close()
     first.state_dir.close()
     second = Bench(tmp_path)
-    assert set(second.reader.resting) == {S0}
+    assert set(second.reader.closed_copies) == {S0}
     second.copies.close()
     second.state_dir.close()
 
 
-# --- what the group is told
+# --- holdings
 
 
-def test_a_task_that_is_not_ready_does_not_count_as_caught_up(bench: Bench) -> None:
-    """Its owner without a lag would, and the plan would move everything but this task to others."""
+def test_task_that_is_not_ready_does_not_count_as_caught_up(bench: Bench) -> None:
+    """An owner without a lag counts as caught up, and the plan would move all other tasks away."""
     bench.begin(S0)
-    assert bench.copies.holdings().lags == {S0: 2**63 - 1}, "nobody knows how much there is"
+    assert bench.copies.holdings().lags == {S0: 2**63 - 1}, "its changelog has no known end"
     bench.reader.ends = {S0: 500, S1: 7}
     assert bench.copies.holdings().lags == {S0: 500}
     bench.reader.lags = {S0: 20}
     assert bench.copies.holdings().lags == {S0: 20}
     bench.reader.arrives(S0)
-    bench.copies.heed()
+    bench.copies.take_restored()
     assert bench.copies.holdings().lags == {S0: 0}
 
 
-def test_a_task_without_a_changelog_has_no_lag(bench: Bench) -> None:
-    """There is nothing it could lack."""
+def test_task_without_a_changelog_has_no_lag(bench: Bench) -> None:
+    """There is nothing to restore."""
     bench.begin(("free", 0)).ready = False
     bench.begin(("own", 0)).ready = False
     assert bench.copies.holdings().lags == {}
 
 
-# --- many at once
+# --- many copies
 
 
-def test_copies_are_opened_some_in_each_turn_and_given_up_together(tmp_path: Path) -> None:
-    """Each takes some milliseconds in which nothing is processed, and a wait for the reader's thread more."""
+def test_copies_are_opened_eight_a_turn_and_given_back_together(tmp_path: Path) -> None:
+    """An open takes milliseconds without processing; giving back waits for the reader's thread, too."""
     bench = Bench(tmp_path, partitions=20)
-    bench.told(*[("s", p) for p in range(20)])
+    bench.set_standbys(*[("s", p) for p in range(20)])
     counts = [len(bench.reader.kept)]
     for _ in range(3):
         bench.copies.retry()
         counts.append(len(bench.reader.kept))
     assert counts == [8, 16, 20, 20]
-    bench.told(("s", 3))
+    bench.set_standbys(("s", 3))
     counts = [len(bench.reader.kept)]
     for _ in range(3):
         bench.copies.retry()
@@ -514,96 +510,94 @@ def test_copies_are_opened_some_in_each_turn_and_given_up_together(tmp_path: Pat
     bench.state_dir.close()
 
 
-# --- what is deleted
+# --- deletion
 
 
 def _kept(bench: Bench) -> set[Task]:
     return set(bench.state_dir.tasks())
 
 
-def test_a_member_that_comes_back_after_long_has_its_state_when_it_gets_its_tasks(tmp_path: Path) -> None:
-    """It told the group of it when it joined: it must not be deleted between that and the assignment."""
+def test_member_that_was_away_for_long_keeps_its_state_until_tasks_are_assigned(tmp_path: Path) -> None:
+    """It reported the state when it joined, so it must not delete it before the assignment."""
     first = Bench(tmp_path)
-    first.told(S0)
+    first.set_standbys(S0)
     first.copies.close()
     first.state_dir.close()
     second = Bench(tmp_path)
     for each in (tmp_path / "g").iterdir():
         os.utime(each, (0, 0))
-    assert set(second.reader.resting) == {S0}
+    assert set(second.reader.closed_copies) == {S0}
     second.copies.clean(600.0)
     second.now += 599.0
     second.copies.clean(600.0)
     second.copies.clean(600.0)
     assert _kept(second) == {S0}
-    second.told(S0)
+    second.set_standbys(S0)
     assert second.reader.kept[S0]
     second.copies.close()
     second.state_dir.close()
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 600.0])
-def test_state_is_deleted_after_the_group_was_not_told_of_it_for_a_while(
-    bench: Bench, delay_s: float
-) -> None:
-    """Who leads may be counting on it, in a rebalance that began before."""
-    bench.told(S0, S1)
-    bench.told(S1)
+def test_state_is_hidden_from_the_group_before_it_is_deleted(bench: Bench, delay_s: float) -> None:
+    """A leader in an earlier rebalance may count on it."""
+    bench.set_standbys(S0, S1)
+    bench.set_standbys(S1)
     bench.reader.lags = {S0: 5, S1: 0}
     bench.now += delay_s
     assert S0 in bench.copies.holdings().lags
     bench.copies.clean(delay_s)
     assert _kept(bench) == {S0, S1}
     assert S0 not in bench.copies.holdings().lags
-    assert S0 not in bench.reader.resting
+    assert S0 not in bench.reader.closed_copies
     bench.copies.clean(delay_s)
-    assert _kept(bench) == {S0, S1}, "again at once"
+    assert _kept(bench) == {S0, S1}, "they are reported again at once"
     bench.now += 60.0
     bench.copies.clean(delay_s)
     assert _kept(bench) == {S1}
 
 
 def test_state_that_is_wanted_again_is_not_deleted(bench: Bench) -> None:
-    bench.told(S0)
-    bench.told()
+    bench.set_standbys(S0)
+    bench.set_standbys()
     bench.now += 700.0
     bench.copies.clean(600.0)
     bench.copies.holdings()
-    assert bench.reader.resting == {}
-    bench.told(S0)
-    bench.told()
+    assert bench.reader.closed_copies == {}
+    bench.set_standbys(S0)
+    bench.set_standbys()
     bench.copies.holdings()
-    assert set(bench.reader.resting) == {S0}, "it was in use until now"
+    assert set(bench.reader.closed_copies) == {S0}, "it was in use until now"
     bench.now += 60.0
     bench.copies.clean(600.0)
     assert _kept(bench) == {S0}
 
 
-def test_how_far_a_copy_is_that_failed_nobody_knows(bench: Bench) -> None:
+def test_failed_copy_has_no_known_position(bench: Bench) -> None:
     """It may have been wiped before it failed."""
-    bench.told(S0)
-    bench.told()
-    bench.told(S0)
+    bench.set_standbys(S0)
+    bench.set_standbys()
+    bench.set_standbys(S0)
     bench.reader.fails(S0, StateFullError("no room"))
-    bench.copies.heed()
+    bench.copies.take_restored()
     bench.copies.holdings()
-    assert bench.reader.resting == {}
+    assert bench.reader.closed_copies == {}
 
 
-def test_a_copy_that_lay_there_for_long_is_told_as_such(bench: Bench) -> None:
-    bench.found[S0] = Changelog(TopicPartition("log", 0), keeps_deletes_s=100.0)
+def test_closed_copy_becomes_stale_with_age(bench: Bench) -> None:
+    bench.changelogs[S0] = Changelog(TopicPartition("log", 0), keeps_deletes_s=100.0)
     bench.begin(S2)
-    bench.found[S2] = Changelog(TopicPartition("log", 2))
+    bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now = 5.0
     bench.copies.retry()
     bench.do_aside()
     bench.copies.retry()
-    bench.told(S0, S1)
+    bench.set_standbys(S0, S1)
     for copy, _ in bench.reader.kept.values():
         copy.apply([(b"a", b"1")], 1)
-    bench.told()
+    bench.set_standbys()
     bench.copies.holdings()
-    assert {task: one.stale for task, one in bench.reader.resting.items()} == {S0: False, S1: False}
+    assert {task: copy.stale for task, copy in bench.reader.closed_copies.items()} == {S0: False, S1: False}
     bench.now += 101.0
     bench.copies.holdings()
-    assert {task: one.stale for task, one in bench.reader.resting.items()} == {S0: True, S1: False}
+    assert {task: copy.stale for task, copy in bench.reader.closed_copies.items()} == {S0: True, S1: False}

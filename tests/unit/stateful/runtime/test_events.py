@@ -1,4 +1,4 @@
-"""``TaskListener``: who is told what, and who waits for whom."""
+"""``TaskListener``: its events, and the threads that handle them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T0 = TopicPartition("t", 0)
 
 
 class Consumer:
-    """As much of a consumer as the listener touches; its loop is asyncio's."""
+    """A double of the consumer, with an asyncio loop."""
 
     def __init__(self) -> None:
         self.paused: list[TopicPartition] = []
@@ -25,70 +25,70 @@ class Consumer:
             _net=SimpleNamespace(sleep=asyncio.sleep), _generation=SimpleNamespace(member_id="m-1")
         )
 
-    def pause(self, *some: TopicPartition) -> None:
-        self.paused += some
+    def pause(self, *partitions: TopicPartition) -> None:
+        self.paused += partitions
 
 
 class Bench:
-    """A listener, and what was heeded on which thread."""
+    """A listener, and the thread that handled each event."""
 
     def __init__(self) -> None:
         self.consumer = Consumer()
         self.events = Events()
-        self.heeded: list[tuple[object, str]] = []
+        self.handled: list[tuple[object, str]] = []
         self.raises: BaseException | None = None
         consumer: Any = self.consumer
-        self.listener = TaskListener(consumer, self.events, self.heed)
+        self.listener = TaskListener(consumer, self.events, self.handle)
 
-    def heed(self) -> None:
+    def handle(self) -> None:
         while (event := self.events.next()) is not None:
-            self.heeded.append((event, threading.current_thread().name))
+            self.handled.append((event, threading.current_thread().name))
         if self.raises is not None:
             raise self.raises
 
 
-def test_what_is_given_is_paused_and_waits_for_the_thread_that_polls() -> None:
+def test_assigned_partitions_are_paused_until_the_polling_thread_handles_them() -> None:
     bench = Bench()
     asyncio.run(bench.listener.on_partitions_assigned([T0]))
-    assert (bench.consumer.paused, bench.heeded) == ([T0], [])
+    assert (bench.consumer.paused, bench.handled) == ([T0], [])
     assert bench.events.next() == Assigned(frozenset({T0}), "m-1")
 
 
 @pytest.mark.parametrize("kind", [Revoked, Lost])
-def test_what_goes_is_heeded_by_another_thread_before_the_rebalance_goes_on(kind: type) -> None:
+def test_revocation_is_handled_on_another_thread_before_the_rebalance_goes_on(kind: type) -> None:
     bench = Bench()
-    tell = bench.listener.on_partitions_revoked if kind is Revoked else bench.listener.on_partitions_lost
-    asyncio.run(tell([T0]))
-    ((event, thread),) = bench.heeded
+    callback = bench.listener.on_partitions_revoked if kind is Revoked else bench.listener.on_partitions_lost
+    asyncio.run(callback([T0]))
+    ((event, thread),) = bench.handled
     assert event == kind(frozenset({T0}))
     assert thread != threading.current_thread().name
 
 
-def test_what_that_raises_is_kept_for_the_thread_that_polls() -> None:
-    """On the I/O thread it would become an error of a callback, without its cause."""
+def test_error_of_the_handler_is_kept_for_the_polling_thread() -> None:
+    """On the I/O thread it would become a callback error without its cause."""
     bench = Bench()
     bench.raises = OSError("broken")
     asyncio.run(bench.listener.on_partitions_revoked([T0]))
     assert bench.listener.error is bench.raises
 
 
-def test_who_closes_has_seen_to_it_before() -> None:
-    """To wait for a thread then would be to wait for the one that waits for the end."""
+def test_closing_member_ignores_revocations() -> None:
+    """The handler would wait for the thread that waits for the end."""
     bench = Bench()
     bench.consumer._closed = True
     asyncio.run(bench.listener.on_partitions_revoked([T0]))
     asyncio.run(bench.listener.on_partitions_lost([T0]))
-    assert bench.heeded == []
+    assert bench.handled == []
     assert bench.events.next() is None
 
 
-def test_nothing_is_no_event() -> None:
+def test_empty_callbacks_queue_no_event() -> None:
     bench = Bench()
-    for tell in (
+    for callback in (
         bench.listener.on_partitions_assigned,
         bench.listener.on_partitions_revoked,
         bench.listener.on_partitions_lost,
     ):
-        asyncio.run(tell([]))
+        asyncio.run(callback([]))
     assert bench.events.next() is None
     assert bench.consumer.paused == []

@@ -1,4 +1,4 @@
-"""For how long a member may write after it was heard of."""
+"""``Lease``: how long a member may write after a sign of its membership."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.runtime.lease import Lease
+from kafka_assignors.stateful.shutdown import Shutdown
 from tests.unit.stateful.bench import Cluster
 
 
@@ -24,7 +24,7 @@ def static() -> Cluster:
 
 
 @pytest.mark.parametrize(("heard_s", "holds"), [(2.9, True), (3.1, False)])
-def test_the_last_sign_is_no_older_than_half_a_session(heard_s: float, holds: bool) -> None:
+def test_sign_of_membership_counts_for_half_a_session(heard_s: float, holds: bool) -> None:
     cluster = Cluster()
     lease = lease_of(cluster)
     cluster.heard_s = heard_s
@@ -32,7 +32,7 @@ def test_the_last_sign_is_no_older_than_half_a_session(heard_s: float, holds: bo
     assert lease.holds() is holds
 
 
-def test_offsets_that_were_taken_are_a_sign() -> None:
+def test_committed_offsets_are_a_sign_of_membership() -> None:
     cluster = Cluster()
     lease = lease_of(cluster)
     cluster.heard_s = 10.0
@@ -42,7 +42,7 @@ def test_offsets_that_were_taken_are_a_sign() -> None:
     assert not lease.holds()
 
 
-def test_who_joins_has_no_lease_whatever_was_taken() -> None:
+def test_joining_member_has_no_lease_despite_committed_offsets() -> None:
     cluster = Cluster()
     lease = lease_of(cluster)
     lease.renew(time.monotonic())
@@ -51,28 +51,26 @@ def test_who_joins_has_no_lease_whatever_was_taken() -> None:
 
 
 @pytest.mark.parametrize(("ago_s", "holds"), [(18.9, True), (19.1, False)])
-def test_nothing_is_written_when_the_broker_may_have_waited_long_enough_for_a_join(
-    ago_s: float, holds: bool
-) -> None:
+def test_lease_ends_before_the_broker_stops_waiting_for_a_join(ago_s: float, holds: bool) -> None:
     """It expels a member that sends heartbeats, and does not join.
 
-    The rebalance began after the last heartbeat that heard of none; for 3 s is written: 22 s less these.
-    When kafka-python believes to have been polled says nothing of that: it looked for its coordinator since.
+    The rebalance began after the last heartbeat that reported none.  A write takes 3 s of the 22 s.
+    The last poll does not count: kafka-python has looked for its coordinator since.
     """
     cluster = Cluster()
     cluster.max_poll_interval_ms = 22_000
     lease = lease_of(cluster)
     cluster.heard_s = ago_s
-    assert not lease.holds(), "that is no sign of membership"
+    assert not lease.holds(), "a heartbeat from before is no sign of membership"
     cluster.heard_s, cluster.polled_s, cluster.has_to_rejoin = 0.1, 0.0, True
     assert lease.holds() is holds
     cluster.has_to_rejoin = False
-    assert lease.holds(), "it has joined, and a heartbeat since then hears of no other"
+    assert lease.holds(), "it has joined, and a later heartbeat reports no other rebalance"
 
 
 @pytest.mark.parametrize(("polled_s", "holds"), [(18.9, True), (19.1, False)])
-def test_nothing_is_written_when_kafka_python_may_leave_by_itself(polled_s: float, holds: bool) -> None:
-    """It does when it has not been polled for so long, and then others have the tasks at once."""
+def test_lease_ends_before_kafka_python_leaves_by_itself(polled_s: float, holds: bool) -> None:
+    """It leaves after a long time without a poll, and other members then own the tasks at once."""
     cluster = Cluster()
     cluster.max_poll_interval_ms = 22_000
     lease = lease_of(cluster)
@@ -80,8 +78,8 @@ def test_nothing_is_written_when_kafka_python_may_leave_by_itself(polled_s: floa
     assert lease.holds() is holds
 
 
-def test_a_short_time_between_polls_shortens_patience() -> None:
-    """Else it could never write."""
+def test_short_poll_interval_shortens_patience() -> None:
+    """Otherwise the member could never write."""
     cluster = Cluster()
     cluster.max_poll_interval_ms = 4_000
     lease = lease_of(cluster)
@@ -93,7 +91,7 @@ def test_a_short_time_between_polls_shortens_patience() -> None:
     assert caught.value.option == "max_poll_interval_ms"
 
 
-def test_a_sign_is_waited_for() -> None:
+def test_holds_waits_for_a_sign_of_membership() -> None:
     cluster = Cluster()
     lease = lease_of(cluster)
     cluster.heard_s = 3.0
@@ -111,22 +109,22 @@ def test_a_sign_is_waited_for() -> None:
     assert lease.holds(wait_s=60.0)
 
 
-def test_who_ends_waits_no_longer_than_there_is_time() -> None:
-    """For a sign that does not come, nor for who had its id before."""
+def test_closing_member_waits_no_longer_than_its_deadline() -> None:
+    """Neither for a sign of membership, nor for the process that had its id before."""
     cluster: Any = static()
-    ending = Ending(0.01)
-    lease = Lease(cluster, ending)
+    shutdown = Shutdown(0.01)
+    lease = Lease(cluster, shutdown)
     cluster.heard_s = 10.0
-    ending.set()
+    shutdown.set()
     assert not lease.holds(wait_s=10_000.0)
-    assert not lease.wait_until_alone(), "that is not so, either"
+    assert not lease.wait_until_alone(), "the other process may still write"
 
 
 # --- static members ----------------------------------------------------------------------------------------
 
 
-def test_who_is_fenced_has_no_lease_whatever_was_taken() -> None:
-    """kafka-python sends no more heartbeats, and otherwise goes on as a member."""
+def test_fenced_member_has_no_lease_despite_committed_offsets() -> None:
+    """kafka-python only stops its heartbeats."""
     cluster = static()
     lease = lease_of(cluster)
     lease.renew(time.monotonic())
@@ -135,8 +133,8 @@ def test_who_is_fenced_has_no_lease_whatever_was_taken() -> None:
     assert not lease.holds()
 
 
-def test_a_static_member_has_to_be_heard_of_more_often() -> None:
-    """Its tasks are another's as soon as that one joins: no broker waits for a session to end."""
+def test_static_member_needs_more_recent_signs() -> None:
+    """A new member with its instance id owns its tasks at once; no broker waits for the session to end."""
     cluster = static()
     lease = lease_of(cluster)
     assert lease.patience_s == 2.0
@@ -144,8 +142,8 @@ def test_a_static_member_has_to_be_heard_of_more_often() -> None:
     assert not lease.holds()
 
 
-def test_a_static_member_waits_after_each_join_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever had its id before may write for as long as that."""
+def test_static_member_waits_after_each_new_member_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that had its id before may write for that long."""
     now = 100.0
     monkeypatch.setattr("kafka_assignors.stateful.runtime.lease.time.monotonic", lambda: now)
     cluster = static()
@@ -163,8 +161,8 @@ def test_a_static_member_waits_after_each_join_from_outside(monkeypatch: pytest.
     assert waits == [True, True, False, True, False]
 
 
-def test_who_gives_tasks_back_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whom they go to need not know that they were taken over a moment ago."""
+def test_revocation_waits_for_the_process_with_the_same_instance_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next owner does not know that the tasks were taken over a moment ago."""
     now = [100.0]
 
     def sleep(seconds: float) -> None:
@@ -179,5 +177,5 @@ def test_who_gives_tasks_back_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> 
     assert now == [104.0]
 
 
-def test_a_dynamic_member_need_not_wait() -> None:
+def test_dynamic_member_does_not_wait() -> None:
     assert lease_of(Cluster()).is_alone()

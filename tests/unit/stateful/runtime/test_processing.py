@@ -1,4 +1,4 @@
-"""Records: each whole or not at all, and no more than fit into memory until they are committed."""
+"""``Processing``: whole records, within a limit of memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, St
 from tests.unit.stateful.bench import T0, T1, Bench
 
 
-def test_what_the_callback_raises_leaves_nothing_of_that_record(bench: Bench) -> None:
-    """What was done before it is committed, of its own task, too: it need not be done again."""
+def test_error_of_the_callback_drops_the_changes_of_that_record(bench: Bench) -> None:
+    """Earlier work is committed, also of the same task."""
     bench.process(T0, b"a")
     bench.processing.commit()
     bench.process(T1, b"b")
@@ -24,26 +24,26 @@ def test_what_the_callback_raises_leaves_nothing_of_that_record(bench: Bench) ->
     assert dict(bench.store(T0).range()) == {b"a": b"2", b"c": b"1"}
 
 
-def test_a_first_record_that_raises_is_not_passed_over(bench: Bench) -> None:
+def test_first_record_that_raises_is_not_committed(bench: Bench) -> None:
     with pytest.raises(ValueError, match="bad"):
         bench.process(T0, b"bad", b"a")
     assert (bench.cluster.committed, bench.in_log(0)) == ({}, {})
 
 
-def test_what_the_callback_raises_is_heard_of_when_nothing_can_be_committed(
+def test_error_of_the_callback_is_raised_even_if_the_commit_fails(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench.cluster.write_fails = ChangelogUnreachableError("away")
     with pytest.raises(ValueError, match="bad"):
         bench.process(T0, b"a", b"bad")
-    assert "it will be done again" in caplog.text
+    assert "the last commit failed, records are processed again" in caplog.text
     bench.cluster.write_fails = ChangelogError("refused")
     with pytest.raises(ValueError, match="bad"):
         bench.process(T0, b"bad")
-    assert "cannot be committed" in caplog.text
+    assert caplog.text.count("the last commit failed, records are processed again") == 2
 
 
-def test_a_record_of_a_task_that_is_not_ready_comes_again(bench: Bench) -> None:
+def test_record_of_a_task_that_is_not_ready_is_read_again(bench: Bench) -> None:
     bench.actives[T0].ready = False
     bench.process(T0, b"a", b"b")
     assert bench.cluster.sought == {T0: 0}
@@ -51,10 +51,8 @@ def test_a_record_of_a_task_that_is_not_ready_comes_again(bench: Bench) -> None:
     assert not bench.actives[T0].done
 
 
-def test_a_damaged_store_is_undone_and_all_records_since_the_commit_come_again(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also those of another partition of the task, of which there is a batch in the same poll."""
+def test_damaged_store_is_rewound_to_the_last_commit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for another partition of the task with a batch in the same poll."""
     active = bench.actives[T0]
     active.partitions |= {T1}
     bench.processing.take([(active, T1, bench.records[T1].take(b"a"))])
@@ -69,22 +67,22 @@ def test_a_damaged_store_is_undone_and_all_records_since_the_commit_come_again(
     bench.processing.take(
         [(active, T0, bench.records[T0].take(b"d")), (active, T1, bench.records[T1].take(b"e"))]
     )
-    assert [one for one, _ in bench.processing.damaged()] == [active]
+    assert [task for task, _ in bench.processing.damaged()] == [active]
     assert bench.cluster.sought == {T0: 0, T1: 1}
     assert (active.ready, active.began, active.done) == (False, {}, {})
     assert bench.store(T0).uncommitted == {}
 
 
-def test_a_callback_that_asks_for_text_ends_the_member_with_what_is_wrong(bench: Bench) -> None:
-    """It was taken for damage: wiped, restored, and processed again, for ever."""
+def test_callback_that_uses_text_keys_ends_the_member_with_a_type_error(bench: Bench) -> None:
+    """It must not count as damage, which would be restored and raised again forever."""
     bench.actives[T0].process = lambda _, store: store.get("AA")
     with pytest.raises(TypeError, match="a key of str, expected bytes"):
         bench.process(T0, b"a")
     assert bench.processing.damaged() == []
 
 
-def test_state_that_was_restored_is_of_use_when_a_record_of_its_task_is_committed(bench: Bench) -> None:
-    """Then, and not sooner: else it may be restored again and again without a step forward."""
+def test_commit_of_a_record_ends_the_doubt_about_restored_state(bench: Bench) -> None:
+    """Not sooner: it could be restored again and again without progress."""
     for active in bench.actives.values():
         assert active.copy is not None
         active.copy.in_doubt = True
@@ -100,10 +98,8 @@ def test_state_that_was_restored_is_of_use_when_a_record_of_its_task_is_committe
     assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [False, True]
 
 
-def test_state_that_is_damaged_as_it_is_committed_has_been_of_no_use(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its changes are safe in the changelog, and the offsets committed: that says nothing of the store."""
+def test_state_damaged_by_its_commit_stays_in_doubt(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changelog and offsets are written, which proves nothing about the store."""
 
     def commit(*_: object) -> None:
         raise StateDamagedError("bytes are flipped")
@@ -118,7 +114,7 @@ def test_state_that_is_damaged_as_it_is_committed_has_been_of_no_use(
     assert copy.in_doubt
 
 
-def test_too_much_in_memory_is_committed_in_the_middle_of_a_batch(tmp_path: Path) -> None:
+def test_full_memory_commits_in_the_middle_of_a_batch(tmp_path: Path) -> None:
     bench = Bench(tmp_path, most=1_000)
     bench.process(T0, *(b"%d" % n for n in range(50)))
     assert bench.cluster.committed[T0] >= 30
@@ -126,10 +122,10 @@ def test_too_much_in_memory_is_committed_in_the_middle_of_a_batch(tmp_path: Path
     assert bench.cluster.sought == {}
 
 
-def test_damage_found_while_another_task_is_processed_is_not_that_tasks(
+def test_damage_found_while_another_task_is_processed_wipes_only_the_damaged_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store that is wiped has to be the one that is damaged."""
+    """The commit in between finds the damage."""
     bench = Bench(tmp_path, most=1_000)
     bench.process(T0, b"a")
     broken, really = bench.store(T0), type(bench.store(T0)).commit
@@ -148,10 +144,10 @@ def test_damage_found_while_another_task_is_processed_is_not_that_tasks(
     bench.close()
 
 
-def test_damage_found_while_a_task_is_given_back_is_only_undone(
+def test_damage_found_during_a_revocation_is_only_rewound(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The consumer has let go of its partitions before the listener hears of it: they cannot be paused."""
+    """The partitions are not assigned to the consumer any more, so they cannot be paused."""
 
     def commit(*_: object) -> None:
         raise StateDamagedError("bits fell over")
@@ -165,7 +161,7 @@ def test_damage_found_while_a_task_is_given_back_is_only_undone(
     assert bench.cluster.sought == {}
 
 
-def test_damage_found_in_the_middle_of_its_own_batch_stops_it_there(
+def test_damage_found_in_the_middle_of_its_own_batch_stops_the_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Bench(tmp_path, most=1_000)
@@ -181,8 +177,8 @@ def test_damage_found_in_the_middle_of_its_own_batch_stops_it_there(
     bench.close()
 
 
-def test_a_batch_that_takes_long_is_committed_in_between(tmp_path: Path) -> None:
-    """At each interval: else what a whole batch did would be done again after a crash."""
+def test_long_batch_is_committed_at_each_interval(tmp_path: Path) -> None:
+    """Otherwise the whole batch would be processed again after a crash."""
     bench = Bench(tmp_path, interval_s=1.0)
     committed = []
 
@@ -196,8 +192,8 @@ def test_a_batch_that_takes_long_is_committed_in_between(tmp_path: Path) -> None
     bench.close()
 
 
-def test_a_batch_whose_commit_fails_in_between_lets_the_consumer_be_polled(tmp_path: Path) -> None:
-    """Attempts may take longer than all else: without a poll for too long the group goes on without us."""
+def test_failed_commit_in_a_batch_ends_the_turn(tmp_path: Path) -> None:
+    """Attempts may take long, and a member that does not poll is removed from the group."""
     bench = Bench(tmp_path, interval_s=1.0)
     bench.cluster.write_fails = ChangelogUnreachableError("away")
     tried: list[int] = []
@@ -212,33 +208,33 @@ def test_a_batch_whose_commit_fails_in_between_lets_the_consumer_be_polled(tmp_p
     assert (tried, bench.cluster.sought) == ([0] * 4, {T0: 4})
     bench.records[T0].next = 4
     bench.process(T0, *(b"%d" % n for n in range(4, 10)))
-    assert (tried[4:], bench.cluster.sought) == ([1] * 4, {T0: 8}), "it gets on between two attempts"
+    assert (tried[4:], bench.cluster.sought) == ([1] * 4, {T0: 8}), "it makes progress between two attempts"
     bench.close()
 
 
-def test_too_much_that_cannot_be_committed_stops_the_flow_until_it_can(
+def test_full_memory_pauses_all_tasks_until_a_commit_succeeds(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = Bench(tmp_path, most=1_000)
-    bench.processing.let_flow()
+    bench.processing.resume_ready()
     assert bench.cluster.flows == {T0, T1}
     bench.cluster.write_fails = ChangelogUnreachableError("away")
     bench.process(T0, *(b"%d" % n for n in range(50)))
     again = bench.cluster.sought[T0]
     assert 0 < again < 20
     assert bench.cluster.flows == set()
-    assert "nothing more is taken" in caplog.text
+    assert "processing waits until they are" in caplog.text
     bench.process(T1, b"x")
-    bench.processing.let_flow()
+    bench.processing.resume_ready()
     assert (bench.cluster.sought[T1], bench.cluster.flows) == (0, set())
     bench.cluster.write_fails = None
     assert bench.processing.commit()
-    bench.processing.let_flow()
+    bench.processing.resume_ready()
     assert bench.cluster.flows == {T0, T1}
     assert bench.cluster.committed == {T0: again}
 
 
-def test_who_is_told_to_stop_does_so_before_the_next_record(bench: Bench) -> None:
+def test_shutdown_stops_processing_before_the_next_record(bench: Bench) -> None:
     bench.stop.set()
     bench.process(T0, b"a", b"b")
     assert (bench.cluster.sought, bench.actives[T0].done) == ({T0: 0}, {})

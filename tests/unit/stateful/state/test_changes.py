@@ -1,12 +1,12 @@
-"""Changes in memory: a record's can be dropped, and nothing but those."""
+"""``Changes``: the changes of one record can be dropped alone."""
 
 from __future__ import annotations
 
 from kafka_assignors.stateful.state.changes import Changes
 
 
-def test_undo_drops_what_a_record_changed_and_nothing_before_it() -> None:
-    """Set for the first time, set again, deleted, and deleted and set: each is as it was."""
+def test_undo_drops_only_the_changes_of_the_record() -> None:
+    """Keys that were new, set again, deleted, and deleted and set."""
     changes = Changes()
     for key in (b"a", b"b", b"c"):
         changes.set(key, b"1")
@@ -28,7 +28,7 @@ def test_undo_drops_what_a_record_changed_and_nothing_before_it() -> None:
     assert list(changes.between(b"a", None)) == [b"a", b"b", b"c", b"gone"]
 
 
-def test_a_record_that_is_done_is_not_undone_with_the_next() -> None:
+def test_undo_keeps_the_record_before() -> None:
     changes = Changes()
     changes.begin_record()
     changes.set(b"a", b"1")
@@ -38,7 +38,7 @@ def test_a_record_that_is_done_is_not_undone_with_the_next() -> None:
     assert changes.values == {b"a": b"1"}
 
 
-def test_what_is_committed_is_out_of_reach() -> None:
+def test_undo_keeps_committed_changes() -> None:
     changes = Changes()
     changes.begin_record()
     changes.set(b"a", b"1")

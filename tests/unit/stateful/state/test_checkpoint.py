@@ -1,4 +1,4 @@
-"""Checkpoints: what was written, or a reason why not."""
+"""Checkpoints: their bytes, or the reason why they are damaged."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _file(line: bytes) -> bytes:
     return b"%s\n%08x\n" % (line, zlib.crc32(line))
 
 
-def test_the_bytes(tmp_path: Path) -> None:
-    """A person can read them."""
+def test_bytes_are_readable_text(tmp_path: Path) -> None:
+    """Two lines: JSON and a checksum."""
     path = tmp_path / "checkpoint"
     checkpoint.write(path, POSITIONS)
     assert path.read_bytes() == TEXT + b"\n97fc30ec\n"
@@ -34,19 +34,19 @@ def test_the_bytes(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint"]
 
 
-def test_the_next_one_replaces_it(tmp_path: Path) -> None:
+def test_write_replaces_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     checkpoint.write(path, POSITIONS)
     checkpoint.write(path, {})
     assert checkpoint.read(path) == {}
 
 
-def test_none_is_no_error(tmp_path: Path) -> None:
+def test_missing_checkpoint_is_none(tmp_path: Path) -> None:
     assert checkpoint.read(tmp_path / "checkpoint") is None
 
 
-def test_half_of_the_next_one_is_no_matter(tmp_path: Path) -> None:
-    """The process died while it wrote: the one before counts, and the next goes over what is left."""
+def test_half_written_checkpoint_keeps_the_one_before(tmp_path: Path) -> None:
+    """The process died during a write; the next write replaces the rest."""
     path = tmp_path / "checkpoint"
     checkpoint.write(path, POSITIONS)
     path.with_name("checkpoint.new").write_bytes(TEXT[:20])
@@ -57,40 +57,40 @@ def test_half_of_the_next_one_is_no_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "reason"),
     [
-        (b"", "cut off"),
-        (TEXT, "cut off"),
-        (TEXT + b"\n", "cut off"),
-        (_file(TEXT)[:-1], "cut off"),
-        (_file(TEXT) + b"x", "cut off"),
+        (b"", "truncated"),
+        (TEXT, "truncated"),
+        (TEXT + b"\n", "truncated"),
+        (_file(TEXT)[:-1], "truncated"),
+        (_file(TEXT) + b"x", "truncated"),
         (_file(TEXT).replace(b"12345", b"12346"), "changed after it was written"),
-        (_file(TEXT.replace(b":1,", b":2,")), "version 2, know only 1"),
+        (_file(TEXT.replace(b":1,", b":2,")), "version 2, expected 1"),
         (_file(b"[]"), "version None"),
         (_file(b'{"version":1}'), "not iterable"),
         (_file(b"\xff"), "decode"),
         (_file(b"[" * 100_000), "recursion"),
-        (_file(TEXT.replace(b"12345", b"-1")), "a position that is none"),
-        (_file(TEXT.replace(b"12345", b"1.5")), "a position that is none"),
-        (_file(TEXT.replace(b"12345", b"true")), "a position that is none"),
-        (_file(TEXT.replace(b'"b"', b"7")), "a position that is none"),
-        (_file(TEXT.replace(b",null", b"")), "a position that is none"),
+        (_file(TEXT.replace(b"12345", b"-1")), "an invalid position"),
+        (_file(TEXT.replace(b"12345", b"1.5")), "an invalid position"),
+        (_file(TEXT.replace(b"12345", b"true")), "an invalid position"),
+        (_file(TEXT.replace(b'"b"', b"7")), "an invalid position"),
+        (_file(TEXT.replace(b",null", b"")), "an invalid position"),
         (bytes(checkpoint.MAX_BYTES + 1), "more than 1048576 bytes"),
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_is_none_says_why(data: bytes, says: str, tmp_path: Path) -> None:
+def test_damaged_checkpoint_has_a_reason(data: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     path.write_bytes(data)
-    found = checkpoint.read(path)
-    assert isinstance(found, Damaged)
-    assert says in found.reason
-    assert str(path) in found.reason
-    assert "\n" not in found.reason
+    damaged = checkpoint.read(path)
+    assert isinstance(damaged, Damaged)
+    assert reason in damaged.reason
+    assert str(path) in damaged.reason
+    assert "\n" not in damaged.reason
 
 
 @given(at=st.integers(0, len(_file(TEXT)) - 1), bit=st.integers(0, 7))
-def test_no_bit_changes_unseen(at: int, bit: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_flipped_bit_is_damage(at: int, bit: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "changed-checkpoint"
     data = bytearray(_file(TEXT))
     data[at] ^= 1 << bit
@@ -98,8 +98,8 @@ def test_no_bit_changes_unseen(at: int, bit: int, tmp_path_factory: pytest.TempP
     assert isinstance(checkpoint.read(path), Damaged)
 
 
-def test_what_the_system_forbids_is_an_error(tmp_path: Path) -> None:
-    """Not damage, which would have the state deleted."""
+def test_error_of_the_system_is_raised(tmp_path: Path) -> None:
+    """Damage would delete the state."""
     (tmp_path / "checkpoint").mkdir()
     with pytest.raises(StateError, match="Is a directory"):
         checkpoint.read(tmp_path / "checkpoint")

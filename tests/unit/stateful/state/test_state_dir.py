@@ -1,4 +1,4 @@
-"""The directory with the state: one owner, nothing lost, nothing kept for ever."""
+"""``StateDir``: one owner, nothing lost, nothing kept forever."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _aside(state: StateDir) -> list[str]:
 
 
 class Clock:
-    """Seconds since 1970, as told."""
+    """A clock that the test moves, in seconds since 1970."""
 
     def __init__(self) -> None:
         self.now = 2_000_000_000.0
@@ -50,7 +50,7 @@ class Clock:
         return self.now
 
 
-def test_the_layout(tmp_path: Path) -> None:
+def test_layout(tmp_path: Path) -> None:
     with StateDir(tmp_path / "deep" / "state", "app") as state, state.claim(("count", 3)) as mine:
         mine.write_checkpoint(AT)
         assert mine.path == tmp_path / "deep" / "state" / "app" / "count_3"
@@ -61,7 +61,7 @@ def test_the_layout(tmp_path: Path) -> None:
     assert app.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_process_id_outlives_the_process(tmp_path: Path) -> None:
+def test_process_id_outlives_the_process(tmp_path: Path) -> None:
     with StateDir(tmp_path, "app") as state:
         first = state.process_id
     with StateDir(tmp_path, "app") as state:
@@ -71,15 +71,15 @@ def test_the_process_id_outlives_the_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "junk", "[]", '{"process_id": 7}', '{"process_id": "x"}', "\ufeff{}"])
-def test_a_process_id_that_cannot_be_read_is_made_anew(text: str, tmp_path: Path) -> None:
+def test_unreadable_process_id_is_replaced(text: str, tmp_path: Path) -> None:
     with StateDir(tmp_path, "app"):
         (tmp_path / "app" / "process").write_text(text)
     with StateDir(tmp_path, "app") as state:
-        told = json.loads((tmp_path / "app" / "process").read_text())
-        assert told == {"version": 1, "process_id": str(state.process_id), "pid": os.getpid()}
+        content = json.loads((tmp_path / "app" / "process").read_text())
+        assert content == {"version": 1, "process_id": str(state.process_id), "pid": os.getpid()}
 
 
-def test_tasks_on_disk_are_known_without_their_stores(tmp_path: Path) -> None:
+def test_tasks_are_listed_without_opening_their_stores(tmp_path: Path) -> None:
     with StateDir(tmp_path, "app") as state:
         for task in (("count", 3), ("a.b_c-d", 0), ("new", 1), ("bad", 2)):
             state.claim(task).release()
@@ -89,15 +89,15 @@ def test_tasks_on_disk_are_known_without_their_stores(tmp_path: Path) -> None:
         for name in ("no-task", "other_03", "count_x", "_3", "count_٣"):
             (tmp_path / "app" / name).mkdir()
         (tmp_path / "app" / "file_7").touch()
-        found = state.tasks()
-    assert [*found] == [("a.b_c-d", 0), ("bad", 2), ("count", 3), ("new", 1)]
-    assert found["count", 3] == AT
-    assert found["new", 1] is None
-    assert isinstance(found["bad", 2], Damaged)
+        checkpoints = state.tasks()
+    assert [*checkpoints] == [("a.b_c-d", 0), ("bad", 2), ("count", 3), ("new", 1)]
+    assert checkpoints["count", 3] == AT
+    assert checkpoints["new", 1] is None
+    assert isinstance(checkpoints["bad", 2], Damaged)
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "%removed-1", "ä b", "x_1", "C:\\x", "a\0b"])
-def test_any_name_stays_inside(name: str, tmp_path: Path) -> None:
+def test_any_name_stays_inside_the_directory(name: str, tmp_path: Path) -> None:
     with StateDir(tmp_path / "in", name) as state:
         state.claim((name, 5)).release()
         assert [*state.tasks()] == [(name, 5)]
@@ -107,7 +107,7 @@ def test_any_name_stays_inside(name: str, tmp_path: Path) -> None:
         assert [*again.tasks()] == [(name, 5)]
 
 
-def test_an_application_has_a_name(tmp_path: Path) -> None:
+def test_empty_application_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="application"):
         StateDir(tmp_path, "")
 
@@ -115,7 +115,7 @@ def test_an_application_has_a_name(tmp_path: Path) -> None:
 # --- one owner
 
 
-def test_a_second_process_is_told_who_has_it(tmp_path: Path) -> None:
+def test_second_process_gets_the_pid_of_the_holder(tmp_path: Path) -> None:
     with program(HOLDER, tmp_path) as holder:
         assert holder.stdout is not None
         process_id = holder.stdout.readline().strip()
@@ -127,7 +127,7 @@ def test_a_second_process_is_told_who_has_it(tmp_path: Path) -> None:
         assert state.process_id == UUID(process_id)
 
 
-def test_a_process_that_was_killed_has_it_no_more(tmp_path: Path) -> None:
+def test_lock_of_a_killed_process_is_released(tmp_path: Path) -> None:
     with program(HOLDER, tmp_path) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
@@ -136,26 +136,26 @@ def test_a_process_that_was_killed_has_it_no_more(tmp_path: Path) -> None:
         StateDir(tmp_path, "app").close()
 
 
-def test_two_consumers_of_a_process_do_not_share_it(tmp_path: Path) -> None:
+def test_two_consumers_of_a_process_cannot_share_a_directory(tmp_path: Path) -> None:
     with StateDir(tmp_path, "app"), pytest.raises(StateLockedError, match=f"process {os.getpid()}"):
         StateDir(tmp_path, "app")
     StateDir(tmp_path, "app").close()
 
 
-def test_a_task_has_one_owner(tmp_path: Path) -> None:
+def test_task_is_claimed_once(tmp_path: Path) -> None:
     with StateDir(tmp_path, "app") as state:
         mine = state.claim(("count", 3))
         with pytest.raises(StateLockedError, match="count_3 is in use in this process"):
             state.claim(("count", 3))
         mine.release()
         again = state.claim(("count", 3))
-        mine.release()  # once is enough: it is another's now
+        mine.release()  # no effect on the new claim
         with pytest.raises(StateLockedError):
             state.claim(("count", 3))
         again.release()
 
 
-def test_closed_it_gives_nothing(tmp_path: Path) -> None:
+def test_closed_directory_raises(tmp_path: Path) -> None:
     state = StateDir(tmp_path, "app")
     state.claim(("count", 3))
     state.close()
@@ -166,10 +166,10 @@ def test_closed_it_gives_nothing(tmp_path: Path) -> None:
         state.tasks()
 
 
-# --- nothing kept for ever
+# --- nothing kept forever
 
 
-def test_wiped_a_task_begins_anew(tmp_path: Path) -> None:
+def test_wiped_task_has_an_empty_directory(tmp_path: Path) -> None:
     with StateDir(tmp_path, "app") as state, state.claim(("count", 3)) as mine:
         mine.write_checkpoint(AT)
         mine.store_path.mkdir()
@@ -180,7 +180,7 @@ def test_wiped_a_task_begins_anew(tmp_path: Path) -> None:
         assert [entry.name for entry in state.path.iterdir() if entry.name.startswith("%")] == []
 
 
-def test_what_a_crash_left_half_deleted_is_gone_after_the_next_start(tmp_path: Path) -> None:
+def test_next_start_finishes_deletions_after_a_crash(tmp_path: Path) -> None:
     with StateDir(tmp_path, "app"):
         left = tmp_path / "app" / "%removed-1"
         (left / "store").mkdir(parents=True)
@@ -189,8 +189,8 @@ def test_what_a_crash_left_half_deleted_is_gone_after_the_next_start(tmp_path: P
         until(lambda: not left.exists())
 
 
-def test_what_is_cleaned_is_deleted_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Out of the way at once, however long it takes to delete; what is not begun waits for the next start."""
+def test_cleaned_state_is_deleted_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is renamed at once; deletions still queued at the end wait for the next start."""
     begun, go_on = threading.Event(), threading.Event()
     really = shutil.rmtree
 
@@ -211,7 +211,7 @@ def test_what_is_cleaned_is_deleted_aside(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(_aside(state)) == 2
     closing = threading.Thread(target=state.close)
     closing.start()
-    until(state._removal._stop.is_set)  # else there may be time for the other one, too
+    until(state._removal._stop.is_set)  # otherwise the second deletion may run, too
     go_on.set()
     closing.join()
     assert len(_aside(state)) == 1
@@ -219,7 +219,7 @@ def test_what_is_cleaned_is_deleted_aside(tmp_path: Path, monkeypatch: pytest.Mo
         until(lambda: not _aside(again))
 
 
-def test_what_cannot_be_deleted_is_said(
+def test_failed_deletion_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def rmtree(path: Path) -> None:
@@ -232,8 +232,8 @@ def test_what_cannot_be_deleted_is_said(
         until(lambda: "could not be deleted: Device or resource busy" in caplog.text)
 
 
-def test_state_from_before_is_not_idle_until_it_was_there_for_so_long(tmp_path: Path) -> None:
-    """The process was away for a year; its group is told of that state, and may give it the task."""
+def test_state_of_an_earlier_process_is_idle_only_after_the_delay(tmp_path: Path) -> None:
+    """The process was away for a year; it reports that state, and may get the task."""
     clock = Clock()
     with StateDir(tmp_path, "app", clock=clock) as state:
         state.claim(("count", 0)).release()
@@ -248,7 +248,7 @@ def test_state_from_before_is_not_idle_until_it_was_there_for_so_long(tmp_path: 
         assert state.clean(1_000, among=[("count", 0)]) == [("count", 0)]
 
 
-def test_how_long_ago_a_checkpoint_was_right_is_known(tmp_path: Path) -> None:
+def test_age_of_a_checkpoint_ends_with_its_confirmation(tmp_path: Path) -> None:
     clock = Clock()
     with StateDir(tmp_path, "app", clock=clock) as state, state.claim(("count", 3)) as mine:
         assert state.unconfirmed_s(("count", 3)) == 0, "there is none"
@@ -261,7 +261,7 @@ def test_how_long_ago_a_checkpoint_was_right_is_known(tmp_path: Path) -> None:
         assert mine.read_checkpoint() == AT
 
 
-def test_state_that_nobody_used_for_long_is_deleted(tmp_path: Path) -> None:
+def test_unused_state_is_deleted_after_the_delay(tmp_path: Path) -> None:
     clock = Clock()
     with StateDir(tmp_path, "app", clock=clock) as state:
         for number in range(4):
@@ -281,15 +281,15 @@ def test_state_that_nobody_used_for_long_is_deleted(tmp_path: Path) -> None:
         assert [*state.tasks()] == [("count", 2)]
 
 
-def test_a_task_that_is_claimed_is_in_use_from_then_on(tmp_path: Path) -> None:
-    """So that the state of a process that is killed is not taken for older than that."""
+def test_claim_counts_as_use(tmp_path: Path) -> None:
+    """The state of a killed process must not count as older."""
     clock = Clock()
     with StateDir(tmp_path, "app", clock=clock) as state:
         clock.now += 777
         assert state.claim(("count", 0)).path.stat().st_mtime == clock.now
 
 
-def test_a_clock_that_was_set_back_deletes_nothing(tmp_path: Path) -> None:
+def test_clock_that_moves_back_deletes_nothing(tmp_path: Path) -> None:
     clock = Clock()
     with StateDir(tmp_path, "app", clock=clock) as state:
         state.claim(("count", 0)).release()
@@ -300,7 +300,7 @@ def test_a_clock_that_was_set_back_deletes_nothing(tmp_path: Path) -> None:
 # --- what the system does not let us
 
 
-def test_a_place_that_cannot_be_is_said(tmp_path: Path) -> None:
+def test_impossible_path_is_a_state_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StateError, match=r"cannot use .*file.*: Not a directory"):
         StateDir(tmp_path / "file", "app")
@@ -322,10 +322,10 @@ except StateDeniedError as error:
 """
 
 
-def test_a_directory_that_is_not_ours_is_said(tmp_path: Path) -> None:
+def test_forbidden_directory_is_a_state_error(tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
-    (said,) = run(FORBIDDEN, tmp_path / "locked")
-    assert said == f"not allowed to use {tmp_path / 'locked' / 'app'}: Permission denied"
+    (line,) = run(FORBIDDEN, tmp_path / "locked")
+    assert line == f"not allowed to use {tmp_path / 'locked' / 'app'}: Permission denied"
     assert issubclass(StateDeniedError, StateError)
 
 
@@ -346,9 +346,9 @@ with StateDir(sys.argv[1], "app") as state, state.claim(("count", 3)) as mine:
 """
 
 
-def test_no_room_for_a_checkpoint_leaves_the_one_before(tmp_path: Path) -> None:
-    said, kept, there = run(FULL, tmp_path)
+def test_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
+    line, kept, there = run(FULL, tmp_path)
     where = tmp_path / "app" / "count_3" / "checkpoint"
-    assert said == f"no room for state in {where}: File too large; make room, then start again"
+    assert line == f"no room for state in {where}: File too large; free some space, then start again"
     assert (kept, there) == ("True", "checkpoint")
     assert issubclass(StateFullError, StateError)

@@ -30,7 +30,7 @@ def store(stores: Stores, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_what_was_put_is_there(store: Store) -> None:
+def test_put_value_is_read(store: Store) -> None:
     assert store.get(b"a") is None
     store.put(b"a", b"1")
     store.put(b"b", b"")
@@ -40,7 +40,7 @@ def test_what_was_put_is_there(store: Store) -> None:
     assert store.get(b"a") is None
 
 
-def test_a_commit_is_all_or_nothing(store: Store) -> None:
+def test_commit_is_all_or_nothing(store: Store) -> None:
     store.put(b"a", b"1")
     store.put(b"b", b"1")
     store.commit(10)
@@ -57,7 +57,7 @@ def test_a_commit_is_all_or_nothing(store: Store) -> None:
     assert store.position == 10
 
 
-def test_what_is_uncommitted_takes_memory(store: Store) -> None:
+def test_uncommitted_changes_count_as_memory(store: Store) -> None:
     assert store.uncommitted_bytes == 0
     store.put(b"k" * 10, b"v" * 1000)
     first = store.uncommitted_bytes
@@ -70,7 +70,7 @@ def test_what_is_uncommitted_takes_memory(store: Store) -> None:
     assert store.uncommitted_bytes == 0
 
 
-def test_keys_are_in_order(store: Store) -> None:
+def test_range_is_sorted_by_key(store: Store) -> None:
     store.apply([(bytes([n]), b"old") for n in range(256)], 256)
     for n in (0, 5, 9, 255):
         store.put(bytes([n]), b"new")
@@ -82,7 +82,7 @@ def test_keys_are_in_order(store: Store) -> None:
     assert [*store.range(b"\5", b"\5")] == [] == [*store.range(b"\5", b"\1")] == [*store.range(None, b"")]
 
 
-def test_a_prefix_is_where_keys_begin(store: Store) -> None:
+def test_prefix_yields_keys_with_that_prefix(store: Store) -> None:
     store.apply([(key, b"") for key in (b"a", b"a\0", b"a\xff\xff", b"b", b"\xff", b"\xff\xff1")], 1)
     store.put(b"a\1", b"")
     assert [key for key, _ in store.prefix(b"a")] == [b"a", b"a\0", b"a\1", b"a\xff\xff"]
@@ -91,16 +91,16 @@ def test_a_prefix_is_where_keys_begin(store: Store) -> None:
     assert len([*store.prefix(b"")]) == 7
 
 
-def test_each_range_has_what_was_put_until_then(store: Store) -> None:
+def test_each_range_has_all_earlier_changes(store: Store) -> None:
     """Also without a commit in between."""
-    found = []
+    seen_keys = []
     for key in (b"m", b"a", b"z", b"b"):
         store.put(key, b"")
-        found.append([each for each, _ in store.range()])
-    assert found == [[b"m"], [b"a", b"m"], [b"a", b"m", b"z"], [b"a", b"b", b"m", b"z"]]
+        seen_keys.append([key for key, _ in store.range()])
+    assert seen_keys == [[b"m"], [b"a", b"m"], [b"a", b"m", b"z"], [b"a", b"b", b"m", b"z"]]
 
 
-def test_nothing_is_written_twice(store: Store, tmp_path: Path) -> None:
+def test_store_with_a_changelog_writes_no_log_of_its_own(store: Store, tmp_path: Path) -> None:
     """The changelog is the log: RocksDB's own stays empty."""
     store.put(b"a", bytes(10_000))
     store.commit(1)
@@ -109,7 +109,7 @@ def test_nothing_is_written_twice(store: Store, tmp_path: Path) -> None:
     assert not any(logs)
 
 
-def test_what_changes_while_one_looks_is_not_seen(store: Store) -> None:
+def test_iterator_does_not_see_later_changes(store: Store) -> None:
     store.apply([(b"a", b"1"), (b"c", b"1")], 1)
     store.put(b"d", b"1")
     seen = store.range()
@@ -122,7 +122,7 @@ def test_what_changes_while_one_looks_is_not_seen(store: Store) -> None:
     assert [*store.range()] == [(b"a", b"1"), (b"b", b"2"), (b"c", b"2")]
 
 
-def test_it_knows_how_far_it_is(stores: Stores, tmp_path: Path) -> None:
+def test_store_keeps_its_position(stores: Stores, tmp_path: Path) -> None:
     with stores.open(tmp_path / "store") as store:
         assert store.position is None
         assert store.flush() is None
@@ -140,11 +140,11 @@ def test_it_knows_how_far_it_is(stores: Stores, tmp_path: Path) -> None:
         stores.open(tmp_path / "another", at_least=1)
 
 
-def test_an_empty_key_is_nobodys(store: Store) -> None:
-    """It is where the position is."""
-    with pytest.raises(ValueError, match="empty key"):
+def test_empty_key_is_refused(store: Store) -> None:
+    """It holds the position."""
+    with pytest.raises(ValueError, match="key is empty"):
         store.put(b"", b"1")
-    with pytest.raises(ValueError, match="empty key"):
+    with pytest.raises(ValueError, match="key is empty"):
         store.delete(b"")
     store.apply([(b"", b"1"), (b"a", b"1")], 5)
     assert store.get(b"") is None
@@ -153,21 +153,21 @@ def test_an_empty_key_is_nobodys(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("a", b"1"), (1, b"1"), (b"a", "1"), (b"a", None)])
-def test_bytes_only(key: Any, value: Any, store: Store) -> None:
+def test_put_refuses_anything_but_bytes(key: Any, value: Any, store: Store) -> None:
     with pytest.raises(TypeError, match="expected bytes"):
         store.put(key, value)
     assert store.uncommitted == {}
 
 
 @pytest.mark.parametrize("wrong", ["AA", 5, bytearray(b"a"), memoryview(b"a")])
-def test_who_asks_for_no_bytes_is_told_so(wrong: Any, store: Store) -> None:
-    """It is what asks that is wrong, and not the store: one that counts as damaged is wiped and restored."""
+def test_reads_refuse_anything_but_bytes(wrong: Any, store: Store) -> None:
+    """The argument is at fault; an error of the store would wipe it."""
     for ask in (store.get, store.delete, store.range, store.prefix, lambda it: store.range(None, it)):
         with pytest.raises(TypeError, match=f"of {type(wrong).__name__}, expected bytes"):
             ask(wrong)
 
 
-def test_no_key_at_all_is_no_key(store: Store) -> None:
+def test_none_is_no_key(store: Store) -> None:
     """None is a bound of a range, and nothing else."""
     nothing: Any = None
     assert [*store.range(None, None)] == []
@@ -176,7 +176,7 @@ def test_no_key_at_all_is_no_key(store: Store) -> None:
             ask(nothing)
 
 
-def test_closed_it_is_closed(stores: Stores, tmp_path: Path) -> None:
+def test_closed_store_raises(stores: Stores, tmp_path: Path) -> None:
     store = stores.open(tmp_path / "store")
     store.put(b"a", b"1")
     store.put(b"b", b"1")
@@ -195,12 +195,12 @@ def test_closed_it_is_closed(stores: Stores, tmp_path: Path) -> None:
         assert again.get(b"a") == b"1"
 
 
-def test_a_store_is_open_once(stores: Stores, store: Store, tmp_path: Path) -> None:
+def test_open_store_cannot_be_opened_again(stores: Stores, store: Store, tmp_path: Path) -> None:
     with pytest.raises(StateLockedError, match="is in use"):
         stores.open(tmp_path / "store")
 
 
-def test_its_size_grows(store: Store) -> None:
+def test_approximate_bytes_grow(store: Store) -> None:
     before = store.approximate_bytes
     store.put(b"a", bytes(100_000))
     assert store.approximate_bytes >= before + 100_000
@@ -208,7 +208,7 @@ def test_its_size_grows(store: Store) -> None:
     assert store.approximate_bytes >= before + 100_000
 
 
-def test_another_releases_store_is_restored(stores: Stores, store: Store, tmp_path: Path) -> None:
+def test_store_of_another_format_is_damaged(stores: Stores, store: Store, tmp_path: Path) -> None:
     import rocksdict
 
     store.close()
@@ -220,19 +220,19 @@ def test_another_releases_store_is_restored(stores: Stores, store: Store, tmp_pa
 
 
 @pytest.mark.parametrize("option", ["block_cache_bytes", "write_buffer_bytes", "max_open_files"])
-def test_too_little_to_work_with_is_refused(option: str) -> None:
+def test_too_small_options_are_refused(option: str) -> None:
     for value in (0, 15, "64", True, 1e9):
         with pytest.raises(OptionError, match=option):
             StoreOptions(**{option: value})  # type: ignore[arg-type]
 
 
-def test_without_the_extra_its_name_is_said(tmp_path: Path) -> None:
+def test_missing_extra_is_named(tmp_path: Path) -> None:
     for missing, use in (("rocksdict", "Stores()"), ("filelock", f"StateDir({str(tmp_path)!r}, 'app')")):
         program = (
             f"import sys; sys.modules[{missing!r}] = None; from kafka_assignors.stateful import *; {use}"
         )
-        said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-        assert f"{missing} is not installed: pip install 'kafka-assignors[stateful]'" in said.stderr
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert f"{missing} is not installed: pip install 'kafka-assignors[stateful]'" in ended.stderr
 
 
 keys = st.binary(min_size=1, max_size=2) | st.sampled_from([b"a", b"b", b"\xff"])
@@ -251,8 +251,10 @@ steps = st.one_of(
 
 @given(taken=st.lists(steps, max_size=25))
 @settings(max_examples=times(0.6))
-def test_it_is_a_dictionary(taken: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Beside one that is kept in memory, step by step."""
+def test_store_behaves_like_a_dictionary(
+    taken: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Random steps, compared with one in memory."""
     stores = Stores(StoreOptions(block_cache_bytes=MIB, write_buffer_bytes=MIB))
     path = tmp_path_factory.mktemp("model") / "store"
     store = stores.open(path)

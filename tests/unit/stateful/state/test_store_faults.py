@@ -1,4 +1,4 @@
-"""Stores whose process is killed, whose disk is full, whose files are not what they were."""
+"""Stores after a killed process, on a full disk, or with damaged files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL = StoreOptions(block_cache_bytes=MIB, write_buffer_bytes=MIB)
 
 
 def changes(number: int) -> list[tuple[bytes, bytes | None]]:
-    """What commit ``number`` does: new keys, changed ones, and one that goes."""
+    """The changes of commit ``number``: new keys, changed ones, and a deleted one."""
     value = f"{number:08}".encode() * 100
     return [
         (f"new-{number:08}".encode(), value),
@@ -32,12 +32,12 @@ def changes(number: int) -> list[tuple[bytes, bytes | None]]:
 
 
 def contents(number: int) -> dict[bytes, bytes]:
-    """What a store has in it after commits up to ``number``."""
-    found: dict[bytes, bytes] = {}
+    """The content of a store after commits up to ``number``."""
+    content: dict[bytes, bytes] = {}
     for each in range(1, number + 1):
         for key, value in changes(each):
-            found.pop(key, None) if value is None else found.update({key: value})
-    return found
+            content.pop(key, None) if value is None else content.update({key: value})
+    return content
 
 
 DAMAGED = b"cannot be read"
@@ -62,8 +62,8 @@ with StateDir(sys.argv[1], "app") as state, state.claim(("count", 0)) as mine:
 """
 
 
-def test_killed_at_any_time_it_loses_nothing_that_was_flushed(tmp_path: Path) -> None:
-    """Four times, the same store: what is there is what some commit left, at its checkpoint or beyond."""
+def test_killed_process_loses_no_flushed_changes(tmp_path: Path) -> None:
+    """Four times with one store: it is in the state of some commit, at its checkpoint or beyond."""
     for patience in (1, 10, 3, 30):
         with program(WRITER, tmp_path) as writer:
             assert writer.stdout is not None
@@ -82,8 +82,8 @@ def test_killed_at_any_time_it_loses_nothing_that_was_flushed(tmp_path: Path) ->
                 assert dict(store.range()) == contents(store.position)
 
 
-def test_records_applied_again_change_nothing(tmp_path: Path) -> None:
-    """A store beyond its checkpoint, restored from the checkpoint on."""
+def test_replay_from_the_checkpoint_changes_nothing(tmp_path: Path) -> None:
+    """The store is beyond its checkpoint."""
     with Stores(SMALL).open(tmp_path / "store") as store:
         for number in range(1, 101):
             store.apply(changes(number), number)
@@ -104,31 +104,31 @@ for number in range(1, 101):
     store.apply(changes(number), number)
 acknowledged = store.flush()
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-said = []
+errors = []
 try:
     for number in range(101, 1_000_000):
         store.apply(changes(number), number)
         if number % 1000 == 0:
             acknowledged = store.flush()
 except StateFullError as error:
-    said.append(str(error))
+    errors.append(str(error))
 for use in (store.flush, lambda: store.apply(changes(number), number) or store.flush(), store.close):
     try:
         use()
     except StateFullError as error:
-        said.append(str(error))
+        errors.append(str(error))
 store.close()
-print(json.dumps([acknowledged, said]))
+print(json.dumps([acknowledged, errors]))
 """
 
 
 @pytest.mark.parametrize("limit", [3_000, 10_000])
-def test_a_full_disk_is_said_and_loses_nothing_that_was_flushed(limit: int, tmp_path: Path) -> None:
-    """A limit on the size of files is a real one: the system refuses to write."""
+def test_full_disk_is_reported_and_loses_no_flushed_changes(limit: int, tmp_path: Path) -> None:
+    """The system refuses to write beyond a limit on the size of files."""
     (line,) = run(FULL, tmp_path, limit)
-    acknowledged, said = json.loads(line)
-    full = f"no room for state in {tmp_path / 'store'}: File too large; make room, then start again"
-    assert said == [full] * 4
+    acknowledged, errors = json.loads(line)
+    full = f"no room for state in {tmp_path / 'store'}: File too large; free some space, then start again"
+    assert errors == [full] * 4
     assert acknowledged >= 100
     with Stores(SMALL).open(tmp_path / "store", at_least=acknowledged) as store:
         assert store.position is not None
@@ -144,18 +144,18 @@ def _written(path: Path) -> None:
 
 
 def _refused(path: Path) -> bool:
-    """Whether such a store is refused; else all of it has to be right."""
+    """Whether the store is refused; otherwise all of it must be right."""
     try:
         with Stores(SMALL).open(path, at_least=2000) as store:
-            found = dict(store.range())
+            content = dict(store.range())
     except StateDamagedError:
         return True
-    assert found == contents(2000)
+    assert content == contents(2000)
     return False
 
 
-def test_whatever_is_changed_or_gone_is_noticed(tmp_path: Path) -> None:
-    """Each file of a store, missing, emptied, or full of junk: all is right, or it has to be restored."""
+def test_changed_or_missing_files_are_damage(tmp_path: Path) -> None:
+    """Each file of a store, missing, emptied, or full of junk."""
     _written(tmp_path / "store")
     files = sorted(path.name for path in (tmp_path / "store").iterdir())
     assert any(name.endswith(".sst") for name in files)
@@ -171,8 +171,8 @@ def test_whatever_is_changed_or_gone_is_noticed(tmp_path: Path) -> None:
     assert {".sst", "CURRENT", "MANIFEST"} <= noticed
 
 
-def test_a_block_that_changed_is_noticed_where_it_is_read(tmp_path: Path) -> None:
-    """A read says so, and no range ends early as if that were all."""
+def test_changed_block_raises_when_it_is_read(tmp_path: Path) -> None:
+    """No range ends early without an error."""
     written = [(f"{number:05}".encode(), str(number).encode() * 100) for number in range(2000)]
     with Stores(SMALL).open(tmp_path / "store") as store:
         store.apply(written, 1)
@@ -208,8 +208,8 @@ def _read(store: Store, key: bytes) -> bytes | None:
         "Not implemented: unknown compression",
     ],
 )
-def test_what_nobody_knows_is_wiped_only_where_it_can_be_restored(text: str, logged: bool) -> None:
-    """Without a changelog it would be lost, for what may be a file that somebody can put back."""
+def test_unknown_error_is_damage_only_with_a_changelog(text: str, logged: bool) -> None:
+    """Without one the state would be lost, although an operator may be able to repair it."""
     error = store_error(Exception(text), "here", logged=logged)
     assert isinstance(error, StateDamagedError) is logged
     assert text in str(error)
@@ -220,8 +220,8 @@ def test_what_nobody_knows_is_wiped_only_where_it_can_be_restored(text: str, log
 @pytest.mark.parametrize(
     "text", ["raw mode only support bytes", "Invalid argument: what", "Busy", "IO of another kind"]
 )
-def test_in_use_what_nobody_knows_is_no_evidence_of_damage(text: str, logged: bool) -> None:
-    """A store that is restored would be asked the same again, and be damaged again, for ever."""
+def test_unknown_error_of_a_store_in_use_is_no_damage(text: str, logged: bool) -> None:
+    """A restored store would raise the same error again, forever."""
     error = store_error(Exception(text), "here", logged=logged, in_use=True)
     assert type(error) is StateError
     assert str(error) == f"cannot use here: {text}"
@@ -235,12 +235,12 @@ def test_in_use_what_nobody_knows_is_no_evidence_of_damage(text: str, logged: bo
         "NotFound: 000012.sst",
     ],
 )
-def test_in_use_what_rocksdb_says_of_damage_is_damage(text: str) -> None:
+def test_known_text_of_damage_is_damage_in_use_too(text: str) -> None:
     assert isinstance(store_error(Exception(text), "here", in_use=True), StateDamagedError)
 
 
 @pytest.mark.parametrize("ask", ["get", "range", "commit", "flush"])
-def test_a_store_in_use_is_not_wiped_for_a_text_nobody_knows(
+def test_store_in_use_is_not_wiped_for_an_unknown_error(
     ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Refuses:
@@ -262,13 +262,13 @@ def test_a_store_in_use_is_not_wiped_for_a_text_nobody_knows(
     assert not isinstance(caught.value, StateDamagedError)
 
 
-def test_a_damaged_store_without_a_changelog_is_said_to_be_lost() -> None:
+def test_damaged_store_without_a_changelog_is_reported_as_lost() -> None:
     error = store_error(Exception("Corruption: block checksum mismatch"), "here", logged=False)
     assert isinstance(error, StateDamagedError)
     assert "state is lost" in str(error)
 
 
-def test_a_store_without_a_changelog_is_not_wiped_for_a_file_that_is_gone(tmp_path: Path) -> None:
+def test_store_without_a_changelog_is_not_wiped_for_a_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "store"
     with Stores(SMALL).open(path, logged=False) as store:
         for number in range(100):
@@ -282,9 +282,7 @@ def test_a_store_without_a_changelog_is_not_wiped_for_a_file_that_is_gone(tmp_pa
 
 
 @pytest.mark.parametrize("logged", [True, False])
-def test_a_store_of_another_release_is_wiped_only_where_it_can_be_restored(
-    tmp_path: Path, logged: bool
-) -> None:
+def test_store_of_another_format_is_wiped_only_with_a_changelog(tmp_path: Path, logged: bool) -> None:
     with Stores(SMALL).open(tmp_path / "store", logged=logged) as store:
         store.apply([], 1)
         store._opened().put(b"", b"\xff" * 9)
@@ -293,7 +291,7 @@ def test_a_store_of_another_release_is_wiped_only_where_it_can_be_restored(
     assert isinstance(caught.value, StateDamagedError) is logged
 
 
-def test_where_no_store_can_be_is_said(tmp_path: Path) -> None:
+def test_impossible_store_path_is_a_state_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StateError) as caught:
         Stores(SMALL).open(tmp_path / "file" / "store")

@@ -1,4 +1,4 @@
-"""Copies that lie on the disk and are nobody's: how far they are, and when they are deleted."""
+"""Copies on disk that are not open: how far they are, and when they are deleted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafka_assignors.stateful.state.copy import Changelog, Copy, is_stale, offse
 from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.topology import Task
 
-__all__ = ["OnDisk", "Resting"]
+__all__ = ["ClosedCopies", "ClosedCopy"]
 
 log = logging.getLogger("kafka_assignors")
 
@@ -19,13 +19,13 @@ _CLEAN_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Resting:
-    """A copy that lies on the disk.
+class ClosedCopy:
+    """A copy on disk that is not open.
 
     Attributes:
-        changelog: what it is a copy of.
-        position: offset of the next record it would need.
-        stale: whether it is of use only if the changelog has nothing more.
+        changelog: its changelog.
+        position: offset of the next record to apply.
+        stale: whether it must be wiped if its changelog has any newer record.
     """
 
     changelog: Changelog
@@ -33,12 +33,12 @@ class Resting:
     stale: bool = False
 
 
-class OnDisk:
-    """Knows what lies there without opening it.  One thread at a time.
+class ClosedCopies:
+    """Tracks closed copies by their checkpoints.  One thread at a time.
 
     Args:
-        state_dir: where.
-        changelogs: of each task.
+        state_dir: the directory of the state.
+        changelogs: of all tasks.
         clock: seconds.
 
     Raises:
@@ -53,45 +53,45 @@ class OnDisk:
         self._next_clean = clock()
         self._leaving: set[Task] = set()
         self._positions: dict[Task, int] = {}
-        for task, known in state_dir.tasks().items():
-            if task in changelogs and isinstance(position := offset_in(known, changelogs[task]), int):
+        for task, checkpoint in state_dir.tasks().items():
+            if task in changelogs and isinstance(position := offset_in(checkpoint, changelogs[task]), int):
                 self._positions[task] = position
 
     @property
     def leaving(self) -> Collection[Task]:
-        """Those that will be deleted: nobody is to count on them any more."""
+        """Tasks whose copy will be deleted; the group must not count on them."""
         return self._leaving
 
-    def resting(self, changelogs: Mapping[Task, Changelog], held: Collection[Task]) -> dict[Task, Resting]:
-        """All that the group may know of, but for those that are in use."""
+    def copies(self, changelogs: Mapping[Task, Changelog], held: Collection[Task]) -> dict[Task, ClosedCopy]:
+        """Return the closed copies to report to the group; ``held`` are the tasks in use."""
         return {
-            task: Resting(changelogs[task], position, is_stale(task, changelogs[task], self._state_dir))
+            task: ClosedCopy(changelogs[task], position, is_stale(task, changelogs[task], self._state_dir))
             for task, position in self._positions.items()
             if task not in held and task not in self._leaving and task in changelogs
         }
 
     def use(self, task: Task) -> None:
-        """It is opened."""
+        """Keep a copy that is opened."""
         self._leaving.discard(task)
 
-    def put(self, copy: Copy) -> None:
-        """It was closed."""
+    def add(self, copy: Copy) -> None:
+        """Add a copy that was closed."""
         self.forget(copy.task)
-        if copy.saved >= 0:
-            self._positions[copy.task] = copy.saved
+        if copy.checkpointed >= 0:
+            self._positions[copy.task] = copy.checkpointed
 
     def forget(self, task: Task) -> None:
-        """Nobody knows how far it is."""
+        """Drop the position of a copy."""
         self._positions.pop(task, None)
 
     def clean(self, delay_s: float, keep: Collection[Task]) -> None:
-        """Delete what nobody used for so long; now and then, so call it as often as you like.
+        """Delete copies that were unused for ``delay_s``; looks every minute at the most.
 
-        First the group is not told of it any more, and the next time, up to a minute later, it is deleted:
-        the rebalance that is under way meanwhile may count on it.
+        A copy is first hidden from the group, and deleted at the next look, up to a minute later, because a
+        rebalance that is under way may count on it.
 
         Args:
-            delay_s: since when.
+            delay_s: seconds without use.
             keep: tasks to leave alone.
         """
         now = self._clock()
@@ -101,7 +101,7 @@ class OnDisk:
         try:
             for task in self._state_dir.clean(delay_s, keep, among=self._leaving):
                 self._positions.pop(task, None)
-                log.info("state of task %s_%d is deleted: it went elsewhere", *task)
+                log.info("task %s_%d: state deleted, the task moved to another member", *task)
             self._leaving = set(self._state_dir.idle(delay_s, keep))
         except StateError as error:
-            log.warning("old state is not deleted: %s", error)
+            log.warning("unused state cannot be deleted: %s", error)

@@ -1,23 +1,23 @@
-"""How long a member has to end: one deadline for all that has to be done then."""
+"""The deadline of a closing member, shared by all steps of the shutdown."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-__all__ = ["Ending"]
+__all__ = ["Shutdown"]
 
-_TO_COMMIT = 0.6  # of the time; the rest is for leaving the group, and closing threads and stores
+_TO_COMMIT = 0.6  # share of the time for commits; the rest is for leaving the group and closing stores
 _LOOK_S = 0.1
 
 
-class Ending:
-    """Set when the member is to end; from then on the time runs.
+class Shutdown:
+    """Starts the clock when the member is asked to close.
 
-    No lock is in it, unlike in an ``Event``: a signal handler may set it whatever it interrupts.
+    It has no lock, unlike an ``Event``, because a signal handler may set it at any point.
 
     Args:
-        timeout_s: for all of it.
+        timeout_s: seconds for the whole shutdown.
         clock: seconds.
     """
 
@@ -27,27 +27,27 @@ class Ending:
         self._begun_at: float | None = None
 
     def set(self) -> None:
-        """Let it begin; the first time counts."""
+        """Start the shutdown; later calls change nothing."""
         if self._begun_at is None:
             self._begun_at = self._clock()
 
     def is_set(self) -> bool:
-        """Whether it has begun."""
+        """Whether the shutdown has started."""
         return self._begun_at is not None
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long for it to begin; whether it has."""
+        """Wait up to ``seconds`` for the shutdown to start; return whether it has."""
         until = time.monotonic() + seconds
         while not self.is_set() and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
         return self.is_set()
 
     def left_s(self, most: float) -> float:
-        """Seconds there are for something that would be given ``most``."""
+        """Seconds left for a step that takes ``most`` seconds at the most."""
         return self._left_s(most, self._timeout_s)
 
     def to_commit_s(self, most: float) -> float:
-        """The same, for what makes work safe: after it there is still time to let go of all else."""
+        """Seconds left for a commit; the other steps of the shutdown keep their share."""
         return self._left_s(most, _TO_COMMIT * self._timeout_s)
 
     def _left_s(self, most: float, timeout_s: float) -> float:

@@ -1,4 +1,4 @@
-"""What a stateful consumer is made of: made in order, or not at all, and ended in order."""
+"""Creates the components of a stateful consumer, all or none, and closes them in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from kafka_assignors.stateful.changelog.reader import ChangelogReader
 from kafka_assignors.stateful.changelog.topics import changelogs_of
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.duties import Duties, Holdings
-from kafka_assignors.stateful.ending import Ending
 from kafka_assignors.stateful.group.assignor import StatefulAssignor
 from kafka_assignors.stateful.runtime.commits import Commits
 from kafka_assignors.stateful.runtime.copies import Copies
@@ -25,20 +24,21 @@ from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.processing import Processing
 from kafka_assignors.stateful.runtime.tasks import Work
 from kafka_assignors.stateful.settings import RuntimeOptions, checked_config
+from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.stores import Stores
 from kafka_assignors.stateful.topology import Topology
 
-__all__ = ["Parts", "made"]
+__all__ = ["Components", "assemble"]
 
 log = logging.getLogger("kafka_assignors")
 
-_STEP_S = 5.0  # for a step that waits for the cluster
+_STEP_S = 5.0  # limit of a step that waits for the cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of one member; each has a module of its own."""
+class Components:
+    """The components of one member."""
 
     consumer: Any
     assignor: StatefulAssignor
@@ -50,32 +50,32 @@ class Parts:
     copies: Copies
     processing: Processing
 
-    def end(self, one_at_a_time: threading.RLock, ending: Ending) -> None:
-        """Let go of everything, in order, whatever fails on the way.
+    def end(self, lock: threading.RLock, shutdown: Shutdown) -> None:
+        """Close all components in order; an error is logged and does not stop the others.
 
         Args:
-            one_at_a_time: held by whoever uses these parts.
-            ending: how long that may take.
+            lock: held by any thread that uses the components.
+            shutdown: limits the time.
         """
-        ending.set()
-        with one_at_a_time:  # nothing is sent by who has left the group
-            self._step(partial(self.writer.close, ending.left_s(_STEP_S)))
-        # Without the lock: it waits for who gives tasks back, on a thread of its own.
-        leave_ms = round(1000 * ending.left_s(_STEP_S))
+        shutdown.set()
+        with lock:  # the writer closes first, because nothing may be sent after the member left the group
+            self._step(partial(self.writer.close, shutdown.left_s(_STEP_S)))
+        # Without the lock, because this waits for the thread that gives up tasks.
+        leave_ms = round(1000 * shutdown.left_s(_STEP_S))
         self._step(partial(self.consumer.close, autocommit=False, timeout_ms=max(1, leave_ms)))
-        with one_at_a_time:
-            self._step(partial(self.copies.close, ending.left_s(_STEP_S)))
-            if self.reader.has_ended:  # else its stores are open, and the directory stays ours
+        with lock:
+            self._step(partial(self.copies.close, shutdown.left_s(_STEP_S)))
+            if self.reader.has_ended:  # else its stores are still open, and the directory stays locked
                 self._step(self.state_dir.close)
 
     def _step(self, do: Callable[[], object]) -> None:
         try:
             do()
         except Exception:
-            log.exception("ending a stateful consumer: a step failed")
+            log.exception("closing: a step failed")
 
 
-def made(
+def assemble(
     topology: Topology,
     store_dir: str | os.PathLike[str],
     options: RuntimeOptions,
@@ -84,22 +84,22 @@ def made(
     work: Work,
     holdings: Callable[[], Holdings],
     on_duties: Callable[[Duties], object],
-    stop: Ending,
-) -> Parts:
-    """Make the parts of a member, which joins when its consumer subscribes.
+    shutdown: Shutdown,
+) -> Components:
+    """Create the components of a member.  The member joins when its consumer subscribes.
 
     Args:
-        topology: see ``StatefulConsumer``, for this and the next three.
-        store_dir: where state lies.
-        options: how it runs.
+        topology: see ``StatefulConsumer``, as for the next three.
+        store_dir: the directory of the state.
+        options: runtime options.
         consumer_config: as for ``KafkaConsumer``.
-        work: what the member has to do.
+        work: the member's duties and active tasks.
         holdings: see ``StatefulOptions``.
         on_duties: see ``StatefulOptions``.
-        stop: ends the processing of a batch before the next record, and says how long anything may wait then.
+        shutdown: stops processing before the next record, and limits all waits then.
 
     Raises:
-        KafkaAssignorsError: see ``StatefulConsumer``; nothing is left behind.
+        KafkaAssignorsError: see ``StatefulConsumer``; nothing stays open.
     """
     config = checked_config(consumer_config)
     settings = fetch_settings(config, None, None)
@@ -118,23 +118,23 @@ def made(
             *(settings.client, topology, settings.group_id),
             replication_factor=options.changelog_replication_factor,
         )
-        changelogs = find_changelogs()  # what is wrong with them is said before anything is begun
+        changelogs = find_changelogs()  # before the consumer, so that a wrong changelog stops the start
         consumer = ContinuousConsumer(**config, partition_assignment_strategy=[assignor])
         undo.callback(consumer.close, autocommit=False)
-        lease = Lease(consumer, stop)
+        lease = Lease(consumer, shutdown)
         writer = ChangelogWriter(
             settings.client,
             patience_s=lease.patience_s,
             max_request_size=options.changelog_max_request_size,
             compression=options.changelog_compression,
-            ending=stop,
+            shutdown=shutdown,
         )
         undo.callback(writer.close)
         reader = ChangelogReader(
             settings.client,
             standby_bytes_per_s=options.standby_bytes_per_s,
             fetch_max_bytes=options.restore_fetch_bytes,
-            ending=stop,
+            shutdown=shutdown,
         )
         undo.callback(reader.close)
         copies = Copies(
@@ -143,12 +143,12 @@ def made(
             changelogs=changelogs,
             find_changelogs=find_changelogs,
         )
-        commits = Commits(consumer, writer, lease, stop, options.before_commit)
+        commits = Commits(consumer, writer, lease, shutdown, options.before_commit)
         processing = Processing(
             *(consumer, work, commits),
             max_uncommitted_bytes=options.max_uncommitted_bytes,
             commit_interval_s=options.commit_interval_ms / 1000,
-            stop=stop,
+            shutdown=shutdown,
         )
         undo.pop_all()
-    return Parts(consumer, assignor, state_dir, writer, reader, lease, commits, copies, processing)
+    return Components(consumer, assignor, state_dir, writer, reader, lease, commits, copies, processing)

@@ -1,17 +1,17 @@
-"""How much may be read in how long a time: a bucket that fills steadily."""
+"""A rate limit: a bucket that fills steadily."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Pace"]
+__all__ = ["RateLimit"]
 
 
-class Pace:
-    """Bytes a second, of which one second's worth may be taken at once.
+class RateLimit:
+    """Bytes per second.  A burst may take the bytes of one second.
 
     Args:
-        per_second: None: as many as there are.
+        per_second: None: no limit.
         clock: seconds.
     """
 
@@ -19,18 +19,18 @@ class Pace:
         self._per_second = per_second
         self._clock = clock
         self._left = float(per_second or 0)
-        self._at = clock()
+        self._filled_at = clock()
 
     def took(self, count: int) -> None:
-        """Note that so many were taken; it may be more than there were, then others wait for longer."""
+        """Count bytes; a debt makes the next wait longer."""
         if self._per_second is not None:
             self._left -= count
 
     def exhausted(self) -> bool:
-        """Whether to wait before more is taken."""
+        """Whether the bucket is empty."""
         if self._per_second is None:
             return False
         now = self._clock()
-        self._left = min(float(self._per_second), self._left + (now - self._at) * self._per_second)
-        self._at = now
+        self._left = min(float(self._per_second), self._left + (now - self._filled_at) * self._per_second)
+        self._filled_at = now
         return self._left <= 0

@@ -1,0 +1,145 @@
+"""First and end offsets of changelogs; a changelog that does not answer delays no other.
+
+kafka-python answers for all partitions or for none: it raises `KeyError` if one partition has no leader, and
+times out if a topic is gone.  So each topic is asked for in a request of its own, without the partitions that
+have no leader.  A partition without an answer is skipped for some seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from kafka import KafkaConsumer
+from kafka import TopicPartition as TheirPartition
+from kafka.errors import KafkaError
+
+from kafka_assignors.stateful.state.copy import Changelog
+from kafka_assignors.stateful.topology import Task
+
+__all__ = ["EndOffsets", "TaskEndOffsets"]
+
+log = logging.getLogger("kafka_assignors")
+
+_ANSWER_MS = 2_000
+_ALL_EVERY_S = 10.0
+_AGAIN_S = 5.0  # until a silent partition is asked for again, because its timeout delays all others
+
+
+class EndOffsets:
+    """Asks the cluster for offsets.  One thread.
+
+    Args:
+        consumer: sends the requests.
+        clock: seconds.
+        stop: return True to skip the remaining topics.
+    """
+
+    def __init__(
+        self,
+        consumer: KafkaConsumer,
+        clock: Callable[[], float],
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._consumer: Any = consumer
+        self._clock = clock
+        self._stop = stop
+        self._silent: dict[TheirPartition, float] = {}  # partition without an answer -> when to ask again
+
+    def first(self, partitions: Collection[TheirPartition]) -> dict[TheirPartition, int]:
+        """Return the first offset of each partition that answers.
+
+        Cost: a request to each leader for each topic; 2 s for a topic that does not answer, 5 s apart.
+        """
+        return self._asked(self._consumer.beginning_offsets, partitions)
+
+    def last(self, partitions: Collection[TheirPartition]) -> dict[TheirPartition, int]:
+        """Return the end offset of each partition that answers.  Cost: as `first`."""
+        return self._asked(self._consumer.end_offsets, partitions)
+
+    def is_silent(self, partition: TheirPartition) -> bool:
+        """Whether a partition did not answer and is skipped for now."""
+        return self._silent.get(partition, float("-inf")) > self._clock()
+
+    def _asked(
+        self, ask: Callable[..., dict[TheirPartition, int]], partitions: Iterable[TheirPartition]
+    ) -> dict[TheirPartition, int]:
+        topics: dict[str, list[TheirPartition]] = {}
+        for partition in sorted(partitions):
+            if not self.is_silent(partition):
+                topics.setdefault(partition.topic, []).append(partition)
+        offsets: dict[TheirPartition, int] = {}
+        for topic_partitions in topics.values():
+            offsets |= self._of_one_topic(ask, topic_partitions)
+            if self._stop():
+                break
+        return offsets
+
+    def _of_one_topic(
+        self, ask: Callable[..., dict[TheirPartition, int]], partitions: list[TheirPartition]
+    ) -> dict[TheirPartition, int]:
+        while partitions:
+            offsets, missing = self._answer(ask, partitions)
+            if not missing:
+                return offsets
+            partitions = [partition for partition in partitions if partition not in missing]
+        return {}
+
+    def _answer(
+        self, ask: Callable[..., dict[TheirPartition, int]], partitions: list[TheirPartition]
+    ) -> tuple[dict[TheirPartition, int], set[TheirPartition]]:
+        """Return offsets, or the partitions without an answer."""
+        try:
+            offsets = ask(partitions, timeout_ms=_ANSWER_MS)
+        except KeyError as error:
+            missing = set(partitions).intersection(error.args)
+            if not missing:
+                raise
+            self._skip(missing, "it has no leader")
+            return {}, missing
+        except KafkaError as error:
+            self._skip(partitions, str(error))
+            return {}, set(partitions)
+        for partition in partitions:
+            self._silent.pop(partition, None)
+        return offsets, set()
+
+    def _skip(self, partitions: Collection[TheirPartition], why: str) -> None:
+        if new := [partition for partition in partitions if partition not in self._silent]:
+            names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in new)
+            log.warning("changelog %s: no end offset: %s; trying again in %.0f s", names, why, _AGAIN_S)
+        self._silent.update(dict.fromkeys(partitions, self._clock() + _AGAIN_S))
+
+
+class TaskEndOffsets:
+    """The end offset of each task's changelog, wherever its copies are.  One thread calls `update`.
+
+    Args:
+        ends: sends the requests.
+        clock: seconds.
+
+    Attributes:
+        changelogs: of all tasks; any thread may replace the mapping.
+        known: task -> end offset of its changelog, up to 10 s old.
+    """
+
+    def __init__(self, ends: EndOffsets, clock: Callable[[], float]) -> None:
+        self._ends = ends
+        self._clock = clock
+        self._next_at = clock()
+        self.changelogs: Mapping[Task, Changelog] = {}
+        self.known: Mapping[Task, int] = {}
+
+    def update(self) -> None:
+        """Ask again every 10 s; a task keeps its old offset if its changelog does not answer."""
+        changelogs = self.changelogs
+        if not changelogs or self._clock() < self._next_at:
+            return
+        self._next_at = self._clock() + _ALL_EVERY_S
+        partitions = {task: TheirPartition(*changelog.partition) for task, changelog in changelogs.items()}
+        ends = self._ends.last(partitions.values())
+        known = {task: end for task, end in self.known.items() if task in changelogs}
+        self.known = known | {
+            task: ends[partition] for task, partition in partitions.items() if partition in ends
+        }

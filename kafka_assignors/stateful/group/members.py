@@ -1,0 +1,74 @@
+"""Pure: turns members' subscriptions into members for the planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from kafka_assignors.plan import Member, TopicPartition, shown
+from kafka_assignors.plan import stateful as planner
+from kafka_assignors.stateful.group.topologies import first_names
+from kafka_assignors.stateful.topology import Topology
+from kafka_assignors.wire.stateful_subscription import Subscription
+from kafka_assignors.wire.stateful_version import Newer
+
+__all__ = ["planned_members", "process_warning"]
+
+Subscriptions = Mapping[str, Subscription | Newer]
+"""Member id -> its user data, if it could be read."""
+
+
+def planned_members(
+    topology: Topology, members: Iterable[Member], subscriptions: Subscriptions
+) -> dict[str, planner.StatefulMember]:
+    """Return the members by id; a member without readable user data keeps only its owned partitions.
+
+    Each member counts as a process of its own.  Two members with one process id have copies of one directory;
+    one process for both would credit each with the state of the other.
+    """
+    shared = _shared(subscriptions)
+    return {member.member_id: _planned_member(topology, member, subscriptions, shared) for member in members}
+
+
+def process_warning(subscriptions: Subscriptions) -> str:
+    """Return a warning that names members with the same process id; empty if there are none."""
+    groups = sorted(sorted(map(shown, ids)) for ids in _shared(subscriptions).values())
+    if not groups:
+        return ""
+    names = first_names([first_names(ids) for ids in groups], "; ")
+    return (
+        f"members have the same process id: {names}; was a store_dir copied? "
+        "Each counts as a process of its own; stop the copies and delete their file `process`"
+    )
+
+
+def _planned_member(
+    topology: Topology, member: Member, subscriptions: Subscriptions, shared: Mapping[UUID, list[str]]
+) -> planner.StatefulMember:
+    subscription = subscriptions.get(member.member_id)
+    process = subscription.process_id if subscription is not None else None
+    if process is None or process in shared:
+        process = uuid5(NAMESPACE_OID, member.member_id)
+    if not isinstance(subscription, Subscription):
+        subscription = Subscription(process)
+    actives = topology.tasks_of(
+        [TopicPartition(topic, number) for topic, numbers in member.owned.items() for number in numbers]
+    )
+    return planner.StatefulMember(
+        member_id=member.member_id,
+        process=str(process),
+        rack=subscription.rack or member.rack,
+        active=[planner.Task(*task) for task in sorted(actives)],
+        standby=[planner.Task(*task) for task in subscription.standbys],
+        lags={planner.Task(*task): lag for task, lag in subscription.lags.items()},
+        generation=member.generation,
+    )
+
+
+def _shared(subscriptions: Subscriptions) -> dict[UUID, list[str]]:
+    """Return the process ids of more than one member, and these members."""
+    members_of: dict[UUID, list[str]] = {}
+    for member_id, subscription in subscriptions.items():
+        if subscription.process_id:
+            members_of.setdefault(subscription.process_id, []).append(member_id)
+    return {process: members for process, members in members_of.items() if len(members) > 1}

@@ -1,0 +1,78 @@
+"""Pure: groups whose members have different topologies, as during a rolling deploy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from kafka_assignors.plan import Group, shown
+from kafka_assignors.plan import stateful as planner
+from kafka_assignors.plan.stateful.model import Tasks
+from kafka_assignors.stateful.topology import Topology
+
+__all__ = ["Subgroup", "first_names", "merge_plans", "subgroups", "topology_warning"]
+
+_MOST = 5  # names in a line
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """Ids of subtopologies, and of all members that subscribe to their topics and so can run them."""
+
+    subtopologies: tuple[str, ...]
+    members: tuple[str, ...]
+
+
+def subgroups(topology: Topology, group: Group) -> list[Subgroup]:
+    """Group the subtopologies by the members that can run them; one subgroup if all topologies are equal.
+
+    Ignores topics that do not exist.
+    """
+    ids: dict[tuple[str, ...], list[str]] = {}
+    for subtopology in topology.subtopologies:
+        topics = group.topics.keys() & subtopology.topics
+        able = tuple(member.member_id for member in group.members if topics <= member.topics)
+        ids.setdefault(able, []).append(subtopology.id)
+    return [Subgroup(tuple(subtopologies), able) for able, subtopologies in ids.items()]
+
+
+def merge_plans(plans: Sequence[planner.StatefulPlan]) -> planner.StatefulPlan:
+    """Merge the plans of all subgroups.
+
+    Each subgroup is balanced by itself, and has ``max_warmup_replicas`` of its own.
+    """
+    if len(plans) == 1:
+        return plans[0]
+    return planner.StatefulPlan(
+        active=_merged(plan.active for plan in plans),
+        standby=_merged(plan.standby for plan in plans),
+        warmup=_merged(plan.warmup for plan in plans),
+        probing=any(plan.probing for plan in plans),
+        target_active=_merged(plan.target_active for plan in plans),
+        target_standby=_merged(plan.target_standby for plan in plans),
+    )
+
+
+def topology_warning(topology: Topology, group: Group) -> str:
+    """Return a warning that names members without some topics; empty if there are none."""
+    existing = {topic for topic in topology.topics if topic in group.topics}
+    missing = {member.member_id: sorted(existing - member.topics) for member in group.members}
+    members = [
+        f"{shown(name)} lacks {first_names(topics)}" for name, topics in sorted(missing.items()) if topics
+    ]
+    return f"members differ in topology: {first_names(members, '; ')}" if members else ""
+
+
+def first_names(names: Sequence[str], between: str = ", ") -> str:
+    """Join the first five names, and count the rest."""
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return between.join(names[:_MOST]) + more
+
+
+def _merged(plans: Iterable[Tasks]) -> Tasks:
+    merged: dict[str, tuple[planner.Task, ...]] = {}
+    for tasks in plans:
+        for member_id, more in tasks.items():
+            merged[member_id] = tuple(sorted((*merged.get(member_id, ()), *more)))
+    return MappingProxyType(merged)

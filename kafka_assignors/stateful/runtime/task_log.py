@@ -1,0 +1,60 @@
+"""Logs which tasks are assigned, given up, and kept as copies."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+
+from kafka_assignors.stateful.group.topologies import first_names
+from kafka_assignors.stateful.topology import Task
+
+__all__ = ["TaskLog"]
+
+log = logging.getLogger("kafka_assignors")
+
+
+class TaskLog:
+    """Collects changes, and logs them in one line.  One thread at a time."""
+
+    def __init__(self) -> None:
+        self._owned: set[Task] = set()
+        self._assigned: set[Task] = set()
+        self._revoked: set[Task] = set()
+        self._copies: frozenset[Task] = frozenset()
+
+    def assigned(self, task: Task) -> None:
+        """Note an assigned task; noting it again changes nothing."""
+        if task not in self._owned:
+            self._owned.add(task)
+            self._assigned.add(task)
+
+    def revoked(self, task: Task) -> None:
+        """Note a task that is given up."""
+        if task in self._owned:
+            self._owned.remove(task)
+            self._revoked.add(task)
+
+    def write(self) -> None:
+        """Log the changes since the last call, if any."""
+        if self._revoked:
+            log.info("gave up %s; %d left", _tasks(self._revoked), len(self._owned))
+        if self._assigned:
+            log.info("assigned %s; %d in all", _tasks(self._assigned), len(self._owned))
+        self._assigned.clear()
+        self._revoked.clear()
+
+    def keeps(self, copies: Collection[Task]) -> None:
+        """Log the standbys and warm-ups, if they changed."""
+        if (kept := frozenset(copies)) != self._copies:
+            log.info("keeping copies of %s, as standbys or warm-ups", _tasks(kept))
+            self._copies = kept
+
+    def close(self) -> None:
+        """Log that the member closes."""
+        log.info("closing, with %s", _tasks(self._owned))
+
+
+def _tasks(tasks: Iterable[Task]) -> str:
+    names = [f"{id}_{partition}" for id, partition in sorted(tasks)]
+    count = f"{len(names)} task{'s' * (len(names) != 1)}"
+    return f"{count}: {first_names(names)}" if names else count

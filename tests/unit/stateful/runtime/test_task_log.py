@@ -1,0 +1,61 @@
+"""``TaskLog``: the log lines about assigned and revoked tasks."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafka_assignors.stateful.runtime.task_log import TaskLog
+from kafka_assignors.stateful.topology import Task
+
+
+def tasks(count: int) -> list[Task]:
+    return [("s", partition) for partition in range(count)]
+
+
+@pytest.fixture
+def task_log(caplog: pytest.LogCaptureFixture) -> TaskLog:
+    caplog.set_level(logging.INFO)
+    return TaskLog()
+
+
+def test_tasks_assigned_together_are_one_line(task_log: TaskLog, caplog: pytest.LogCaptureFixture) -> None:
+    for task in tasks(3):
+        task_log.assigned(task)
+        task_log.assigned(task)
+    task_log.write()
+    task_log.write()
+    assert caplog.messages == ["assigned 3 tasks: s_0, s_1, s_2; 3 in all"]
+
+
+def test_revoked_tasks_are_logged_with_the_number_left(
+    task_log: TaskLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    for task in tasks(3):
+        task_log.assigned(task)
+    task_log.write()
+    task_log.revoked(("s", 1))
+    task_log.revoked(("t", 1))
+    task_log.assigned(("t", 0))
+    caplog.clear()
+    task_log.write()
+    assert caplog.messages == ["gave up 1 task: s_1; 3 left", "assigned 1 task: t_0; 3 in all"]
+    task_log.close()
+    assert caplog.messages[-1] == "closing, with 3 tasks: s_0, s_2, t_0"
+
+
+def test_line_names_five_tasks_at_most(task_log: TaskLog, caplog: pytest.LogCaptureFixture) -> None:
+    for task in tasks(1_000):
+        task_log.assigned(task)
+    task_log.write()
+    assert caplog.messages == ["assigned 1000 tasks: s_0, s_1, s_2, s_3, s_4 and 995 more; 1000 in all"]
+
+
+def test_copies_are_logged_when_they_change(task_log: TaskLog, caplog: pytest.LogCaptureFixture) -> None:
+    for copies in ([], tasks(2), tasks(2)[::-1], []):
+        task_log.keeps(copies)
+    assert caplog.messages == [
+        "keeping copies of 2 tasks: s_0, s_1, as standbys or warm-ups",
+        "keeping copies of 0 tasks, as standbys or warm-ups",
+    ]
