@@ -9,8 +9,8 @@ from demo.pipeline.results import CalibrationResult, ForecastResult, PipelineRes
 from demo.pipeline.words import beside, forecasts, plans, recorded_in_all
 from demo.report.pipeline_figures import hours
 from kafka_assignors.pipeline.backtest.page import all_figures, course, recommendation
+from kafka_assignors.pipeline.backtest.phrases import verdict
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
-from kafka_assignors.pipeline.backtest.words import verdict
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.markup import card, name
 from kafka_assignors.report.palette import NOBODY

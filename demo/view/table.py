@@ -12,9 +12,9 @@ from demo.pipeline.results import CalibrationResult, PipelineResult
 from demo.pipeline.words import beside, forecasts, plans, recorded_in_all
 from demo.results import DrainResult, Results, StrategyResult
 from demo.view.answer import answer
+from kafka_assignors.pipeline.backtest.phrases import for_each_group, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
 from kafka_assignors.pipeline.backtest.rows import ROWS as BACKTEST_ROWS
-from kafka_assignors.pipeline.backtest.words import for_each_group, reasons, verdict
 from kafka_assignors.report.rows import Row, seconds
 
 ROWS: tuple[Row[StrategyResult], ...] = (

@@ -1,19 +1,20 @@
-"""The load of a partition, from samples of its offsets: what arrives, is served, and will arrive.  Pure.
+"""The load of a partition, from samples of its offsets: records arrived, served and forecast.  Pure.
 
-==============  =================================================================  ==========================
-file            purpose                                                            key names
-==============  =================================================================  ==========================
-``settings``    how long a step, a horizon and a gap are                           ``LoadSettings``
-``samples``     one look at a partition                                            ``Sample``, ``position``
-``counters``    what offsets were where steps end                                  ``Ends``, ``Commits``
-``told``        when what one of two writers tells of commits says nothing         ``Told``
-``age``         how old the oldest unread record is                                ``Growth``
-``steps``       from samples to steps                                              ``Steps``, ``Step``
-``season``      what a time of the day and an hour of the week add                 ``Season``
-``model``       level, trend, season; the forecast and its error                   ``Model``, ``Outlook``
-``fold``        all of it, for one partition, whatever order samples come in       ``Partition``, ``Row``
-``codec``       that as bytes                                                      ``encode``, ``decode``
-==============  =================================================================  ==========================
+================  ===============================================================  ==========================
+file              purpose                                                          key names
+================  ===============================================================  ==========================
+``settings``      length of a step, a horizon and a gap                            ``LoadSettings``
+``samples``       the offsets of a partition at one time                           ``Sample``, ``position``
+``counters``      end and committed offsets at the ends of steps                   ``Ends``, ``Commits``
+``commit_order``  commits of two writers with two clocks: advanced, reset, stale   ``CommitOrder``
+``age``           age of the oldest unread record                                  ``Growth``
+``steps``         from samples to steps                                            ``Steps``, ``Step``
+``season``        daily and weekly season                                          ``Season``
+``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
+``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``Row``
+``codec``         the state of a partition as bytes                                ``encode``, ``decode``
+``scoring``       forecasts compared to arrivals                                   ``totals``, ``score``
+================  ===============================================================  ==========================
 """
 
 from __future__ import annotations

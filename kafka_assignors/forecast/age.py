@@ -1,4 +1,4 @@
-"""How old the oldest record is that is not read yet, from a curve of how the log grew.  Pure."""
+"""Age of the oldest unread record, from the growth of the log.  Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from bisect import bisect_right
 __all__ = ["Growth"]
 
 _MOST = 32
-"""Points that are kept.  With more, every second one of the older half is let go."""
+"""Maximum number of points.  When full, every second point of the older half is dropped."""
 
 
 class Growth:
-    """Where the log ended at which time; only what is needed to date unread records.
+    """End offsets over time, to date unread records.
 
-    The further back, the further apart the points: any lag can be dated, an old one more coarsely.
+    Older points are further apart.  So any lag can be dated, an old one more coarsely.
     """
 
     __slots__ = ("ends", "times")
@@ -23,12 +23,12 @@ class Growth:
         self.ends: list[int] = []
 
     def clear(self) -> None:
-        """Forget it all: the log is another one."""
+        """Drop all points, because the log was replaced."""
         self.times.clear()
         self.ends.clear()
 
     def add(self, time: int, end: int) -> None:
-        """Add a point; neither its time nor its end is before the last one's."""
+        """Add a point; time and end must not decrease."""
         if len(self.times) == _MOST:
             half = _MOST // 2
             self.times[1:half] = self.times[2:half:2]
@@ -37,15 +37,15 @@ class Growth:
         self.ends.append(end)
 
     def arrival(self, offset: int) -> int | None:
-        """When the record of that offset arrived; None: before all that was seen.
+        """Return the arrival time of a record; None if it arrived before the first point.
 
-        Nothing is asked again for smaller offsets: what only they need is let go.
+        Offsets must not decrease between calls: points before this record are dropped.
         """
-        behind = bisect_right(self.ends, offset)  # the first point that is beyond the record
-        if behind == 0:
+        after = bisect_right(self.ends, offset)  # the first point beyond the record
+        if after == 0:
             return None
-        del self.times[: behind - 1], self.ends[: behind - 1]
+        del self.times[: after - 1], self.ends[: after - 1]
         if len(self.times) == 1:
-            return self.times[0]  # not beyond any point: as new as can be
+            return self.times[0]  # no point is beyond the record: it is the newest one
         (t0, t1), (e0, e1) = self.times[:2], self.ends[:2]
         return t0 + (offset - e0) * (t1 - t0) // (e1 - e0)

@@ -1,8 +1,8 @@
-"""What is known of a partition, as bytes, and back.  Pure.
+"""The state of a partition as bytes, and back.  Pure.
 
-Version 2: a byte with the version, three lengths (little-endian, 4 bytes each), then so many whole numbers of
-8 bytes, floating-point numbers of 8 bytes, and small numbers of one byte.  About 4 kB, and 32 bytes for each
-sample that waits.  It is for checkpoints of one job, not for others to read.
+Version 2: a version byte, three counts (little-endian, 4 bytes each), then as many integers of 8 bytes,
+floating-point numbers of 8 bytes, and small integers of 1 byte.  About 4 kB, and 32 bytes for each waiting
+sample.  The format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _Number = TypeVar("_Number", int, float)
 
 _VERSION = 2
 _HEAD = 1 + 3 * 4
-_SAID = len(FORECASTERS) + 2
+_FORECASTS = len(FORECASTERS) + 2
 _SMALL = QUARTERS + WEEK_HOURS
 
 
 def encode(partition: Partition) -> bytes:
-    """Write down all of it; takes about 30 µs."""
+    """Encode the whole state; takes about 30 µs."""
     model, season = partition.model, partition.model.season
     ints = [*_frame(partition.settings), *_counters(partition)]
     ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps, season.quarters]
     ints.append(len(model.pending))
-    for forecast in model.pending:
-        ints += (forecast.due, forecast.total)
+    for pending in model.pending:
+        ints += (pending.due, pending.total)
     floats = [
         *model.levels, *model.trends, *model.misses, model.square, model.deviation,
         np.nan if model.last is None else model.last,
         *season.day, *season.week, season.mean, season.sum, season.above,
-        *(said for forecast in model.pending for said in forecast.said),
+        *(records for pending in model.pending for records in pending.forecasts),
     ]  # fmt: skip
     small = [*season.day_seen, *season.week_seen]
     return b"".join(
@@ -58,10 +58,10 @@ def encode(partition: Partition) -> bytes:
 
 
 def decode(data: bytes, settings: LoadSettings) -> Partition:
-    """Read it back.
+    """Decode the state of a partition.
 
     Raises:
-        CodecError: another version, other lengths or counts, or made with other settings.
+        CodecError: the version is unknown, the bytes are damaged, or the settings differ from the encoder's.
     """
     if not data or data[0] != _VERSION:
         raise CodecError(f"state of a partition: version {data[0] if data else 'none'}, know only {_VERSION}")
@@ -72,38 +72,38 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
         ints, floats = iter(counts), iter(numbers)
         small = data[_HEAD + 8 * (lengths[0] + lengths[1]) :]
         if len(small) != lengths[2] or len(small) != _SMALL:
-            raise CodecError("state of a partition: it is cut off")
+            raise CodecError("state of a partition: it is truncated")
         _check(_take(ints, 4), settings)
         partition = Partition(settings)
         _read_counters(partition, ints)
         _read_model(partition, ints, floats, small)
         if next(ints, None) is not None or next(floats, None) is not None:
-            raise CodecError("state of a partition: there is more than belongs to it")
+            raise CodecError("state of a partition: there are bytes after its end")
     except (ValueError, OverflowError) as error:
-        raise CodecError(f"state of a partition: it is damaged: {error!r}") from error
+        raise CodecError(f"state of a partition: it is damaged ({error!r})") from error
     return partition
 
 
 def _take(numbers: Iterator[_Number], count: int) -> list[_Number]:
-    """Raises ValueError when there are fewer."""
-    found = list(islice(numbers, count))
-    if len(found) != count:
-        raise ValueError(f"{count} numbers expected, {len(found)} found")
-    return found
+    """Take the next numbers; raises ValueError if there are fewer."""
+    taken = list(islice(numbers, count))
+    if len(taken) != count:
+        raise ValueError(f"{count} numbers expected, {len(taken)} found")
+    return taken
 
 
-def _each(ints: Iterator[int]) -> range:
-    """How many of something follow, as a range; raises ValueError for less than none."""
+def _count(ints: Iterator[int]) -> range:
+    """Read a count, as a range; raises ValueError if it is negative."""
     (count,) = _take(ints, 1)
     if count < 0:
-        raise ValueError(f"{count} of something")
+        raise ValueError(f"negative count {count}")
     return range(count)
 
 
-def _yes(number: int) -> bool:
-    """Raises ValueError for what is neither."""
+def _flag(number: int) -> bool:
+    """Read a boolean; raises ValueError if it is neither 0 nor 1."""
     if number not in (0, 1):
-        raise ValueError(f"{number} is neither yes nor no")
+        raise ValueError(f"{number} is neither 0 nor 1")
     return number == 1
 
 
@@ -113,9 +113,11 @@ def _frame(settings: LoadSettings) -> tuple[int, int, int, int]:
 
 def _check(frame: list[int], settings: LoadSettings) -> None:
     if tuple(frame) != _frame(settings):
-        was, now = (", ".join(f"{part / 1e6:g}" for part in parts) for parts in (frame, _frame(settings)))
+        encoded, given = (
+            ", ".join(f"{time / 1e6:g}" for time in times) for times in (frame, _frame(settings))
+        )
         raise CodecError(
-            f"state of a partition: made with step, horizon, gap and delay of {was} s, not {now} s"
+            f"state of a partition: made with step, horizon, gap and delay of {encoded} s, not {given} s"
         )
 
 
@@ -128,7 +130,7 @@ def _counters(partition: Partition) -> list[int]:
     out += (ends.time, ends.begin, ends.end, ends.epoch, ends.doubted)
     out += (commits.time, commits.committed, commits.start, commits.place)
     out += (commits.served, commits.epoch, commits.resets)
-    out += (*commits.told.committed, commits.told.behind, commits.told.since)
+    out += (*commits.order.committed, commits.order.pending, commits.order.since)
     out.append(len(commits.marks))
     for mark in commits.marks:
         out += mark
@@ -144,26 +146,26 @@ def _read_counters(partition: Partition, ints: Iterator[int]) -> None:
     ends, commits, growth = steps.ends, steps.commits, steps.growth
     (partition.newest,) = _take(ints, 1)
     partition.last = Sample(*_take(ints, 4))
-    partition.waiting = [Sample(*_take(ints, 4)) for _ in _each(ints)]
+    partition.waiting = [Sample(*_take(ints, 4)) for _ in _count(ints)]
     ends.time, ends.begin, ends.end, ends.epoch, doubted = _take(ints, 5)
-    ends.doubted = _yes(doubted)
+    ends.doubted = _flag(doubted)
     commits.time, commits.committed, commits.start, commits.place = _take(ints, 4)
     commits.served, commits.epoch, commits.resets = _take(ints, 3)
-    commits.told.committed = _take(ints, 2)
-    commits.told.behind, commits.told.since = _take(ints, 2)
-    commits.marks = [GroupMark(*_take(ints, 5)) for _ in _each(ints)]
-    points = len(_each(ints))
+    commits.order.committed = _take(ints, 2)
+    commits.order.pending, commits.order.since = _take(ints, 2)
+    commits.marks = [GroupMark(*_take(ints, 5)) for _ in _count(ints)]
+    points = len(_count(ints))
     growth.times, growth.ends = _take(ints, points), _take(ints, points)
     at, end, epoch, far, through = _take(ints, 5)
-    steps.last_end = EndMark(at, end, epoch, _yes(far), _yes(through))
-    steps.last_group = GroupMark(*_take(ints, 5)) if _yes(*_take(ints, 1)) else None
+    steps.last_end = EndMark(at, end, epoch, _flag(far), _flag(through))
+    steps.last_group = GroupMark(*_take(ints, 5)) if _flag(*_take(ints, 1)) else None
 
 
 def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[float], small: bytes) -> None:
     model, season = partition.model, partition.model.season
     model.seen, model.run, model.total, model.scored = _take(ints, 4)
     season.quarter, season.steps, season.quarters = _take(ints, 3)
-    pending = [_take(ints, 2) for _ in _each(ints)]
+    pending = [_take(ints, 2) for _ in _count(ints)]
     model.levels = _take(floats, len(FORECASTERS))
     model.trends = _take(floats, len(FORECASTERS))
     model.misses = _take(floats, len(FORECASTERS) + 1)
@@ -171,5 +173,5 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     model.last = None if np.isnan(last) else last
     season.day, season.week = _take(floats, QUARTERS), _take(floats, WEEK_HOURS)
     season.mean, season.sum, season.above = _take(floats, 3)
-    model.pending = [Pending(due, total, tuple(_take(floats, _SAID))) for due, total in pending]
+    model.pending = [Pending(due, total, tuple(_take(floats, _FORECASTS))) for due, total in pending]
     season.day_seen, season.week_seen = list(small[:QUARTERS]), list(small[QUARTERS:])

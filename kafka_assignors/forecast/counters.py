@@ -1,62 +1,63 @@
-"""Counters between two looks: what they were where steps end.  Pure.
+"""End and committed offsets at the ends of steps, interpolated between samples.  Pure.
 
-Between two samples a counter is taken to have grown evenly, so its value at the end of a step is a point on a
-straight line, rounded down.  Values of neighbouring steps are subtracted from each other, so what is rounded
-away in one step is in the next: over any stretch the steps add up to what the counter grew by.
+Between two samples a counter grows evenly, so its value at the end of a step is a point on a straight line,
+rounded down.  A step is the difference of two such values.  So rounding moves records from one step to the
+next, and the steps of any period add up to the growth of the counter.
 
-No line is drawn
+Nothing is interpolated
 
 - between samples further apart than ``max_gap``;
-- from one *epoch* of a counter to the next.  Within an epoch it only grows.
+- from one *epoch* of a counter to the next.  Within an epoch a counter only grows.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from kafka_assignors.forecast.commit_order import CommitChange, CommitOrder
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample, position
 from kafka_assignors.forecast.settings import LoadSettings
-from kafka_assignors.forecast.told import Told, Word
 
 __all__ = ["Commits", "EndMark", "Ends", "GroupMark"]
 
 
 class EndMark(NamedTuple):
-    """The end of the log at the end of a step."""
+    """The end offset at the end of a step."""
 
     at: int
     end: int
     epoch: int
-    far: bool  # the line that leads to it is longer than a step
-    through: bool  # and goes on beyond it
+    far: bool  # interpolated between samples further apart than a step
+    through: bool  # far, and the later sample is after the end of the step
 
 
 class GroupMark(NamedTuple):
-    """How far a group was at the end of a step."""
+    """The position of a group at the end of a step."""
 
     at: int
     served: int  # records since the first sample
     position: int  # offset of the next record to read, or UNKNOWN
-    epoch: int  # between two epochs, what was served is not known
-    resets: int  # how often the group was set back, or lost its commit
+    epoch: int  # records served between two epochs are unknown
+    resets: int  # number of times the group's commit was reset or lost
 
 
 def on_line(before: int, after: int, start: int, stop: int, at: int) -> int:
-    """Value at a time between two others, rounded down."""
+    """Interpolate between two values, rounded down."""
     return before + (after - before) * (at - start) // (stop - start)
 
 
 def step_ends(after: int, until: int, step: int) -> range:
-    """Where steps end, in ``(after, until]``."""
+    """Return the ends of steps in ``(after, until]``."""
     return range((after // step + 1) * step, until + 1, step)
 
 
 class Ends:
-    """The end offset, and with it where the log begins.
+    """The begin and end offsets of the log.
 
-    A new epoch begins when begin or end go backwards: the topic was created again, or has lost records.  One
-    also begins when the end goes on and the group was set back since it was seen last: that may be another
-    topic by the same name which has outgrown it.  Unless it begins where it did, beyond 0: no new one would.
+    A new epoch begins when begin or end decreases: the topic was created again, or has lost records.
+
+    A new epoch also begins when the end grows after the group's commit was reset: a new topic of the same
+    name may have outgrown the old one.  An unchanged begin above 0 rules that out.
     """
 
     __slots__ = ("begin", "doubted", "end", "epoch", "time")
@@ -64,21 +65,21 @@ class Ends:
     def __init__(self) -> None:
         self.time = self.begin = self.end = UNKNOWN
         self.epoch = 0
-        self.doubted = False  # the group was set back since the end was seen last
+        self.doubted = False  # the group's commit was reset since the last known end
 
     def restarted(self, sample: Sample) -> bool:
-        """Whether this log is no longer the one seen before."""
+        """Return whether begin or end decreased, so the log was replaced or lost records."""
         return 0 <= sample.end < self.end or 0 <= sample.begin < self.begin
 
-    def take(self, sample: Sample, settings: LoadSettings, *, set_back: bool) -> list[EndMark]:
-        """Go on to the next sample; those without an end tell at most of the begin.
+    def take(self, sample: Sample, settings: LoadSettings, *, was_reset: bool) -> list[EndMark]:
+        """Take the next sample, with or without an end offset.
 
         Args:
             sample: the sample.
             settings: step and gap.
-            set_back: whether it tells that the group was.
+            was_reset: whether the sample shows that the group's commit was reset.
         """
-        self.doubted |= set_back
+        self.doubted |= was_reset
         same = 0 < sample.begin == self.begin
         restarted = self.restarted(sample) or (self.doubted and not same and 0 <= self.end < sample.end)
         if restarted:
@@ -87,7 +88,7 @@ class Ends:
         if sample.begin != UNKNOWN:
             self.begin = sample.begin
         if sample.end == UNKNOWN:
-            if restarted:  # seen by its begin alone
+            if restarted:  # the begin shows the new log, its end is unknown
                 self.time = self.end = UNKNOWN
             return []
         self.doubted = False
@@ -95,8 +96,12 @@ class Ends:
         self.time, self.end = sample.time, sample.end
         length = sample.time - start
         if start == UNKNOWN or restarted or length > settings.max_gap:
-            whole = sample.time % settings.step == 0
-            return [EndMark(sample.time, sample.end, self.epoch, far=False, through=False)] if whole else []
+            at_step_end = sample.time % settings.step == 0
+            return (
+                [EndMark(sample.time, sample.end, self.epoch, far=False, through=False)]
+                if at_step_end
+                else []
+            )
         return [
             EndMark(
                 at,
@@ -112,45 +117,45 @@ class Ends:
 class Commits:
     """The committed offset.
 
-    - Records that retention took before the group read them were not served: what counts is the way from
-      where the group stood, which is where the log began if that was beyond its commit.
-    - A commit that goes backwards, or is gone, is a reset by somebody: a new epoch.  So is the first one.
-      Which one goes backwards, and which one was told by the wrong clock, is for ``told`` to say.
-    - Marks wait until the end offset has come as far.
+    - Records deleted by retention before the group read them were not served.  Served records are counted
+      from the begin of the log if it is beyond the previous commit.
+    - A commit that decreases or disappears is a reset and begins a new epoch.  So does the first commit.
+      ``commit_order`` tells a reset from a sample with another clock.
+    - Marks are kept until an end offset of the same time is known.
     """
 
-    __slots__ = ("committed", "epoch", "marks", "place", "resets", "served", "start", "time", "told")
+    __slots__ = ("committed", "epoch", "marks", "order", "place", "resets", "served", "start", "time")
 
     def __init__(self) -> None:
         self.time = self.committed = self.start = self.place = UNKNOWN
         self.served = self.epoch = self.resets = 0
         self.marks: list[GroupMark] = []
-        self.told = Told()
+        self.order = CommitOrder()
 
     def restart(self) -> None:
-        """The log is another one: what was committed in the old one says nothing of it."""
+        """Begin a new epoch without a commit, because the log was replaced."""
         self.time = self.committed = self.start = self.place = UNKNOWN
         self.epoch += 1
 
-    def hear(self, sample: Sample) -> Word | None:
-        """What the next sample tells; None: nothing of commits.  `take` it unless it is that, or stale."""
+    def change(self, sample: Sample) -> CommitChange | None:
+        """Return how the commit changed; None without one.  `take` the sample unless None or stale."""
         if sample.committed == UNKNOWN:
             return None
-        return self.told.hear(sample, self.committed, self.time)
+        return self.order.observe(sample, self.committed, self.time)
 
-    def take(self, sample: Sample, ends: Ends, settings: LoadSettings, *, set_back: bool) -> None:
-        """Go on to the commit of the next sample.
+    def take(self, sample: Sample, ends: Ends, settings: LoadSettings, *, was_reset: bool) -> None:
+        """Take the commit of the next sample.
 
         Args:
             sample: the sample.
-            ends: what is known of the log, from this sample or an earlier one.
+            ends: begin and end offset, from this sample or an earlier one.
             settings: step, gap and reset.
-            set_back: whether it tells that the group was.
+            was_reset: whether the sample shows that the group's commit was reset.
         """
         since = self._mark(self.time)
-        self._count(sample.committed, set_back=set_back)
+        self._count(sample.committed, was_reset=was_reset)
         self.start = ends.begin
-        # One that is made between two looks may well be beyond the end that was seen last.
+        # A commit made between two samples of the end may be beyond the last known end.
         passed = sample.end == UNKNOWN and sample.committed > ends.end
         self.place = position(ends.begin, UNKNOWN if passed else ends.end, sample.committed, settings.reset)
         self.time, self.committed = sample.time, sample.committed
@@ -162,9 +167,9 @@ class Commits:
         self.marks.extend(_between(since, now, at) for at in step_ends(since.at, sample.time, settings.step))
 
     def at(self, time: int, max_gap: int) -> GroupMark | None:
-        """How far the group was then; None: not known.  Marks before that are let go.
+        """Return the group's position at a time; None if unknown.  Drops the marks before it.
 
-        After the last sample it stays where it is: what was committed later would have been seen.
+        After the last sample the position stays the same, because a later commit would have been sampled.
         """
         while self.marks and self.marks[0].at < time:
             del self.marks[0]
@@ -174,24 +179,24 @@ class Commits:
             return self._mark(time)
         return None
 
-    def _count(self, committed: int, *, set_back: bool) -> None:
-        was = self.committed
-        if was == UNKNOWN:
+    def _count(self, committed: int, *, was_reset: bool) -> None:
+        before = self.committed
+        if before == UNKNOWN:
             return
-        if set_back:
+        if was_reset:
             self.epoch += 1
             self.resets += 1
-        elif was == NO_COMMIT:
+        elif before == NO_COMMIT:
             self.epoch += committed != NO_COMMIT
         else:
-            self.served += max(0, committed - max(was, self.start))
+            self.served += max(0, committed - max(before, self.start))
 
     def _mark(self, at: int) -> GroupMark:
         return GroupMark(at, self.served, self.place, self.epoch, self.resets)
 
 
 def _between(since: GroupMark, now: GroupMark, at: int) -> GroupMark:
-    """A mark on the line from one to the other; where there is none, the old one up to the new one."""
+    """Interpolate between two marks; repeat the older one if that is impossible."""
     if at == now.at:
         return now
     if since.epoch != now.epoch or UNKNOWN in (since.position, now.position):

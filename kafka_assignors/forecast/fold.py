@@ -1,14 +1,14 @@
-"""Everything there is to know of one partition: samples in, rows out.  Pure.
+"""One partition: samples in, rows out.  Pure.
 
-Samples come in any order, and some of them twice.  They wait until the newest one of their partition is
-``delay`` ahead; then they are taken in the order of their times.  So what comes out depends on the samples
-alone, not on how they were cut into batches, as long as none comes later than that.  One that does is still
-taken if nothing after it was; else it is *late*, left out and counted.
+Samples arrive in any order, some of them twice.  Each waits until the newest sample of its partition is
+``delay`` ahead of it; then samples are taken in the order of their times.  So the rows do not depend on how
+the samples were cut into batches, unless a sample arrives later than ``delay``.  Such a sample is still taken
+if no later one was.  Otherwise it is *late*: dropped and counted.
 
-The clock is the partition's own newest sample.  A group whose samples come late makes nobody else's late, and
-one sample from the future only makes its own partition wait no more.  But of a run of them that is longer
-than ``delay`` the first are taken, and what is before those is late.  So who knows the time says so, and what
-is *ahead* of it is left out and counted.
+The clock is the newest sample of the partition.  So a group with delayed samples does not make samples of
+other groups late, and one sample from the future only ends the wait in its own partition.  But if samples
+from the future span more than ``delay``, the first of them are taken, and all correct ones are late from then
+on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and counted.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from kafka_assignors.forecast.steps import Step, Steps
 __all__ = ["AHEAD", "Partition", "Row", "Tally"]
 
 AHEAD = 60 * SECOND
-"""How far a sample may be ahead of the time at which it is taken; or ``delay``, if that is longer.
+"""A sample may be ahead of the current time by this much, or by ``delay`` if that is longer.
 
-Clocks that anybody keeps are nearer to each other.  When one that is ahead is put right, samples are late for
-as long as it was: so for no longer than this.
+Synchronised clocks differ by less.  After a clock that was ahead is corrected, samples are late for as long
+as it was ahead, so for at most this long.
 """
 
 
 class Row(NamedTuple):
-    """A step, and what to expect after it; None: nothing is expected yet, or the step is an empty one."""
+    """A step and the forecast at its end.  No forecast: nothing was learnt yet, or the step is empty."""
 
     step: Step
     outlook: Outlook | None
 
 
 class Tally(NamedTuple):
-    """What became of samples that were given."""
+    """Counts of the samples given to `Partition.take`."""
 
     samples: int
     late: int
@@ -48,9 +48,9 @@ class Tally(NamedTuple):
 
 
 class Partition:
-    """The load of one partition of one group, as far as its samples were taken.
+    """The load of one partition of one group.
 
-    Of a fixed size but for the samples that wait.  About 3 µs a sample and 40 µs a step.
+    Its size is fixed but for the waiting samples.  Takes about 3 µs a sample and 40 µs a step.
     """
 
     __slots__ = ("last", "model", "newest", "settings", "steps", "waiting")
@@ -59,22 +59,22 @@ class Partition:
         self.settings = settings
         self.steps = Steps(settings)
         self.model = Model(settings)
-        self.newest = UNKNOWN  # time of the newest sample there was
+        self.newest = UNKNOWN  # time of the newest sample
         self.last = Sample(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)  # the sample taken last
-        self.waiting: list[Sample] = []  # in order, no two the same
+        self.waiting: list[Sample] = []  # in order, without duplicates
 
     def take(self, samples: Iterable[Sample], now: int | None = None) -> tuple[list[Row], Tally]:
-        """Take in samples in any order, and give the rows that are final with them.
+        """Take samples in any order, and return the rows that are final now.
 
         Args:
             samples: the samples.
-            now: what time it is, microseconds since 1970; None: not known, and then no sample is ahead of it.
+            now: current time, microseconds since 1970.  None: unknown, no sample is ahead of it.
         """
         given = sorted(plausible(sample) for sample in samples)
         total = len(given)
         if now is not None:
-            most = now + max(AHEAD, self.settings.delay)
-            given = [sample for sample in given if sample.time <= most]
+            latest = now + max(AHEAD, self.settings.delay)
+            given = [sample for sample in given if sample.time <= latest]
         late = duplicates = 0
         fresh: list[Sample] = []
         for sample in sorted([*self.waiting, *given]):
@@ -87,12 +87,12 @@ class Partition:
         if fresh:
             self.newest = max(self.newest, fresh[-1].time)
         due = self.newest - self.settings.delay
-        ready = next((place for place, sample in enumerate(fresh) if sample.time > due), len(fresh))
+        ready = next((index for index, sample in enumerate(fresh) if sample.time > due), len(fresh))
         self.waiting = fresh[ready:]
         return self._fold(fresh[:ready]), Tally(total, late, duplicates, total - len(given))
 
     def flush(self) -> list[Row]:
-        """Take what waits, since nothing more will come."""
+        """Take the waiting samples at the end of the input."""
         samples, self.waiting = self.waiting, []
         return self._fold(samples)
 
@@ -106,7 +106,7 @@ class Partition:
     def _row(self, step: Step) -> Row:
         if step.arrived is None:
             self.model.skip()
-            # An end that was seen again after a gap or a reset: the level before it is the best there is.
+            # After a gap or a reset with a known end, the level before it is the best estimate.
             return Row(step, self.model.outlook(step.at) if step.seen else None)
         self.model.learn(step.at, step.arrived)
         return Row(step, self.model.outlook(step.at))

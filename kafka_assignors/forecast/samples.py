@@ -1,4 +1,4 @@
-"""One look at a partition, and where a group stands in it.  Pure."""
+"""Samples of a partition, and the position of a group in it.  Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kafka_assignors.forecast.settings import Reset
 __all__ = ["NO_COMMIT", "UNKNOWN", "Sample", "plausible", "position"]
 
 UNKNOWN = -2
-"""Instead of an offset or a time that is not known.  A number, so that samples sort and pack."""
+"""Stands for an unknown offset or time.  It is a number, so samples can be sorted and packed."""
 
 NO_COMMIT = -1
-"""Instead of a committed offset: the group has none, or none any more."""
+"""Stands for a missing committed offset: the group never committed, or its commit was removed."""
 
 
 class Sample(NamedTuple):
-    """What was seen of one partition of one group; what the writer cannot know is ``UNKNOWN``.
+    """Offsets of one partition of one group at one time.  Offsets the writer does not know are ``UNKNOWN``.
 
-    Samples are ordered by time, then by what they say, so that their order never depends on their arrival.
+    Samples are ordered by time, then by offsets, so their order does not depend on their arrival.
     """
 
     time: int  # microseconds since 1970
@@ -28,17 +28,17 @@ class Sample(NamedTuple):
 
 
 def plausible(sample: Sample) -> Sample:
-    """The sample without numbers that no offset can be."""
+    """Replace impossible offsets with ``UNKNOWN``."""
     begin, end = (offset if offset >= 0 else UNKNOWN for offset in sample[1:3])
     committed = sample.committed if sample.committed >= NO_COMMIT else UNKNOWN
     return Sample(sample.time, begin, end, committed)
 
 
 def position(begin: int, end: int, committed: int, reset: Reset) -> int:
-    """Offset of the next record the group will read; ``UNKNOWN`` if that depends on what is not known.
+    """Return the offset of the next record the group reads; ``UNKNOWN`` if it depends on an unknown offset.
 
-    A commit outside of the log is as good as none: the consumer is told that it is out of range, and starts
-    where ``reset`` says (as in ``kafka_assignors.lag``).
+    A commit outside of the log counts as none: the fetch fails as out of range, and the consumer starts at
+    ``reset`` (as in ``kafka_assignors.lag``).
     """
     if committed != NO_COMMIT and committed >= begin and (end == UNKNOWN or committed <= end):
         return committed

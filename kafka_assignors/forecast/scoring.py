@@ -1,9 +1,9 @@
-"""How well forecasts did: beside the last value, and beside the same time a day and a week ago.  Pure.
+"""Forecast errors, compared to naive forecasts: the last horizon, the same time a day and a week ago.  Pure.
 
-At the end of each step a forecast was made with what was known then; it is compared to what came within the
-horizon.  A forecast counts where all of these are known: what came, what arrived in the last horizon (the
-*naive* forecast: the same again), and the forecast itself.  Seasonal ones are counted where they are known,
-too, and the forecast once more beside them.
+The model makes a forecast at the end of each step.  It is compared to the arrivals within the horizon.  A
+forecast is scored if it, the arrivals within the horizon, and the arrivals of the last horizon (the *naive*
+forecast) are all known.  The daily and weekly naive forecasts are scored where they are also known, and the
+model's forecast is then summed again for comparison.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ _Floats = npt.NDArray[np.float64]
 
 
 class Totals(NamedTuple):
-    """Sums over forecasts, so that those of many partitions can be added."""
+    """Sums over forecasts; the totals of several partitions can be added."""
 
     forecasts: int
-    came: float  # records
-    miss: float  # sum of what the forecast missed by, records
-    square: float  # of its squares
+    came: float  # records that arrived within the horizons
+    miss: float  # sum of absolute errors, records
+    square: float  # sum of squared errors
     naive_miss: float
     naive_square: float
-    daily: int  # forecasts with a known day before
-    daily_miss: float  # of the same time a day before
-    beside_daily: float  # of the forecast, of those
+    daily: int  # forecasts for which the day before is known
+    daily_miss: float  # sum of absolute errors of the day before
+    beside_daily: float  # sum of absolute errors of the model, over the same forecasts
     weekly: int
     weekly_miss: float
     beside_weekly: float
 
 
 class Score(NamedTuple):
-    """Means over forecasts; NaN where there are none.
+    """Means over forecasts; NaN without forecasts.
 
-    ``mase`` is the mean miss beside the naive forecast's: below 1 it is better.  (The mean absolute scaled
-    error, scaled by the naive forecast over the same horizon.)
+    ``mase`` is the mean absolute scaled error: the mean absolute error over that of the naive forecast with
+    the same horizon.  Below 1 the model is better.
     """
 
     forecasts: int
@@ -55,43 +55,43 @@ class Score(NamedTuple):
     naive_mae: float
     naive_rmse: float
     mase: float
-    beside_daily: float  # mean miss beside that of the same time a day before
+    beside_daily: float  # mean absolute error over that of the day before
     beside_weekly: float
 
 
 def totals(rows: list[Row], settings: LoadSettings) -> Totals:
-    """Compare one partition's forecasts to what came; O(rows)."""
+    """Compare the forecasts of one partition to its arrivals; O(rows)."""
     if not rows:
         return Totals(*(0,) * len(Totals._fields))
     first, step = rows[0].step.at, settings.step
-    place = np.array([(row.step.at - first) // step for row in rows])
-    size = int(place[-1]) + 1
-    arrived, said = np.full(size, np.nan), np.full(size, np.nan)
-    arrived[place] = [np.nan if row.step.arrived is None else row.step.arrived for row in rows]
-    said[place] = [np.nan if row.outlook is None else row.outlook.arrivals for row in rows]
-    return compare(arrived, said, settings)
+    index = np.array([(row.step.at - first) // step for row in rows])
+    size = int(index[-1]) + 1
+    arrived, forecast = np.full(size, np.nan), np.full(size, np.nan)
+    arrived[index] = [np.nan if row.step.arrived is None else row.step.arrived for row in rows]
+    forecast[index] = [np.nan if row.outlook is None else row.outlook.arrivals for row in rows]
+    return compare(arrived, forecast, settings)
 
 
-def compare(arrived: _Floats, said: _Floats, settings: LoadSettings) -> Totals:
-    """The same for arrays of consecutive steps; NaN: not known.
+def compare(arrived: _Floats, forecast: _Floats, settings: LoadSettings) -> Totals:
+    """Compare forecasts to arrivals in arrays of consecutive steps; NaN: unknown.
 
     Args:
         arrived: records in each step.
-        said: records expected within the horizon from the end of each step on.
+        forecast: records forecast for the horizon after each step.
         settings: step and horizon.
     """
     steps = settings.horizon // settings.step
-    within = _sums(arrived, steps)  # of the steps from each on
+    within = _sums(arrived, steps)
     came = _shifted(within, -1)
     naive = _shifted(within, steps - 1)
-    known = ~np.isnan(came) & ~np.isnan(naive) & ~np.isnan(said)
-    miss, naive_miss = np.abs(said - came), np.abs(naive - came)
+    known = ~np.isnan(came) & ~np.isnan(naive) & ~np.isnan(forecast)
+    miss, naive_miss = np.abs(forecast - came), np.abs(naive - came)
     seasonal: list[float] = []
     for season in (DAY, WEEK):
         back = season // settings.step
-        before = np.abs(_shifted(within, back - 1) - came)
-        both = known & ~np.isnan(before)
-        seasonal += (int(both.sum()), float(before[both].sum()), float(miss[both].sum()))
+        seasonal_miss = np.abs(_shifted(within, back - 1) - came)
+        both = known & ~np.isnan(seasonal_miss)
+        seasonal += (int(both.sum()), float(seasonal_miss[both].sum()), float(miss[both].sum()))
     return Totals(
         int(known.sum()),
         float(came[known].sum()),
@@ -105,7 +105,7 @@ def compare(arrived: _Floats, said: _Floats, settings: LoadSettings) -> Totals:
 
 
 def score(sums: Totals) -> Score:
-    """Means of totals."""
+    """Return the means of totals."""
     n = sums.forecasts
     return Score(
         n,
@@ -121,19 +121,19 @@ def score(sums: Totals) -> Score:
 
 
 def _sums(values: _Floats, steps: int) -> _Floats:
-    """Sums of so many values from each place on; NaN where one is missing."""
+    """Sum ``steps`` values from each index on; NaN if a value is missing."""
     missing = np.isnan(values)
     upto = np.concatenate(([0.0], np.cumsum(np.where(missing, 0.0, values))))
-    gone = np.concatenate(([0], np.cumsum(missing)))
+    missing_upto = np.concatenate(([0], np.cumsum(missing)))
     out = np.full(len(values), np.nan)
     if steps <= len(values):
-        whole = gone[steps:] == gone[:-steps]
+        whole = missing_upto[steps:] == missing_upto[:-steps]
         out[: len(values) - steps + 1] = np.where(whole, upto[steps:] - upto[:-steps], np.nan)
     return out
 
 
 def _shifted(values: _Floats, back: int) -> _Floats:
-    """At each place the value so many places before; NaN beyond the ends."""
+    """Shift an array by ``back`` indices; NaN beyond its ends."""
     out = np.full(len(values), np.nan)
     if back >= 0:
         out[back:] = values[: max(len(values) - back, 0)]

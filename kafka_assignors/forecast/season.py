@@ -1,15 +1,15 @@
-"""What a time of the day and an hour of the week add, learnt quarter of an hour by quarter.  Pure.
+"""Daily and weekly season, learnt by the quarter of an hour.  Pure.
 
-A day has 96 quarters of an hour, a week 168 hours, in UTC, Monday first.  For each quarter there is a mean
-rate, for each hour of the week the mean of what it was above its quarters.  Later ones count more once there
-were many.  Few sightings prove little, so means are *shrunk*, as if a plain one had been seen, too::
+A day has 96 quarters of an hour, a week 168 hours, in UTC, Monday first.  Each quarter of the day has a mean
+rate.  Each hour of the week has the mean difference from its quarters of the day.  After many samples, newer
+ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean of hour h above its quarters)        * seen / (seen + WEEK_DOUBT)
     season  = day + week
 
-So before anything was seen it is 0, on the second day it is a good part of what it was the day before, and a
-day of the week is known for one from its second time on.
+So the season is 0 at first.  From the second day on it is a large part of the difference of the day before.
+Days of the week count from their second occurrence.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ QUARTERS = 96
 WEEK_HOURS = 168
 DAY_DOUBT = 0.25  # days
 WEEK_DOUBT = 0.5  # weeks
-_DAYS = 14  # that count, about
-_WEEKS = 6  # that count, about
-_MONDAY = 72  # 1970 began on a Thursday, at its hour 0
-_LEAST_SEEN = 0.5  # of a quarter; of one that so little is known of, nothing is learnt
+_DAYS = 14  # about as many days weigh in a mean
+_WEEKS = 6  # about as many weeks weigh in a mean
+_MONDAY = 72  # hour of the week in which 1970 began, a Thursday
+_LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
 
 
 class Season:
@@ -41,25 +41,25 @@ class Season:
         self.day_seen = [0] * QUARTERS
         self.week = [0.0] * WEEK_HOURS
         self.week_seen = [0] * WEEK_HOURS
-        self.mean = 0.0  # of the quarters of the day that were seen
-        self.quarter = -1  # that is going on, since 1970
-        self.sum = 0.0  # of the rates of its steps
+        self.mean = 0.0  # of the known quarters of the day
+        self.quarter = -1  # the current one, since 1970
+        self.sum = 0.0  # rates of the steps of the current quarter
         self.steps = 0
-        self.above = 0.0  # what the quarters of the hour that is going on were above those of the day
+        self.above = 0.0  # sum of the differences of this hour's quarters from those of the day
         self.quarters = 0
-        self.changes = 0  # since this object was made: whether what was asked before is still so
+        self.changes = 0  # version of the season, for caches
 
     def adds(self, quarter: int) -> float:
-        """What a quarter of an hour (since 1970) adds to the level, records/s."""
-        place = quarter % QUARTERS
-        seen = self.day_seen[place]
+        """Return the addition of a quarter of an hour (since 1970) to the level, records/s."""
+        index = quarter % QUARTERS
+        seen = self.day_seen[index]
         if not seen:
             return 0.0
-        above = (self.day[place] - self.mean) * seen / (seen + DAY_DOUBT)
+        above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
         return above + self._week_adds(_hour(quarter))
 
     def learn(self, at: int, rate: float, step: int) -> None:
-        """Take the rate of a step into the quarter it is in; a quarter that is over counts from then on.
+        """Add the rate of a step to its quarter.  A quarter counts once it is over.
 
         Args:
             at: end of the step, microseconds.
@@ -83,13 +83,13 @@ class Season:
 
     def _end_quarter(self) -> None:
         rate = self.sum / self.steps
-        place = self.quarter % QUARTERS
-        if self.day_seen[place]:  # the first day is no different from itself
-            self.above += rate - self.day[place]
+        index = self.quarter % QUARTERS
+        if self.day_seen[index]:  # on the first day there is no mean to compare to
+            self.above += rate - self.day[index]
             self.quarters += 1
-        # Of the day is what is not of the week.
-        _into(self.day, self.day_seen, place, rate - self._week_adds(_hour(self.quarter)), _DAYS)
-        means = [mean for mean, times in zip(self.day, self.day_seen, strict=True) if times]
+        # The daily mean excludes the weekly part.
+        _into(self.day, self.day_seen, index, rate - self._week_adds(_hour(self.quarter)), _DAYS)
+        means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
         self.mean = sum(means) / len(means)
 
     def _end_hour(self) -> None:
@@ -98,10 +98,10 @@ class Season:
         self.above, self.quarters = 0.0, 0
 
 
-def _into(means: list[float], seen: list[int], place: int, value: float, most: int) -> None:
-    """Take a value into a mean; once there were many it counts one in so many."""
-    seen[place] = min(seen[place] + 1, most)
-    means[place] += (value - means[place]) / seen[place]
+def _into(means: list[float], seen: list[int], index: int, value: float, most: int) -> None:
+    """Add a value to a mean, with a weight of at least 1/``most``."""
+    seen[index] = min(seen[index] + 1, most)
+    means[index] += (value - means[index]) / seen[index]
 
 
 def _hour(quarter: int) -> int:

@@ -1,4 +1,4 @@
-"""How long a step, a horizon and a gap are."""
+"""Settings of the load model: step, horizon, delay and gap."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ from kafka_assignors.errors import OptionError
 __all__ = ["QUARTER", "SECOND", "LoadSettings", "Reset"]
 
 SECOND = 1_000_000
-"""A second in microseconds, which all times in here are: whole numbers, since 1970 (UTC)."""
+"""A second in microseconds.  All times of this package are whole microseconds since 1970 (UTC)."""
 
 QUARTER = 900 * SECOND
-"""A quarter of an hour: what the season is made of."""
+"""A quarter of an hour in microseconds, the resolution of the season."""
 
 Reset = Literal["earliest", "latest"]
-_SHORTEST = 600.0  # s; the least that is bridged, if nothing is said
+_SHORTEST = 600.0  # s; smallest default of max_gap
 _MOST_STEPS_AHEAD = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What the load model is asked for.
+    """Settings of the load model.
 
     Args:
-        step_s: length of a step, seconds; a whole number of them is a quarter of an hour.
-        horizon_s: length of the forecast, seconds; a whole number of steps.
-        delay_s: how long a sample may be behind the newest one of its partition before it is too late.
-        max_gap_s: between two samples further apart nothing is known, seconds.  None: ten minutes, or three
-            steps if that is more.
-        reset: where the group's consumers start without a valid commit (``auto_offset_reset``).  A broker
-            does not know that.
+        step_s: length of a step, seconds.  It must divide a quarter of an hour.
+        horizon_s: length of the forecast, seconds.  It must be a whole number of steps.
+        delay_s: a sample may be this many seconds behind the newest one of its partition.
+        max_gap_s: samples further apart are not interpolated, seconds.  None: ten minutes or three steps,
+            the longer of both.
+        reset: ``auto_offset_reset`` of the group's consumers, which a broker does not know.
 
-    ``step``, ``horizon``, ``delay`` and ``max_gap`` are the same in microseconds.
+    ``step``, ``horizon``, ``delay`` and ``max_gap`` are the same settings in microseconds.
 
     Raises:
-        OptionError: they do not fit together.
+        OptionError: a value is out of range, or the values do not fit together.
     """
 
     step_s: float = 60.0
@@ -56,20 +55,20 @@ class LoadSettings:
             ("step", self.step_s), ("horizon", self.horizon_s), ("delay", self.delay_s), ("max_gap", longest),
         ):  # fmt: skip
             if not 0 <= seconds < math.inf:
-                raise OptionError(f"{name}_s", f"{seconds} is not a number of seconds from 0 on")
+                raise OptionError(f"{name}_s", f"{seconds} is not a finite number of seconds, 0 or more")
             object.__setattr__(self, name, round(seconds * SECOND))
         if not 0.001 <= self.step_s <= 900 or QUARTER % self.step:
             raise OptionError(
-                "step_s", f"a quarter of an hour is not a whole number of steps of {self.step_s:g} s"
+                "step_s", f"{self.step_s:g} s does not divide a quarter of an hour (0.001 to 900 s)"
             )
         if not self.step_s <= self.horizon_s <= _MOST_STEPS_AHEAD * self.step_s or self.horizon % self.step:
             raise OptionError(
                 "horizon_s",
-                f"{self.horizon_s:g} s are not 1 to {_MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s",
+                f"{self.horizon_s:g} s is not 1 to {_MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s",
             )
         if not 0 <= self.delay_s <= 86_400:
             raise OptionError("delay_s", f"{self.delay_s:g} is not 0 to 86,400 seconds")
         if self.max_gap_s is not None and not self.step_s <= self.max_gap_s <= 86_400:
-            raise OptionError("max_gap_s", f"{self.max_gap_s:g} is not a step to 86,400 seconds")
+            raise OptionError("max_gap_s", f"{self.max_gap_s:g} is not between a step and 86,400 seconds")
         if self.reset not in get_args(Reset):
             raise OptionError("reset", f"{self.reset!r} is neither 'earliest' nor 'latest'")

@@ -1,4 +1,4 @@
-"""From samples to steps: what arrived, what was served, what was left.  Pure."""
+"""From samples to steps: records arrived, records served, and lag.  Pure."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ __all__ = ["MOST_EMPTY", "Quality", "Step", "Steps"]
 Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 """How well a step is known.
 
-- ``ok``: from samples no further apart than a step.
-- ``interpolated``: from samples further apart.
-- ``gap``: they are too far apart; arrivals and served are not known.
-- ``reset``: the log began anew, or may have (arrivals are not known), or the group was set back (served is
-  not known).
-- ``unknown``: nobody has seen where the log ends; commits alone.
+- ``ok``: its samples are at most a step apart.
+- ``interpolated``: its samples are further apart.
+- ``gap``: its samples are further apart than ``max_gap``; arrived and served are unknown.
+- ``reset``: the log was or may have been replaced (arrived is unknown), or the group's commit was reset
+  (served is unknown).
+- ``unknown``: the end offset is unknown; there are only commits.
 """
 
 MOST_EMPTY = 1440
-"""Steps that are written of one gap; of a longer one the last so many."""
+"""Maximum number of steps written for one gap: the last ones."""
 
 
 class Step(NamedTuple):
-    """One step of one partition; None: not known."""
+    """One step of one partition; None: unknown."""
 
     at: int  # its end, microseconds since 1970
     arrived: int | None
     served: int | None
-    lag: int | None  # records left at its end
-    time_lag: int | None  # age of the oldest of them, microseconds; 0 without lag
+    lag: int | None  # unread records at its end
+    time_lag: int | None  # age of the oldest unread record, microseconds; 0 without lag
     quality: Quality
-    seen: bool  # where the log ended at its end
+    seen: bool  # whether the end offset at its end is known
 
 
 class Steps:
-    """Takes samples in the order of their times, gives steps in the order of theirs.
+    """Turns samples into steps, both in the order of time.
 
-    A step is given when a sample at its end, or beyond, was taken; at most ``max_gap / step`` steps a sample,
-    and `MOST_EMPTY` after a gap.
+    A step follows the first sample at or after its end.  One sample yields at most ``max_gap / step`` steps,
+    or `MOST_EMPTY` after a gap.
     """
 
     __slots__ = ("commits", "ends", "growth", "last_end", "last_group", "settings")
@@ -57,14 +57,14 @@ class Steps:
         self.last_group: GroupMark | None = None
 
     def take(self, sample: Sample) -> Iterator[Step]:
-        """Go on to the next sample."""
+        """Take the next sample, and yield the steps it completes."""
         ends = self.ends
         if ends.restarted(sample):
             self.commits.restart()
-        word = self.commits.hear(sample)
-        marks = ends.take(sample, self.settings, set_back=word == "back")
-        if word in ("on", "back"):
-            self.commits.take(sample, ends, self.settings, set_back=word == "back")
+        change = self.commits.change(sample)
+        marks = ends.take(sample, self.settings, was_reset=change == "reset")
+        if change in ("advanced", "reset"):
+            self.commits.take(sample, ends, self.settings, was_reset=change == "reset")
         if sample.end == UNKNOWN and (
             ends.time == UNKNOWN or sample.time - ends.time > self.settings.max_gap
         ):
@@ -83,7 +83,7 @@ class Steps:
             self.growth.clear()
         if mark.end != UNKNOWN:
             self.growth.add(mark.at, mark.end)
-        lag, time_lag = self._left(mark, group)
+        lag, time_lag = self._lag(mark, group)
         if before.at == UNKNOWN:
             return
         step = self.settings.step
@@ -107,7 +107,7 @@ class Steps:
             seen=mark.end != UNKNOWN,
         )
 
-    def _left(self, mark: EndMark, group: GroupMark | None) -> tuple[int | None, int | None]:
+    def _lag(self, mark: EndMark, group: GroupMark | None) -> tuple[int | None, int | None]:
         if group is None or UNKNOWN in (mark.end, group.position):
             return None, None
         lag = max(0, mark.end - group.position)
@@ -120,10 +120,10 @@ class Steps:
 def _quality(
     before: EndMark, mark: EndMark, group_before: GroupMark | None, group: GroupMark | None, *, whole: bool
 ) -> Quality:
-    set_back = group is not None and group_before is not None and group.resets != group_before.resets
+    was_reset = group is not None and group_before is not None and group.resets != group_before.resets
     if UNKNOWN in (before.end, mark.end):
-        return "reset" if set_back else "unknown" if whole else "gap"
-    if mark.epoch != before.epoch or (set_back and whole):
+        return "reset" if was_reset else "unknown" if whole else "gap"
+    if mark.epoch != before.epoch or (was_reset and whole):
         return "reset"
     if not whole:
         return "gap"

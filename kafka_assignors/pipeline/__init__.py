@@ -1,13 +1,14 @@
-"""The pipeline on Spark: record what a group does, learn its load, feed the assignor, back-test strategies.
+"""The pipeline on Spark: record groups, learn their load, feed the assignor, back-test strategies.
 
-The names below are what a notebook needs.  ``import kafka_assignors.pipeline`` needs no Spark; the first use
-of a name does.
+The names below are for notebooks.  ``import kafka_assignors.pipeline`` needs no Spark; the first use of a
+name does.
 
 - ``session``, ``connector``: Spark sessions, and the options of Spark's Kafka connector.
-- ``record/``, ``model/``, ``feed/``: the three stages.  ``run``: all at once.  ``kept``: restarts streams.
+- ``record/``, ``model/``, ``feed/``: the three stages.  ``run``: all of them.
+- ``restarting_query``: restarts failed streams.
 - ``tables/``: the recorded samples and the load table.  ``history``: reads them for back-tests.
-- ``backtest/``: tries strategies on a recorded history.
-- ``faults``: Spark's errors as ours.  ``time``: time stamps.
+- ``backtest/``: compares strategies on a recorded history.
+- ``faults``: errors of Spark as errors of this package.  ``time``: timestamps.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""A connection's settings, as Spark's Kafka connector takes them: kafka-python's names in, ``kafka.*`` out.
+"""Connection settings as options of Spark's Kafka connector: kafka-python's names in, ``kafka.*`` out.
 
 Rules:
-- A setting about security that the connector has nothing for is an error.  To pass it over would be to
-  connect with less security than was asked for.
-- Texts of errors tell no secret.
-- Kafka hides the values of these options where it logs them, and Spark where it shows a plan's options: the
-  one with a password because of the word in it.  A private key goes along only if it is not in one file with
-  its certificate; then its option is no more shown by Spark than any other of a Kafka source.
+- A security setting that the connector cannot take is an error.  Ignoring it would connect with less security
+  than requested.
+- Error messages contain no secrets.
+- Kafka redacts the values of these options in its log, and Spark redacts them in plans (see
+  ``session.STREAMING``).  The options contain a private key only if it is in another file than its
+  certificate.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def _text_of(path: str) -> str:
 
 
 def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = _text_of) -> dict[str, str]:
-    """Options for ``spark.read.format("kafka")``, and for its streams and sinks.
+    """Return the options for ``spark.read.format("kafka")``, and for its streams and sinks.
 
     Args:
-        settings: as ``connection_settings`` makes them, or ``KafkaConsumer`` takes them; what is not about
-            the connection is passed over.
-        read: gives the text of a file.
+        settings: settings of ``KafkaConsumer``, or the result of ``connection_settings``.  Settings that are
+            not about the connection are ignored.
+        read: returns the text of a file.
 
     Raises:
-        OptionError: a setting the connector cannot take over; it names the setting, and tells no secret.
+        OptionError: the connector cannot take a setting.  The message names it, and contains no secret.
     """
     for name in sorted(settings):
         if settings[name] is None:
@@ -102,7 +102,7 @@ def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:
     for name in ("sasl_plain_username", "sasl_plain_password"):
         if not settings.get(name):
             raise OptionError(name, f"missing, sasl_mechanism {mechanism} needs it")
-    user, password = (_quoted(str(settings[f"sasl_plain_{what}"])) for what in ("username", "password"))
+    user, password = (_quoted(str(settings[f"sasl_plain_{name}"])) for name in ("username", "password"))
     return {
         "sasl.mechanism": mechanism,
         "sasl.jaas.config": f"{_LOGIN[mechanism]} required username={user} password={password};",
@@ -110,7 +110,7 @@ def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """A string as Java's login configuration reads it."""
+    """Quote a string for Java's login configuration."""
     return '"' + "".join(_ESCAPED.get(character, character) for character in text) + '"'
 
 
@@ -129,16 +129,16 @@ def _ssl(settings: Mapping[str, Any], read: Callable[[str], str]) -> dict[str, s
 
 def _keystore(settings: Mapping[str, Any], certfile: str, read: Callable[[str], str]) -> dict[str, str]:
     keyfile = str(settings.get("ssl_keyfile") or certfile)
-    named = "ssl_keyfile" if settings.get("ssl_keyfile") else "ssl_certfile"
+    key_setting = "ssl_keyfile" if settings.get("ssl_keyfile") else "ssl_certfile"
     chain = [match[0] for match in _CERTIFICATE.finditer(_read("ssl_certfile", certfile, read))]
     if not chain:
         raise OptionError("ssl_certfile", f"there is no certificate in {certfile!r}")
-    key = _KEY.search(_read(named, keyfile, read))
+    key = _KEY.search(_read(key_setting, keyfile, read))
     if key is None:
-        raise OptionError(named, f"there is no private key in {keyfile!r}")
+        raise OptionError(key_setting, f"there is no private key in {keyfile!r}")
     if key[1] not in ("", "ENCRYPTED "):
         raise OptionError(
-            named,
+            key_setting,
             f"the key in {keyfile!r} has to be PKCS#8: openssl pkcs8 -topk8 -in KEY -out NEW converts it",
         )
     options = {"ssl.keystore.type": "PEM"}
@@ -148,7 +148,7 @@ def _keystore(settings: Mapping[str, Any], certfile: str, read: Callable[[str], 
         options |= {"ssl.keystore.certificate.chain": "\n".join(chain), "ssl.keystore.key": key[0]}
     if password := settings.get("ssl_password"):
         if not key[1]:
-            return options  # nothing to decrypt; Kafka would try to
+            return options  # Kafka would fail to decrypt a key that is not encrypted
         options["ssl.key.password"] = str(password)
     elif key[1]:
         raise OptionError("ssl_password", f"missing, the key in {keyfile!r} is encrypted")
@@ -159,5 +159,5 @@ def _read(name: str, path: str, read: Callable[[str], str]) -> str:
     try:
         return read(path)
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not a text file"
         raise OptionError(name, f"cannot read {path!r}: {why}") from error

@@ -1,7 +1,7 @@
-"""What Spark and its Java side raise, as one line that a person can act on.
+"""Errors of Spark and its JVM as one line that says what to do.
 
-Spark reports a cause at the end of pages of stack traces, through four kinds of exceptions.  This reads all
-the text there is, and takes the first rule that fits; the exception itself stays the ``__cause__``.
+Spark reports a cause at the end of long stack traces, in four kinds of exceptions.  This module searches the
+whole text and takes the first rule that matches.  The exception itself stays the ``__cause__``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["one_line", "pipeline_error"]
 
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
-# The order counts: what ends a stream because of something else is said after that.
+# The order matters: errors that follow from another error come after it.
 _RULES = [
     (
         r"kafka_assignors\.errors\.\w+: (?P<text>[^\n]+)",
@@ -45,17 +45,17 @@ _RULES = [
     ),
     (
         r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)",
-        "the cluster does not let us use topic {name}: its rules have to allow READ to read it, and WRITE to "
-        "write to it",
+        "not authorized for topic {name}: the cluster's ACLs must allow READ to read it, and WRITE to write "
+        "to it",
     ),
     (
         r"Not authorized to access group: (?P<name>\S*)",
-        "the cluster does not let us use group {name}: its rules have to allow READ on groups spark-kafka-*",
+        "not authorized for group {name}: the cluster's ACLs must allow READ on groups spark-kafka-*",
     ),
     (
-        # A new producer asks for its id first, for which a broker wants WRITE on some topic.
+        # A new producer first requests its id, for which a broker requires WRITE on some topic.
         r"ClusterAuthorizationException",
-        "the cluster does not let us write: its rules have to allow WRITE on the topic that is written to",
+        "not authorized to write: the cluster's ACLs must allow WRITE on the topic",
     ),
     (
         r"SaslAuthenticationException: (?P<text>[^\n]*)",
@@ -68,22 +68,22 @@ _RULES = [
     (
         r"UnknownTopicOrPartitionException|This server does not host this topic-partition"
         r"|Topic\(?s?\)? .{0,80}not (?:present|exist)",
-        "the topic is not there (any more), or not all of its partitions: create it, or name another",
+        "the topic or one of its partitions does not exist (any more): create it, or name another topic",
     ),
     (
         r"No resolvable bootstrap urls",
-        "none of the addresses of the brokers can be looked up: check their names",
+        "no address of a broker can be resolved: check the host names",
     ),
     (
         r"OffsetOutOfRange|Some data may have been lost|Cannot fetch[^\n]*offset"
         r"|KAFKA_DATA_LOSS|[Pp]artition[^\n]*offset was changed from",
-        "records that were to be read next are gone from the topic (retention, or it was made again): record "
+        "the next records are gone from the topic (deleted by retention, or the topic was recreated): record "
         "into a new folder, or move this one's checkpoints/WRITER and samples/WRITER away",
     ),
     (
         r"(?:ConnectException|ConnectTimeoutException|UnknownHostException|NoRouteToHostException)"
         r"(?:: (?P<text>[^\n]*))?",
-        "what the folder lies on, or something else this Spark needs, does not answer: {text}",
+        "the storage of the folder, or another service this Spark needs, does not answer: {text}",
     ),
     (
         r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"
@@ -98,7 +98,7 @@ _RULES = [
         r"There are \[\d+\] sources in the checkpoint|checkpoint[^\n]*(?:malformed|incompatible|mismatch)"
         r"|(?:offsets|commits)/\d+[^\n]*(?:malformed|Incomplete log|version)|Incomplete log file"
         r"|Log file was malformed|UNSUPPORTED_LOG_VERSION|STREAMING_CHECKPOINT|metadata.*is malformed",
-        "the checkpoint is of something else, or damaged: take another folder, or move this one's "
+        "the checkpoint is damaged, or belongs to another stream: take another folder, or move this one's "
         "checkpoints/WRITER and samples/WRITER away",
     ),
     (
@@ -108,18 +108,18 @@ _RULES = [
     (
         r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
         r"(?P<name>(?:\w+:)?/[^\n]*?\.parquet)",
-        "{name} is gone, and the list of what was written has it: bring it back",
+        "{name} is gone, but the list of written files has it: restore it",
     ),
     (
         r"(?:FAILED_READ_FILE|is not a Parquet file|Could not read footer)[^\n]*?"
         r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)"
         r"|(?P<other>(?:\w+:)?/[^\s:]+\.parquet) is not a Parquet file",
-        "{name}{other} is no whole Parquet file: remove it, or bring a whole one back",
+        "{name}{other} is not a complete Parquet file: remove or restore it",
     ),
     (
         r"maxResultSize",
-        "the results are more than this Spark hands to its driver: raise spark.driver.maxResultSize, or ask "
-        "for less at once",
+        "the results exceed the limit of this Spark's driver: raise spark.driver.maxResultSize, or request "
+        "less at once",
     ),
     (
         r"OutOfMemoryError",
@@ -132,11 +132,10 @@ _RULES = [
     ),
     (
         r"JAVA_GATEWAY_EXITED|Java gateway process exited",
-        "Java ended before Spark had begun, as one does that cannot have the memory it asks for (--memory): "
-        "see what it said above",
+        "Java ended before Spark started, for example without enough memory (--memory): see its output above",
     ),
     (
-        # Without Java's stack trace: a refused connection that has one is of somebody else.
+        # Only without a stack trace of Java: a refused connection with one is another service's.
         r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
         r"|SparkContext was shut down|stopped SparkContext"
         r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b",
@@ -147,10 +146,10 @@ _RULES = [
 
 @contextmanager
 def one_line(doing: str) -> Iterator[None]:
-    """Turn what Spark raises in the block into a ``PipelineError``; our own errors pass as they are.
+    """Turn errors of Spark in the block into a `PipelineError`; errors of this package pass unchanged.
 
     Args:
-        doing: what was being done, to begin the line with.
+        doing: the activity, the start of the line.
     """
     try:
         yield
@@ -161,37 +160,37 @@ def one_line(doing: str) -> Iterator[None]:
 
 
 def pipeline_error(error: BaseException, doing: str) -> PipelineError:
-    """The error in one line, of bounded length.
+    """Return an error as one line of bounded length.
 
     Args:
-        error: from PySpark, from py4j, or any other.
-        doing: what was being done.
+        error: of PySpark, py4j, or any other.
+        doing: the activity, the start of the line.
     """
     text = _all_of(error)
     for pattern, sentence in _RULES:
-        if found := re.search(pattern, text):
-            said = {name: (value or "").strip() for name, value in found.groupdict().items()}
-            return PipelineError(f"{doing}: {sentence.format(**said)}")
+        if match := re.search(pattern, text):
+            fields = {name: (value or "").strip() for name, value in match.groupdict().items()}
+            return PipelineError(f"{doing}: {sentence.format(**fields)}")
     return PipelineError(f"{doing}: {shown(_first_line(error))}")
 
 
 def _all_of(error: BaseException) -> str:
-    """Message and Java's stack trace, with those of all causes."""
+    """Return the messages and Java stack traces of an error and all its causes."""
     parts: list[str] = []
     seen: set[int] = set()
-    at: BaseException | None = error
-    while at is not None and id(at) not in seen:
-        seen.add(id(at))
-        parts += [type(at).__name__, str(at)]
-        trace: Any = getattr(at, "_stackTrace", None)  # PySpark's copy of Java's
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        parts += [type(current).__name__, str(current)]
+        trace: Any = getattr(current, "_stackTrace", None)  # PySpark's copy of Java's trace
         parts.append(str(trace or ""))
-        inner = getattr(at, "_cause", None)
-        at = inner if isinstance(inner, BaseException) else at.__cause__ or at.__context__
+        inner = getattr(current, "_cause", None)
+        current = inner if isinstance(inner, BaseException) else current.__cause__ or current.__context__
     return "\n".join(parts)
 
 
 def _first_line(error: BaseException) -> str:
     lines = [line.strip(" :\t") for line in str(error).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling o"):
-        del lines[0]  # of py4j; what Java says comes after it
-    return f"{type(error).__name__}: {lines[0] if lines else 'no more is known'}"
+        del lines[0]  # py4j's own line; Java's message follows
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

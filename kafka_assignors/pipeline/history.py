@@ -1,7 +1,7 @@
-"""A recorded history, read with Spark and handed on as values: one ``Recorded`` a group.
+"""Reads recorded histories with Spark: one ``Recorded`` a group.
 
-The rows never become Python objects: Spark reads, checks and selects, and each group's columns come to the
-driver as Arrow, 72 bytes a row.
+Spark reads, checks and selects the rows.  The driver gets the columns of each group as Arrow, 72 bytes a row,
+so rows never become Python objects.
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ def read_history(
     recorded_members: int | None = None,
     step_s: float = 60.0,
 ) -> list[Recorded]:
-    """Read what a pipeline recorded into ``folder``: its load, or where no model ran its samples.
+    """Read the load that a pipeline recorded into ``folder``, or its samples if no model ran.
 
     Args:
         spark: a session.
-        folder: of the pipeline, with ``load/`` in it; anything that Spark can read from.
-        groups: which; all there are, when not given.
-        since: leave out what was before; with a time zone.
-        until: leave out what was from then on.
+        folder: folder of the pipeline, a path or a URI that Spark can read.
+        groups: names of groups; all groups by default.
+        since: start of the history, with a time zone.
+        until: end of the history, exclusive.
         recorded_members: see `service_rate.service_rate`.
-        step_s: how long a step shall be that is made of samples; in a load they are as they are.
+        step_s: length of a step, seconds, if there are only samples; a load has its own.
 
     Returns:
         A history for each group, by name.
 
     Raises:
-        OptionError: there are samples only, and ``step_s`` does not divide a quarter of an hour.
-        HistoryError: there is nothing like that in the folder, or it cannot be read.
+        OptionError: there are only samples, and ``step_s`` does not divide a quarter of an hour.
+        HistoryError: the folder has no such history, or it cannot be read.
     """
     with _reading(folder):
         load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, since, until))
-        wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": of a topic alone
-        # Each group is fetched by itself, which must not make the model learn all of them each time.
+        wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": a topic without a group
+        # Persisted, because each group is fetched separately and the model must not run for each.
         rows = load.where(wanted).persist()
         try:
             sizes = group_sizes(rows)
             if missing := sorted(set(groups) - sizes.keys()):
-                raise HistoryError(f"{folder}: nothing of a group {missing[0]!r} in the time asked for")
+                raise HistoryError(f"{folder}: no rows of group {missing[0]!r} in the requested time")
             if not sizes:
-                raise HistoryError(f"{folder}: nothing was recorded in the time asked for")
+                raise HistoryError(f"{folder}: no rows in the requested time")
             return [
                 assemble(group, load_columns(rows, group), recorded_members=recorded_members)
                 for group in sizes
@@ -80,19 +80,19 @@ def read_history(
 
 
 def group_sizes(load: DataFrame) -> dict[str, int]:
-    """How many steps times partitions the history of each group has, by name; before it is fetched.
+    """Return steps times partitions of each group's history, by name, before it is fetched.
 
     Raises:
-        HistoryError: a group's are more than can be had at once.
+        HistoryError: a history is too large for memory.
     """
     from pyspark.sql import functions as F
 
     step = F.min("step_s")
     steps = (F.unix_micros(F.max("time")) - F.unix_micros(F.min("time"))) / 1e6 / step + 1
     partitions = F.count_distinct("topic", "partition")
-    found = load.groupBy("group").agg(steps.cast("bigint").alias("steps"), partitions.alias("partitions"))
+    counts = load.groupBy("group").agg(steps.cast("bigint").alias("steps"), partitions.alias("partitions"))
     sizes = {}
-    for row in found.orderBy("group").collect():
+    for row in counts.orderBy("group").collect():
         check_size(row.group, row.steps or 0, row.partitions)
         sizes[row.group] = (row.steps or 0) * row.partitions
     return sizes
@@ -106,42 +106,42 @@ def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
         horizon_s = step_s * max(1, round(_HORIZON_S / step_s))
         settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
         return model_load(read_samples(spark, folder), settings)
-    raise HistoryError(f"{folder}: no load/ and no samples/ in it: is this the folder of a pipeline?")
+    raise HistoryError(f"{folder}: it has no load/ and no samples/: is this the folder of a pipeline?")
 
 
 def checked_load(spark: SparkSession, folder: str) -> DataFrame:
-    """Open the load table of a pipeline's folder and check that it is one.
+    """Open the load table of a pipeline's folder and check its columns.
 
     Raises:
-        HistoryError: there is none, a column is missing, or one is of another type.
+        HistoryError: there is no table, or a column is missing or has another type.
     """
     from pyspark.sql.types import StructType
 
     path = f"{folder.rstrip('/')}/load"
     with _reading(folder):
         rows = spark.read.parquet(path)
-        # Spark passes over empty ones without a word.
+        # Spark silently ignores empty files.
         for empty in Storage(spark, folder).empty_files("load/date=*/*.parquet"):
             raise HistoryError(
-                f"{folder}/{empty} is no whole Parquet file: remove it, or run the pipeline again"
+                f"{folder}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
             )
         wanted: Any = StructType.fromDDL(LOAD)
-        there = {field.name: field.dataType for field in rows.schema}
+        types = {field.name: field.dataType for field in rows.schema}
         for field in wanted:
-            if field.name not in there:
+            if field.name not in types:
                 raise HistoryError(
-                    f"{path}: no column {field.name!r}: not written by a pipeline of this version"
+                    f"{path}: column {field.name!r} is missing: not written by a pipeline of this version"
                 )
-            if there[field.name] != field.dataType:
+            if types[field.name] != field.dataType:
                 raise HistoryError(
-                    f"{path}: column {field.name!r} is {there[field.name].simpleString()}, "
+                    f"{path}: column {field.name!r} is {types[field.name].simpleString()}, "
                     f"expected {field.dataType.simpleString()}"
                 )
         return rows.select(*wanted.names)
 
 
 def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
-    """Keep the steps that lie wholly in a time; whole days are skipped without being read."""
+    """Keep the steps wholly within a period; days outside of it are not read."""
     from pyspark.sql import functions as F
 
     began = F.col("time") - F.make_dt_interval(secs=F.col("step_s"))
@@ -178,17 +178,17 @@ def load_columns(load: DataFrame, group: str) -> LoadColumns:
 
 
 def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    """Null becomes NaN."""
+    """Return a column as floats; null becomes NaN."""
     values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)
     return values
 
 
 def _names(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
-    """One Python string a topic, not one a row."""
+    """Return the topic of each row, with one Python string a topic."""
     encoded = column.combine_chunks().dictionary_encode()
     names = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    found: npt.NDArray[np.object_] = names[encoded.indices.to_numpy()]
-    return found
+    topics: npt.NDArray[np.object_] = names[encoded.indices.to_numpy()]
+    return topics
 
 
 def _utc(moment: datetime) -> datetime:
@@ -197,7 +197,7 @@ def _utc(moment: datetime) -> datetime:
 
 @contextmanager
 def _reading(folder: str) -> Iterator[None]:
-    """Say in one line what Spark says in a page."""
+    """Turn errors of Spark in the block into a `HistoryError` of one line."""
     try:
         with one_line(folder):
             yield

@@ -1,12 +1,12 @@
-"""The whole pipeline at once: record, model the load, feed the assignor; until it is stopped, or once.
+"""The whole pipeline: record, model the load, feed the assignor; once, or until it is stopped.
 
-Recording runs as streams beside the load model, which reads what they land; each batch of the model goes to
-the feed as soon as it is on disk.  Every step has a checkpoint of its own, so that the pipeline goes on where
-it ended, and each can be run alone as well.
+Recording runs as streams beside the load model, which reads the landed samples.  Each batch of the model goes
+to the feed as soon as it is on disk.  Every stage has its own checkpoint.  So the pipeline continues where it
+ended, and each stage can also run alone.
 
-What fails at the start is an error.  What fails later is tried again, as long as it takes, and the others go
-on meanwhile: the cluster has answered before, and will again; so has the storage.  The model has started when
-its first batch has landed; until then a checkpoint that is damaged is an error, too.
+A failure at the start is an error.  A stage that fails later is restarted until it works, and the others go
+on, because the cluster and the storage have answered before.  The model has started when its first batch has
+landed; until then a damaged checkpoint is an error, too.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.feed.feed import Feed
 from kafka_assignors.pipeline.feed.feeding import Feeding
-from kafka_assignors.pipeline.kept import Kept
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model, start_load_model
 from kafka_assignors.pipeline.record.offsets import OffsetsReport, record_offsets, record_offsets_once
 from kafka_assignors.pipeline.record.sample_report import SamplesReport
 from kafka_assignors.pipeline.record.samples import record_samples, record_samples_once
+from kafka_assignors.pipeline.restarting_query import RestartingQuery
 from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
@@ -39,22 +39,22 @@ _LOOK_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the pipeline is to do.
+    """The settings of a pipeline.
 
     Attributes:
-        root: its folder, as Spark takes it: a path or a URI.
-        settings: the connection, as ``KafkaConsumer`` takes it.
-        groups: by name.
-        groups_like: and all whose whole name matches, but for Spark's own consumers.
-        every_s: from one look at the groups to the next, and from one batch to the next.
+        root: folder of the pipeline, a path or a URI for Spark.
+        settings: connection settings of ``KafkaConsumer``.
+        groups: names of groups.
+        groups_like: pattern of the whole names of more groups; Spark's own groups are excluded.
+        every_s: seconds between two samples, and between two batches.
         load: settings of the load model.
-        sampler: look at the groups.
-        offsets_topic: record the commits that ``__consumer_offsets`` holds.
-        feed_topic: where forecasts go; None: nowhere.
+        sampler: whether to sample the groups.
+        offsets_topic: whether to record the commits in ``__consumer_offsets``.
+        feed_topic: topic of the feed; None: no feed.
     """
 
     root: str
-    settings: Mapping[str, Any] = field(repr=False)  # it has passwords in it
+    settings: Mapping[str, Any] = field(repr=False)  # it may contain passwords
     groups: Sequence[str] = ()
     groups_like: str | None = None
     every_s: float = 10.0
@@ -66,16 +66,16 @@ class Wanted:
 
 @dataclass(slots=True)
 class PipelineReport:
-    """What was done until now.
+    """The work done so far.
 
     Attributes:
-        samples: by looking at the groups; None: that was not asked for.
-        offsets: out of ``__consumer_offsets``; None: that was not asked for.
-        load: by the model.
-        fed: records that went to the feed.
-        unfed: batches after which the feed could not be written; a later one makes up for it.
-        down: what does not work at present (``samples``, ``offsets``, ``load``, ``feed``), and why; it is
-            tried again.
+        samples: report of the sampler; None: not requested.
+        offsets: report of the offsets topic; None: not requested.
+        load: report of the load model.
+        fed: records written to the feed.
+        unfed: batches after which the feed could not be written.  A later batch writes their forecasts.
+        down: stages that do not work at present (``samples``, ``offsets``, ``load``, ``feed``), and why.
+            They are restarted.
     """
 
     samples: SamplesReport | None = None
@@ -92,7 +92,7 @@ OnReport = Callable[[PipelineReport], None]
 def record(
     spark: SparkSession, wanted: Wanted, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
-    """Record alone; see `run_pipeline`."""
+    """Run only the recording; see `run_pipeline`."""
     report = PipelineReport()
     if stop is None:
         _record_once(spark, wanted, report)
@@ -100,29 +100,30 @@ def record(
         return report
     with _running(report) as streams:
         for name, start in _recorders(spark, wanted).items():
-            streams[name] = Kept(name, start)
-        _keep(streams, report, stop, on_report)
+            streams[name] = RestartingQuery(name, start)
+        _run(streams, report, stop, on_report)
     return report
 
 
 def run_pipeline(
     spark: SparkSession, wanted: Wanted, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
-    """Record, model and feed.
+    """Run all stages of the pipeline.
 
     Args:
         spark: the session; it needs ``session.STREAMING``.
-        wanted: what to do.
-        stop: ends it, between two batches where that does not take long; None: do all there is to do now.
-        on_report: is told how far it is, some times a second.  What it raises ends all.
+        wanted: settings of the pipeline.
+        stop: ends the pipeline when set, between two batches if they are short.  None: process the records
+            there are now, and end.
+        on_report: called with the report about twice a second.  An exception of it ends the pipeline.
 
     Returns:
-        What was done.
+        The report of the run.
 
     Raises:
-        PipelineError: the cluster does not answer when it begins, or does not let us in; what lies in the
-            folder is not a pipeline's, or another's; the first batch of the model fails.
-        OptionError: a setting that cannot be.
+        PipelineError: the cluster does not answer at the start or denies access, the folder belongs to
+            another pipeline, or the first batch of the model failed.
+        OptionError: a setting is invalid.
     """
     report = PipelineReport()
     feeding = None
@@ -133,7 +134,7 @@ def run_pipeline(
         on_report(report)
         report.load = run_load_model(spark, wanted.root, wanted.load, available_now=True)
         if feeding is not None:
-            feeding.make_up()
+            feeding.catch_up()
             report.fed = feeding.fed
         on_report(report)
         return report
@@ -145,7 +146,7 @@ def run_pipeline(
     def start_model() -> Any:
         return start_load_model(spark, wanted.root, wanted.load, every_s=wanted.every_s, on_batch=landed)
 
-    # The model reads the writers that are there when it first begins.
+    # The model reads only the writers that exist at its first start.
     with one_line(f"the folder {wanted.root}"):
         for writer in _writers(wanted):
             Storage(spark, wanted.root).make(f"samples/{writer}")
@@ -154,9 +155,9 @@ def run_pipeline(
         return report
     with _running(report) as streams:
         for name, start in _recorders(spark, wanted).items():
-            streams[name] = Kept(name, start, before=caught_up if name == "offsets" else None)
-        streams["load"] = Kept("load", start_model, has_worked=lambda load: load.batches > 0)
-        _keep(streams, report, stop, on_report, feeding)
+            streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
+        streams["load"] = RestartingQuery("load", start_model, has_worked=lambda load: load.batches > 0)
+        _run(streams, report, stop, on_report, feeding)
     _note_feed(feeding, report)
     return report
 
@@ -179,9 +180,9 @@ def _record_once(spark: SparkSession, wanted: Wanted, report: PipelineReport) ->
 def _catch_up(
     spark: SparkSession, wanted: Wanted, report: PipelineReport, stop: threading.Event, on_report: OnReport
 ) -> OffsetsReport | None:
-    """Land the commits there are, before anybody looks at a group.
+    """Land the existing commits before the first sample.
 
-    A look is of now.  After one, the model would take commits of before for late ones.
+    After a sample of now, the model would count older commits as late.
     """
     if not wanted.offsets_topic:
         return None
@@ -194,7 +195,7 @@ def _catch_up(
         available_now=True,
     )
     try:
-        with one_line("recording the commits there are"):
+        with one_line("recording existing commits"):
             while not (recording.query.awaitTermination(_LOOK_S) or stop.is_set()):
                 report.offsets = recording.report()
                 on_report(report)
@@ -218,9 +219,9 @@ def _recorders(spark: SparkSession, wanted: Wanted) -> dict[str, Callable[[], An
 
 
 @contextmanager
-def _running(report: PipelineReport) -> Iterator[dict[str, Kept]]:
-    """Streams that end with the block, the last one first, whatever happens; the report then has all."""
-    streams: dict[str, Kept] = {}
+def _running(report: PipelineReport) -> Iterator[dict[str, RestartingQuery]]:
+    """Stop the streams at the end of the block, the last one first, and complete the report."""
+    streams: dict[str, RestartingQuery] = {}
 
     def end(name: str) -> None:
         setattr(report, name, streams[name].stop())
@@ -233,17 +234,17 @@ def _running(report: PipelineReport) -> Iterator[dict[str, Kept]]:
                 ending.callback(end, name)
 
 
-def _keep(
-    streams: Mapping[str, Kept],
+def _run(
+    streams: Mapping[str, RestartingQuery],
     report: PipelineReport,
     stop: threading.Event,
     on_report: OnReport,
     feeding: Feeding | None = None,
 ) -> None:
-    """See that all of them run, until it is to end."""
+    """Restart failed streams and report, until the pipeline is stopped."""
     while not stop.wait(_LOOK_S):
         for name, stream in streams.items():
-            stream.keep()
+            stream.check()
             setattr(report, name, stream.report())
         down = {name: stream.down for name, stream in streams.items()}
         report.down = {name: str(error) for name, error in down.items() if error is not None}

@@ -1,10 +1,10 @@
-"""The Spark that the jobs run on: what ``spark-submit`` brings, else one of our own in this process.
+"""The Spark session of the jobs: that of ``spark-submit``, or a local one in this process.
 
-Of our own:
-- Jars come from the lock (``fetch_jars``), not from Spark's resolver: the same bytes everywhere, and no
-  network once they are here.
-- Nothing listens outside loopback.
-- It is quiet: what Spark has to say goes to stderr, from errors on.
+The local session:
+- takes jars from the lock (``fetch_jars``), not from Spark's resolver: the same bytes everywhere, and no
+  network after the first download;
+- listens only on loopback;
+- logs only errors, to stderr.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 __all__ = ["MEMORY", "SHORT_LIVED", "STREAMING", "java_home", "local_session", "session", "submitted"]
 
 MEMORY = "1g"
-"""Of the JVM of a session of our own; its Python workers come on top of that."""
+"""Memory of the JVM of a local session; its Python workers need more."""
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java options of a session that ends within minutes: it spends less on compiling than on its work."""
+"""Java options of a session that ends within minutes: they reduce the time for compiling."""
 
-#: What the jobs need of any session, wherever it runs.
+#: Settings that the jobs need in any session.
 STREAMING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # Spark's other way to ask for offsets reads __consumer_offsets as empty, without an error.
+    # Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
-    # Spark hides what is called a password; a private key and a login have other names.
+    # By default Spark redacts only passwords; options with a private key or a login have other names.
     "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }
 
@@ -49,8 +49,8 @@ _SILENT = {"spark.log.level": "FATAL"}
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
-# PySpark always asks for a module that only speeds up vectors: the runtime from PyPI does not have it, and
-# the others warn of it.
+# PySpark always requests a module that only speeds up vectors.  The Java runtime of PyPI does not have it,
+# and others print a warning.
 _LAUNCHER = """\
 #!/bin/sh
 for word in "$@"; do
@@ -62,7 +62,7 @@ exec '{java}' "$@"
 
 
 def submitted() -> bool:
-    """Whether ``spark-submit`` started this program: then it has a Spark already."""
+    """Return whether ``spark-submit`` started this program, so it has a session already."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -75,11 +75,11 @@ def session(
     java_options: str = "",
     on_progress: OnProgress = silent,
 ) -> Iterator[SparkSession]:
-    """Take the session of ``spark-submit``, whose master, size and jars are the submitter's, else make one.
+    """Take the session of ``spark-submit`` with its master, size and jars, or else make a local one.
 
-    For commands, which say in a line what went wrong: one of our own logs nothing.
+    For commands, which print errors as one line: a local session logs nothing.
 
-    Args and errors are those of `local_session`; all but ``name`` are only of a local one.
+    Arguments and errors are those of `local_session`; all but ``name`` apply only to a local session.
     """
     if not submitted():
         with local_session(
@@ -113,21 +113,21 @@ def local_session(
     settings: Mapping[str, str] | None = None,
     on_progress: OnProgress = silent,
 ) -> Iterator[SparkSession]:
-    """Run Spark in this process for as long as the block lasts; takes about 6 s to start, 300 MB idle.
+    """Run Spark in this process within the block; takes about 6 s to start, 300 MB idle.
 
     Args:
-        name: of the application.
-        cores: how many to use; None: all there are.
-        memory: of the JVM.  It is set when the process makes its first session, and stays.
-        java_options: of the JVM; they stay, too.
-        settings: Spark settings, before ours.
-        on_progress: told of jars that are fetched, and of the start.
+        name: name of the application.
+        cores: number of cores; None: all.
+        memory: memory of the JVM.  It is set by the first session of the process, and cannot change.
+        java_options: options of the JVM; they cannot change, either.
+        settings: Spark settings; they override those of this package.
+        on_progress: called for jars that are fetched, and for the start.
 
     Raises:
         MissingExtraError: PySpark is not installed.
-        ToolMissingError: no Java that is new enough.
+        ToolMissingError: there is no Java that is new enough.
         BrokerError: a jar is missing and cannot be fetched.
-        PipelineError: Java does not get as far as Spark.
+        PipelineError: Spark does not start.
     """
     try:
         from pyspark.sql import SparkSession
@@ -140,13 +140,13 @@ def local_session(
         environment = {
             "JAVA_HOME": str(java_home(Path(scratch, "java"), java.path)),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,  # else the workers are whatever python3 is on PATH
+            "PYSPARK_PYTHON": sys.executable,  # else the workers run the python3 of PATH
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         }
-        ours = {
+        defaults = {
             "spark.jars": ",".join(map(str, jars)),
             "spark.driver.memory": memory,
-            "spark.driver.maxResultSize": "0",  # the memory is bound enough
+            "spark.driver.maxResultSize": "0",  # the memory is the limit
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(Path(scratch, "local")),
@@ -160,7 +160,7 @@ def local_session(
             **STREAMING,
         }
         builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
-        for key, value in {**ours, **(settings or {})}.items():
+        for key, value in {**defaults, **(settings or {})}.items():
             builder = builder.config(key, value)
         with _environment(environment), one_line("starting Spark"):
             session = builder.getOrCreate()
@@ -172,7 +172,7 @@ def local_session(
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables for a moment: Spark reads them when it starts, our children need not."""
+    """Set variables within the block: Spark reads them at its start, and child processes do not need them."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -186,7 +186,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def java_home(home: Path, java: Path) -> Path:
-    """Make ``home`` a JAVA_HOME whose launcher PySpark gets along with; return it."""
+    """Make ``home`` a JAVA_HOME whose launcher drops PySpark's vector option; return it."""
     (home / "bin").mkdir(parents=True)
     launcher = home / "bin" / "java"
     launcher.write_text(_LAUNCHER.format(java=os.path.realpath(java)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Times of samples, independent of the session's time zone."""
+"""Dates of samples, independent of the session's time zone."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ _DAY_MS = 86_400_000
 
 
 def utc_date(time: str) -> Column:
-    """The date of a timestamp column in UTC; Spark's ``to_date`` would take the session's zone."""
+    """Return the UTC date of a timestamp column; Spark's ``to_date`` would take the session's zone."""
     return F.date_from_unix_date(F.floor(F.unix_millis(F.col(time)) / F.lit(_DAY_MS)).cast("int"))

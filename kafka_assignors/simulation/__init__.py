@@ -1,24 +1,24 @@
-"""Back-testing: what a strategy would have done with a recorded load.  Pure: values in, figures out.
+"""Simulation of a consumer group on a recorded load, through the planners.  Pure: values in, figures out.
 
-================  ==================================================  ======================================
-file              purpose                                             key names
-================  ==================================================  ======================================
-``history.py``    what arrived where and when                         ``History``
-``churn.py``      who joins, leaves or is killed when                 ``Step``, ``parse``
-``scenario.py``   a strategy, members, and what rebalances cost       ``Scenario``, ``Strategy``, ``Pauses``
-``simulate.py``   from event to event                                 ``simulate``
-``crew.py``       the group's rounds, through the planners            ``Crew``
-``told.py``       what the leader is told of lag                      ``Told``
-``watch.py``      whether the leader asks for a rebalance by itself   ``Watch``
-``work.py``       what has come, what was read, and how that goes on  ``Work``
-``serving.py``    how a member shares its time among its partitions   ``shared``
-``interval.py``   a stretch of time in which lag changes evenly       ``Interval``
-``time_lag.py``   the age of the oldest record not read yet           ``ages``, ``quantile``
-``books.py``      what is written down on the way, and the figures    ``Books``
-``outcome.py``    the figures                                         ``Outcome``
-``goals.py``      what is to be small, and when two figures differ    ``GOALS``
-``recommend.py``  which strategy to pick, and why                     ``recommend``
-================  ==================================================  ======================================
+======================  ===============================================  ==================================
+file                    purpose                                          key names
+======================  ===============================================  ==================================
+``history.py``          arrivals by step and partition                   ``History``
+``churn.py``            joins, leaves and kills, and their times         ``Step``, ``parse``
+``scenario.py``         strategy, members, and the cost of rebalances    ``Scenario``, ``Strategy``
+``simulate.py``         the event loop                                   ``simulate``
+``group.py``            the rounds of the group, through the planners    ``GroupModel``
+``known_lag.py``        the lag the leader plans with                    ``KnownLag``
+``skew.py``             rebalances the leader asks for on uneven lag     ``SimulatedSkewWatcher``
+``work.py``             records arrived and read so far                  ``Work``
+``serving.py``          division of a member's time among partitions     ``shared``
+``interval.py``         a period in which lag changes evenly             ``Interval``
+``time_lag.py``         age of the oldest unread record                  ``ages``, ``quantile``
+``outcome_builder.py``  collects the figures during a simulation         ``OutcomeBuilder``
+``outcome.py``          the figures                                      ``Outcome``
+``goals.py``            figures to minimise, and when two differ         ``GOALS``
+``recommend.py``        ranking of strategies with reasons               ``recommend``
+======================  ===============================================  ==================================
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The script of churn: who joins, who leaves, who is killed, and when."""
+"""The churn of a run: which members join, leave or are killed, and when."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Step:
 
     Args:
         kind: ``join`` a new process, ``leave`` by a clean close, ``kill`` by SIGKILL.
-        at: seconds after the start: in the demo after the first record was sent.
+        at: seconds after the start.  In the demo the start is the first record sent.
     """
 
     kind: Kind
@@ -43,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A step, and the member it happens to."""
+    """A step and its member."""
 
     kind: Kind
     at: float
@@ -54,7 +54,7 @@ class Act:
 
 
 def parse(text: str) -> tuple[Step, ...]:
-    """Read ``join@12,leave@26,kill@40``; an empty text is a script without churn.
+    """Read ``join@12,leave@26,kill@40``; an empty text means no churn.
 
     Returns:
         The steps in the order of their times.
@@ -85,23 +85,23 @@ def parse(text: str) -> tuple[Step, ...]:
 
 
 def first_members(consumers: int) -> tuple[str, ...]:
-    """Name the members a run starts with: ``m1`` to ``mN``."""
+    """Return the names of the members at the start: ``m1`` to ``mN``."""
     return tuple(f"m{number}" for number in range(1, consumers + 1))
 
 
 def rehearse(steps: Sequence[Step], consumers: int) -> tuple[Act, ...]:
-    """Cast the script: a join brings the next new name, leave and kill take the member that is there longest.
+    """Assign members to steps: a join adds the next new name, leave and kill take the oldest member.
 
     Raises:
         OptionError: the script would leave the group without a member.
     """
     present = list(first_members(consumers))
-    born = consumers
+    named = consumers
     acts: list[Act] = []
     for step in steps:
         if step.kind == "join":
-            born += 1
-            present.append(f"m{born}")
+            named += 1
+            present.append(f"m{named}")
             acts.append(Act(step.kind, step.at, present[-1]))
             continue
         if len(present) == 1:
@@ -111,7 +111,7 @@ def rehearse(steps: Sequence[Step], consumers: int) -> tuple[Act, ...]:
 
 
 def present_after(acts: Sequence[Act], consumers: int) -> tuple[str, ...]:
-    """Name the members that are there once all ``acts`` have happened, oldest first."""
+    """Return the members present after all ``acts``, oldest first."""
     present = list(first_members(consumers))
     for act in acts:
         if act.kind == "join":
@@ -122,10 +122,10 @@ def present_after(acts: Sequence[Act], consumers: int) -> tuple[str, ...]:
 
 
 def client_id(member: str) -> str:
-    """Make the client id of a member: a hash first, as in the names that deployments give.
+    """Return the client id of a member.  It begins with a hash, like the names of many deployments.
 
-    Assignors order members by an id that begins with this.  With plain names a new member always comes last,
-    which is the kindest case for ``range``; in the wild its place is a matter of luck, the same here for all
-    strategies.
+    Assignors order members by an id that begins with the client id.  With plain names a new member would
+    always be last, which is the best case for ``range``.  With the hash its place is random, and the same for
+    all strategies.
     """
     return f"{hashlib.sha256(member.encode()).hexdigest()[:6]}-{member}"

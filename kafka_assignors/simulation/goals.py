@@ -1,4 +1,4 @@
-"""What is to be small, in the order in which it decides, and when two figures differ."""
+"""The figures to minimise, in the order of their importance, and when two figures differ."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kafka_assignors.simulation.outcome import Outcome
 __all__ = ["COSTS", "GOALS", "NO_DIFFERENCE", "Goal"]
 
 NO_DIFFERENCE = 0.15
-"""Figures that differ by less than this part of the larger one do not differ: simulated runs come so close to
-measured ones, and not closer."""
+"""Two figures are equal if they differ by less than this part of the larger one.  Simulated figures are no
+closer to measured ones."""
 
 _APART = -math.log(1 - NO_DIFFERENCE)
 _FLOOR = (1 - NO_DIFFERENCE) / NO_DIFFERENCE
-"""Times what is no difference at all (``Goal.least``): so much is added to a figure before it is set beside
-another.  Near nothing ``least`` is then just that part of the larger one, and 0 is not infinitely better."""
+"""This many times ``Goal.least`` is added to figures before their ratio is taken.  Near 0 a difference of
+``least`` then is that part of the larger figure, and 0 is not infinitely better."""
 
 
 class Goal(NamedTuple):
-    """What is to be small.
+    """A figure to minimise.
 
     Attributes:
         figure: its name.
-        of: an outcome's.
-        least: less than this is no difference either; None: it is there or not, and every difference counts.
-        words: what it is called, with a place for its value.
+        of: returns the figure of an outcome.
+        least: smaller differences do not count.  None: a yes or no, every difference counts.
+        words: its text, with a placeholder for the value.
     """
 
     figure: str
@@ -36,17 +36,17 @@ class Goal(NamedTuple):
     words: str
 
     def level(self, outcome: Outcome) -> float:
-        """The figure on a scale on which differences are ratios."""
+        """Return the figure on a logarithmic scale, on which ratios are differences."""
         value = self.of(outcome)
         return value if self.least is None else math.log(value + _FLOOR * self.least)
 
-    def apart(self, one: float, other: float) -> bool:
-        """Whether two levels differ by more than a simulation can be wrong."""
-        return abs(one - other) > (0.0 if self.least is None else _APART)
+    def apart(self, level: float, other: float) -> bool:
+        """Return whether two levels differ by more than the error of a simulation."""
+        return abs(level - other) > (0.0 if self.least is None else _APART)
 
 
 def _time(seconds: float | None, outcome: Outcome) -> float:
-    """One that never came counts as all the time there was."""
+    """Return the seconds; the whole simulated time if the event never occurred."""
     return outcome.simulated_s if seconds is None else seconds
 
 
@@ -63,7 +63,7 @@ GOALS = (
     Goal("r_score", lambda o: o.r_score, 0.05, "R-score {:,.2f}"),
     Goal("moved", lambda o: float(o.moved), 0.5, "{:,.0f} partitions moved"),
 )
-"""In the order in which they decide."""
+"""In the order of their importance."""
 
 COSTS = frozenset({"pause_s", "r_score", "moved"})
-"""Figures that are the price of the others."""
+"""Figures that are costs of a rebalance."""

@@ -1,4 +1,4 @@
-"""What happened to a group: how many records arrived where and when, and what there was at the start."""
+"""The recorded load of a group: arrivals by step and partition, and the lag at the start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.int64]
 Levels = npt.NDArray[np.float64]
 
 _MOST = 2**52
-"""Records in all: beyond that a float does not count singly, and the simulation works in floats."""
+"""Maximum number of records, because the simulation uses floats, which are exact only up to here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +32,17 @@ class History:
         step_s: length of a step, seconds.
         topics: topic -> number of partitions.
         arrivals: records that arrived in each step, int64 of shape (steps, partitions).
-        start_lags: records there were to read at the start, int64 of shape (partitions,).
-        service_rate: records/s that one member reads while it has something to read; None: not known.
-        pace: how fast members were in each step, as multiples of ``service_rate`` (what they call upon may be
-            slow at noon), float64 of shape (steps,); None: always the same.  After the history it is 1.
-        expected: records expected to arrive within ``horizon_s`` after each step, as forecast at its end,
-            float64 of shape (steps, partitions), NaN where there was no forecast; None: no forecasts.
-        horizon_s: how far ``expected`` looks, seconds.
-        starts_at: when the first step began, seconds since 1970; for who shows it.
+        start_lags: lag at the start, records, int64 of shape (partitions,).
+        service_rate: records/s that one member reads while it has lag; None: unknown.
+        pace: speed of the members in each step, as a multiple of ``service_rate`` (a database may be slow at
+            noon), float64 of shape (steps,).  None: constant.  After the history it is 1.
+        expected: records forecast at the end of each step for the following ``horizon_s``, float64 of shape
+            (steps, partitions), NaN without a forecast.  None: no forecasts.
+        horizon_s: length of the forecasts, seconds.
+        starts_at: start of the first step, seconds since 1970; only shown.
 
     Raises:
-        ProblemError: a field makes no sense; its text begins with the field.
+        ProblemError: a field is invalid; the message begins with its name.
     """
 
     group: str
@@ -102,12 +102,12 @@ class History:
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Number of steps."""
         return len(self.arrivals)
 
     @property
     def partitions(self) -> int:
-        """Of all topics."""
+        """Number of partitions of all topics."""
         return len(self.start_lags)
 
     @property
@@ -117,18 +117,18 @@ class History:
 
     @cached_property
     def records(self) -> int:
-        """Records in all, those at the start included."""
+        """All records, the lag at the start included."""
         return int(self.arrivals.sum() + self.start_lags.sum())
 
     def pace_at(self, step: int) -> float:
-        """How fast members are in a step, those after the history included."""
+        """Return the pace of members in a step, which may be after the history."""
         return 1.0 if self.pace is None or step >= self.steps else float(self.pace[step])
 
     def expected_at(self, step: int) -> Levels | None:
-        """The forecast that is known while ``step`` goes on (made at the end of the step before).
+        """Return the forecast known during ``step``, made at the end of the step before.
 
         Returns:
-            Records by partition, NaN where there is none; None when there is none at all.
+            Records by partition, NaN without a forecast; None if there are no forecasts.
         """
         if self.expected is None or step <= 0:
             return None
@@ -136,10 +136,10 @@ class History:
         return known
 
     def scaled(self, factor: float) -> History:
-        """As if so many times the records had arrived; each count is rounded.
+        """Multiply all counts by a factor, rounded.
 
         Raises:
-            ProblemError: the factor is not a number above 0.
+            ProblemError: the factor is not above 0.
         """
         _above_0("scaled", factor)
         return replace(
@@ -150,15 +150,15 @@ class History:
         )
 
     def between(self, first: int, last: int, start_lags: Counts | None = None) -> History:
-        """The steps from ``first`` up to, without, ``last``.
+        """Return the steps from ``first`` to before ``last``.
 
         Args:
             first: the first step.
             last: the step after the last one.
-            start_lags: what there is to read then; nothing, when not given.
+            start_lags: lag at the start of ``first``, records; 0 by default.
 
         Raises:
-            ProblemError: there are no such steps.
+            ProblemError: the history has no such steps.
         """
         if not 0 <= first < last <= self.steps:
             raise ProblemError(f"history.between: steps {first} to {last} of {self.steps}")
@@ -178,7 +178,7 @@ def _above_0(name: str, value: float) -> None:
 
 
 def _counts(name: str, given: Counts) -> Counts:
-    """The array as int64; it must hold whole numbers from 0 on."""
+    """Check that an array has whole numbers, 0 or more, and return it as int64."""
     array = np.asarray(given)
     if array.dtype.kind not in "iu":
         raise ProblemError(f"history.{name}: expected whole numbers, got {array.dtype}")

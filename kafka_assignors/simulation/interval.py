@@ -1,4 +1,4 @@
-"""A stretch of time in which nothing changes but the lag, and that evenly."""
+"""A period in which lag changes evenly."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from kafka_assignors.simulation.serving import when_empty
 __all__ = ["NOTHING", "Interval", "first_below"]
 
 NOTHING = 1e-6
-"""Records: so little lag is none, but for what floats lose."""
+"""Lag below this many records counts as 0, because of rounding errors of floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A time in which nobody starts or stops reading, and records arrive evenly.
+    """A period in which no member starts or stops reading, and records arrive evenly.
 
     Attributes:
         start: seconds.
         length: seconds.
-        lag: of each member that reads, at the start, records; and at last of all that nobody reads.
-        arriving: to the same, records/s.
-        rate: of each member, records/s; 0 for the last.
+        lag: at the start, records, by member that reads; last that of partitions nobody reads.
+        arriving: arrivals in the same order, records/s.
+        rate: service rate in the same order, records/s; the last is 0.
     """
 
     start: float
@@ -34,21 +34,21 @@ class Interval:
     rate: Levels
 
     def totals(self) -> tuple[Levels, Levels]:
-        """Times within at which the total lag changes its slope, both ends among them; and the total then.
+        """Return the times at which the total lag changes its slope, both ends included, and the totals.
 
-        Each member's lag falls or rises evenly until it is 0, and stays there.
+        The lag of a member changes evenly, until it is 0 and stays 0.
         """
         empty = when_empty(self.lag, self.arriving, self.rate)
         inner = np.sort(empty[(empty > 0) & (empty < self.length)])
         times = np.concatenate([[0.0], inner, [self.length]])
         slopes = self.arriving - self.rate
-        # Lag of a member that is empty and keeps up stays 0.
+        # The lag of a member that keeps up stays 0.
         each = np.maximum(self.lag + slopes * times[:, None], 0.0)
         return self.start + times, each.sum(axis=1)
 
 
 def first_below(times: Levels, totals: Levels, level: float, since: float) -> float | None:
-    """The first time from ``since`` on at which the total is no more than ``level``; None if it is not."""
+    """Return the first time from ``since`` on at which the total is at most ``level``, or None."""
     for start, end, first, last in zip(times, times[1:], totals, totals[1:], strict=False):
         if end < since or min(first, last) > level:
             continue
@@ -58,8 +58,8 @@ def first_below(times: Levels, totals: Levels, level: float, since: float) -> fl
             reached = start + (end - start) * (first - level) / (first - last) if first > level else start
             return float(max(reached, since))
         if first <= level and since > start:
-            # It rises: whether it still is at that level then.
-            there = first + (last - first) * (since - start) / (end - start)
-            if there <= level:
+            # The total rises; it may still be low enough at ``since``.
+            total = first + (last - first) * (since - start) / (end - start)
+            if total <= level:
                 return float(since)
     return None

@@ -1,4 +1,4 @@
-"""What came of a scenario."""
+"""The figures of a simulated scenario."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ __all__ = ["Move", "Outcome", "Series", "Situation"]
 
 
 class Situation(NamedTuple):
-    """What strategies are compared in; what else differs (pauses, rates, owners) is in the history's name."""
+    """The conditions in which strategies are compared.
+
+    Other conditions (pauses, rates, owners) must be in the name of the history.
+    """
 
     group: str
     history: str
@@ -24,7 +27,7 @@ class Situation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """At ``at`` seconds ``taker`` gained a partition that ``giver`` had owned last."""
+    """At ``at`` seconds ``taker`` gained a partition whose last owner was ``giver``."""
 
     at: float
     partition: int
@@ -34,15 +37,15 @@ class Move:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """How it went, at the start and at the end of each step; arrays of shape (steps + 1,).
+    """Figures at the start and at the end of each step, in arrays of shape (steps + 1,).
 
     Attributes:
         at: seconds since the start.
-        lag: records not read yet.
-        largest_member_lag: of those, what the member that has most of them owns.
-        unowned_lag: of those, what nobody owns.
-        time_lag: age of the oldest record not read yet, of all partitions, seconds.
-        members: members in the group.
+        lag: unread records of all partitions.
+        largest_member_lag: largest lag of one member, records.
+        unowned_lag: lag of partitions without an owner, records.
+        time_lag: age of the oldest unread record of all partitions, seconds.
+        members: number of members in the group.
     """
 
     at: Levels
@@ -55,40 +58,40 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """One scenario's figures; docs/backtest.md defines each.
+    """The figures of one scenario; docs/backtest.md defines each.
 
     Attributes:
-        group: of the history.
-        history: its name, as in the scenario.
+        group: group of the history.
+        history: name of the history, as in the scenario.
         strategy: name on the wire.
-        parameters: of the strategy.
-        members: at the start.
-        churn: the script.
+        parameters: parameters of the strategy.
+        members: number of members at the start.
+        churn: the churn as text.
         service_rate: records/s of one member.
-        arrived: records in all, those at the start included.
+        arrived: all records, the lag at the start included.
         served: records read.
-        left: records never read: 0 unless it never drained.
-        drain_s: from the last record that arrived (the start, if none did) until all were read; None: they
-            were not within the limit.
-        recovery_s: the longest time from the start, or from a step of the churn, until the lag was no more
-            than right before it (at the start: none); 0 if it never rose; None: it was not within the limit.
-        largest_lag: of the whole group, records, at any moment.
-        mean_lag: over the time from the start to the end of the history, records.
-        largest_member_lag: of what one member owned, records, at any moment.
-        time_lag_p50: age of the oldest record not read yet, seconds: the median over all partitions and all
-            the time of the history.
-        time_lag_p99: the same, which is exceeded in 1 part of 100.
-        time_lag_max: the largest at any moment, those after the history included.
-        moved: hand-overs: a partition was gained by another member than its last owner.
-        r_score: sum over all hand-overs of the partition's arrival rate (the mean of the last half minute),
-            over what its taker can read.
-        r_score_mean: of that, in one rebalance on average; the rounds of a cooperative one together.
-        rebalances: rounds, second rounds of cooperative rebalances included.
-        pause_s: member-seconds of the living without reading, for joins and warm-ups.
-        unserved_s: partition-seconds without a reader, whatever the cause; those of the dead, too.
-        simulated_s: from the start to the end of what was simulated.
-        moves: the hand-overs one by one.
-        series: None where it was not asked for.
+        left: records never read: 0 unless the lag never drained.
+        drain_s: seconds from the last arrival (the start, if none) until all records were read.  None: not
+            within the limit.
+        recovery_s: longest time from the start, or from a step of the churn, until the lag was back at the
+            lag right before (at the start: 0), seconds.  0: the lag never rose.  None: not within the limit.
+        largest_lag: largest lag of the whole group at any time, records.
+        mean_lag: mean from the start to the end of the history, records.
+        largest_member_lag: largest lag of one member at any time, records.
+        time_lag_p50: age of the oldest unread record, seconds: the median over all partitions and the time of
+            the history.
+        time_lag_p99: the same, 99th percentile.
+        time_lag_max: the largest at any time, the time after the history included.
+        moved: number of moves: a partition was gained by another member than its last owner.
+        r_score: sum over all moves of the partition's arrival rate (mean of the last 30 s), divided by the
+            service rate of its new owner.
+        r_score_mean: mean R-score of a rebalance; the rounds of a cooperative rebalance count together.
+        rebalances: number of rounds, second rounds of cooperative rebalances included.
+        pause_s: member-seconds that living members did not read, because of joins and warm-ups.
+        unserved_s: partition-seconds without a reader, for any cause, dead members included.
+        simulated_s: simulated seconds.
+        moves: the moves one by one.
+        series: None if not requested.
     """
 
     group: str
@@ -121,11 +124,10 @@ class Outcome:
 
     @property
     def situation(self) -> Situation:
-        """Where it meets the outcomes of other strategies."""
+        """The situation in which the outcome is compared to those of other strategies."""
         return Situation(self.group, self.history, self.members, self.churn, self.service_rate)
 
     def figures(self) -> dict[str, Any]:
-        """All but ``moves`` and ``series``, as a row of a table."""
-        return {
-            one.name: getattr(self, one.name) for one in fields(self) if one.name not in {"moves", "series"}
-        }
+        """Return all figures but ``moves`` and ``series``, as a row of a table."""
+        names = [field.name for field in fields(self)]
+        return {name: getattr(self, name) for name in names if name not in {"moves", "series"}}

@@ -1,4 +1,4 @@
-"""Which strategy to pick, and why: outcomes in, a ranking with its reasons out."""
+"""The recommendation: outcomes in, a ranking of strategies with reasons out."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Ranked", "Recommendation", "recommend"]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A strategy's place.
+    """The place of a strategy.
 
     Attributes:
-        place: from 1; the same for those that do not differ.
+        place: from 1; strategies that do not differ share a place.
         strategy: name on the wire.
-        parameters: its own.
-        reasons: why it is there, a sentence each.
+        parameters: parameters of the strategy.
+        reasons: the reasons for its place, a sentence each.
     """
 
     place: int
@@ -40,9 +40,9 @@ class Recommendation:
     """The ranking.
 
     Attributes:
-        ranking: best first; of those with the same place the first by name.
-        scenarios: how many situations each strategy was judged by.
-        notes: what to know beside it, a sentence each.
+        ranking: best first; strategies of one place by name.
+        scenarios: number of situations compared.
+        notes: remarks on the comparison, a sentence each.
     """
 
     ranking: tuple[Ranked, ...]
@@ -51,8 +51,8 @@ class Recommendation:
 
     @property
     def best(self) -> tuple[Ranked, ...]:
-        """Those in first place."""
-        return tuple(one for one in self.ranking if one.place == 1)
+        """The strategies in first place."""
+        return tuple(ranked for ranked in self.ranking if ranked.place == 1)
 
 
 @dataclass(slots=True)
@@ -68,12 +68,12 @@ class _Contender:
 
 
 class _Tier(NamedTuple):
-    """Those that no goal tells apart.
+    """Contenders that no goal separates.
 
     Attributes:
         contenders: in the order of names.
-        goal: in which they are worse than the tiers before; None: there is none before.
-        than: the best of those before in that goal; each of these differs from it.
+        goal: the goal in which they are worse than the tier before; None: the first tier.
+        than: the best contender before in that goal; each of these differs from it.
     """
 
     contenders: list[_Contender]
@@ -82,31 +82,31 @@ class _Tier(NamedTuple):
 
 
 def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
-    """Rank strategies (with their parameters) by what came of them in the same situations.
+    """Rank strategies (with their parameters) by their outcomes in the same situations.
 
-    Goal by goal, in the order of what hurts most: worked off at all, time lag, time to recover, to drain,
-    lag, and only then what rebalances cost.  Two strategies are compared situation by situation, by the
-    ratio of their figures; the geometric mean of these ratios is what counts, so that a group with 1,000
-    times the lag of another has no more say.  Of a goal, those that come close enough to the best
-    (``NO_DIFFERENCE``) are as good, and the next goal decides among them; the best of the others begins the
-    next tier, and so on.  The order of ``outcomes`` has no say.
+    Goals decide in the order of ``GOALS``: whether the lag drained at all, time lag, time to recover, time to
+    drain, lag, and last the cost of rebalances.  Two strategies are compared by the geometric mean, over
+    situations, of the ratios of their figures.  So a group with 1,000 times the lag of another weighs the
+    same.  Strategies within ``NO_DIFFERENCE`` of the best in a goal are equal in it, and the next goal
+    decides among them.  The best of the others begins the next tier, and so on.  The order of ``outcomes``
+    does not matter.
 
     Raises:
-        ProblemError: there is no outcome, no situation that all strategies were tried in, or two outcomes of
-            one strategy in one situation.
+        ProblemError: there is no outcome, no situation common to all strategies, or two outcomes of one
+            strategy in one situation.
     """
     contenders = _contenders(outcomes)
     if not contenders:
-        raise ProblemError("outcomes: there is none to recommend by")
-    every = set[Situation]().union(*(one.outcomes for one in contenders))
-    common = sorted(set.intersection(*(set(one.outcomes) for one in contenders)))
+        raise ProblemError("outcomes: there is none to compare")
+    every = set[Situation]().union(*(contender.outcomes for contender in contenders))
+    common = sorted(set.intersection(*(set(contender.outcomes) for contender in contenders)))
     if not common:
         raise ProblemError("outcomes: there is no situation that all strategies were tried in")
-    for one in contenders:
-        one.outcomes = {situation: one.outcomes[situation] for situation in common}
+    for contender in contenders:
+        contender.outcomes = {situation: contender.outcomes[situation] for situation in common}
         for goal in GOALS:
-            levels = map(goal.level, one.outcomes.values())
-            one.levels[goal.figure] = math.fsum(levels) / len(common)
+            levels = map(goal.level, contender.outcomes.values())
+            contender.levels[goal.figure] = math.fsum(levels) / len(common)
     tiers = _tiers(contenders, 0)
     ranking: list[Ranked] = []
     for number, tier in enumerate(tiers):
@@ -116,27 +116,27 @@ def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
         ranking += [
             Ranked(
                 place=place,
-                strategy=one.strategy,
-                parameters=one.parameters,
-                reasons=_reasons(one, tier, before, after),
+                strategy=contender.strategy,
+                parameters=contender.parameters,
+                reasons=_reasons(contender, tier, before, after),
             )
-            for one in tier.contenders
+            for contender in tier.contenders
         ]
     return Recommendation(tuple(ranking), len(common), _notes(contenders, len(every), len(tiers)))
 
 
 def _contenders(outcomes: Sequence[Outcome]) -> list[_Contender]:
-    found: dict[str, _Contender] = {}
+    contenders: dict[str, _Contender] = {}
     for outcome in outcomes:
         label = labelled(outcome.strategy, outcome.parameters)
-        one = found.setdefault(label, _Contender(outcome.strategy, outcome.parameters))
-        if outcome.situation in one.outcomes:
+        contender = contenders.setdefault(label, _Contender(outcome.strategy, outcome.parameters))
+        if outcome.situation in contender.outcomes:
             raise ProblemError(
                 f"outcomes: two of {label} for history {outcome.history!r} with the same members, churn and "
-                "service rate: what else differs has to be in the history's name"
+                "service rate: other differences must be in the history's name"
             )
-        one.outcomes[outcome.situation] = outcome
-    return [found[label] for label in sorted(found)]
+        contender.outcomes[outcome.situation] = outcome
+    return [contenders[label] for label in sorted(contenders)]
 
 
 def _tiers(
@@ -145,121 +145,129 @@ def _tiers(
     goal_before: Goal | None = None,
     than: _Contender | None = None,
 ) -> list[_Tier]:
-    """Split those that all earlier goals could not tell apart.
+    """Split contenders that no earlier goal separates.
 
     Args:
-        contenders: some, in the order of names.
-        number: the goal to begin with.
-        goal_before: in which all of them are worse than what comes before them; None: nothing does.
-        than: the best of that.
+        contenders: in the order of names.
+        number: index of the goal to begin with.
+        goal_before: the goal in which all of them are worse than the tier before; None: the first tier.
+        than: the best contender of the tier before in that goal.
     """
     if number == len(GOALS) or len(contenders) == 1:
         return [_Tier(contenders, goal_before, than)]
     goal = GOALS[number]
-    rest = sorted(contenders, key=lambda one: (one.levels[goal.figure], one.label))
+    rest = sorted(contenders, key=lambda contender: (contender.levels[goal.figure], contender.label))
     tiers: list[_Tier] = []
     while rest:
         best = rest[0]
-        alike = [one for one in rest if not _differ(goal, best, one)]
-        rest = [one for one in rest if _differ(goal, best, one)]
-        tiers += _tiers(sorted(alike, key=lambda one: one.label), number + 1, goal_before, than)
+        alike = [contender for contender in rest if not _differ(goal, best, contender)]
+        rest = [contender for contender in rest if _differ(goal, best, contender)]
+        alike.sort(key=lambda contender: contender.label)
+        tiers += _tiers(alike, number + 1, goal_before, than)
         goal_before, than = goal, best
     return tiers
 
 
-def _differ(goal: Goal, one: _Contender, other: _Contender) -> bool:
-    return goal.apart(one.levels[goal.figure], other.levels[goal.figure])
+def _differ(goal: Goal, contender: _Contender, other: _Contender) -> bool:
+    return goal.apart(contender.levels[goal.figure], other.levels[goal.figure])
 
 
-def _reasons(one: _Contender, tier: _Tier, before: _Tier | None, after: _Tier | None) -> tuple[str, ...]:
-    """Why it is not in the place above, why it is not in the one below, and what that costs."""
-    found: list[str] = []
+def _reasons(
+    contender: _Contender, tier: _Tier, before: _Tier | None, after: _Tier | None
+) -> tuple[str, ...]:
+    """Compare a contender to the places above and below."""
+    reasons: list[str] = []
     if before and tier.goal and tier.than:
-        goal, where = tier.goal, _telling(tier.goal, tier.than, one)
+        goal, situation = tier.goal, _clearest(tier.goal, tier.than, contender)
         above = before.contenders[0]
-        close = ""  # to add where the one right above is not what it was split from, and hardly better
-        if not _differ(goal, one, above):
+        close = ""  # added if the contender right above is hardly better
+        if not _differ(goal, contender, above):
             close = f" (less than {NO_DIFFERENCE:.0%} from {above.label} in the place above: "
-            close += f"{_value(goal, above, where)})"
-        found.append(_beside(goal, one, tier.than, where) + close)
+            close += f"{_value(goal, above, situation)})"
+        reasons.append(_compared(goal, contender, tier.than, situation) + close)
     if after and after.goal and after.than:
         goal, other = after.goal, after.contenders[0]
-        if _differ(goal, one, other):
-            found.append(_beside(goal, one, other, _telling(goal, one, other)))
+        if _differ(goal, contender, other):
+            reasons.append(_compared(goal, contender, other, _clearest(goal, contender, other)))
         else:
-            where = _telling(goal, after.than, other)
-            said = _beside(goal, one, other, where)
-            than = f"{_value(goal, after.than, where)} for {after.than.label}"
-            said += f": less than {NO_DIFFERENCE:.0%} apart, but {other.label} is further from {than}"
-            found.append(said)
+            situation = _clearest(goal, after.than, other)
+            reason = _compared(goal, contender, other, situation)
+            than = f"{_value(goal, after.than, situation)} for {after.than.label}"
+            reason += f": less than {NO_DIFFERENCE:.0%} apart, but {other.label} is further from {than}"
+            reasons.append(reason)
         for cost in GOALS:
-            worse = one.levels[cost.figure] > other.levels[cost.figure]
-            if cost.figure in COSTS and worse and _differ(cost, one, other):
-                found.append("but " + _beside(cost, one, other, _telling(cost, other, one)))
-    if others := [other.label for other in tier.contenders if other is not one]:
-        found.append(f"no real difference to {', '.join(others)}")
-    return tuple(found)
+            is_worse = contender.levels[cost.figure] > other.levels[cost.figure]
+            if cost.figure in COSTS and is_worse and _differ(cost, contender, other):
+                reasons.append("but " + _compared(cost, contender, other, _clearest(cost, other, contender)))
+    if others := [other.label for other in tier.contenders if other is not contender]:
+        reasons.append(f"no real difference to {', '.join(others)}")
+    return tuple(reasons)
 
 
-def _telling(goal: Goal, better: _Contender, worse: _Contender) -> Situation:
-    """The situation that tells most why one is the better one."""
+def _clearest(goal: Goal, better: _Contender, worse: _Contender) -> Situation:
+    """Return the situation with the largest ratio of the two figures."""
     return max(
         better.outcomes,
-        key=lambda at: goal.level(worse.outcomes[at]) - goal.level(better.outcomes[at]),
+        key=lambda situation: goal.level(worse.outcomes[situation]) - goal.level(better.outcomes[situation]),
     )
 
 
-def _beside(goal: Goal, one: _Contender, other: _Contender, where: Situation) -> str:
-    """Both in figures, of one situation, and in how many it is so."""
-    figure = goal.words.format(_figure(goal, one, where))
-    said = f"{figure}, {_value(goal, other, where)} for {other.label}"
-    if goal.least is None or len(one.outcomes) == 1:
-        return said
-    levels = [(goal.level(mine), goal.level(other.outcomes[at])) for at, mine in one.outcomes.items()]
-    better = sum(goal.apart(mine, its) for mine, its in levels if mine < its)
-    worse = sum(goal.apart(mine, its) for mine, its in levels if mine > its)
+def _compared(goal: Goal, contender: _Contender, other: _Contender, situation: Situation) -> str:
+    """Compare two contenders in one situation, and count the situations in which each is better."""
+    figure = goal.words.format(_figure(goal, contender, situation))
+    comparison = f"{figure}, {_value(goal, other, situation)} for {other.label}"
+    if goal.least is None or len(contender.outcomes) == 1:
+        return comparison
+    levels = [
+        (goal.level(outcome), goal.level(other.outcomes[situation]))
+        for situation, outcome in contender.outcomes.items()
+    ]
+    better = sum(goal.apart(level, other_level) for level, other_level in levels if level < other_level)
+    worse = sum(goal.apart(level, other_level) for level, other_level in levels if level > other_level)
     counts = {"better": better, "worse": worse}
     first, then = "better", "worse"
-    if one.levels[goal.figure] > other.levels[goal.figure]:
+    if contender.levels[goal.figure] > other.levels[goal.figure]:
         first, then = then, first
     but = f", {then} in {counts[then]:,}" if counts[then] else ""
     often = f"{first} in {counts[first]:,} of {len(levels):,} situations{but}"
-    return f"{said} in {_called(where, list(one.outcomes))} ({often})"
+    return f"{comparison} in {_name(situation, list(contender.outcomes))} ({often})"
 
 
-def _figure(goal: Goal, one: _Contender, where: Situation) -> float:
-    """Of that situation; what is there or not is told as a part of all."""
-    return one.levels[goal.figure] if goal.least is None else goal.of(one.outcomes[where])
+def _figure(goal: Goal, contender: _Contender, situation: Situation) -> float:
+    """Return the figure in a situation; of a yes or no, the part of all situations."""
+    return contender.levels[goal.figure] if goal.least is None else goal.of(contender.outcomes[situation])
 
 
-def _value(goal: Goal, one: _Contender, where: Situation) -> str:
-    """The figure alone, as ``words`` shows it."""
+def _value(goal: Goal, contender: _Contender, situation: Situation) -> str:
+    """Format the figure alone, as in ``words``."""
     shape = goal.words[goal.words.index("{") : goal.words.index("}") + 1]
     unit = " s" if "} s" in goal.words else ""
-    return shape.format(_figure(goal, one, where)) + unit
+    return shape.format(_figure(goal, contender, situation)) + unit
 
 
-def _called(where: Situation, every: Sequence[Situation]) -> str:
-    """Name a situation by what tells it from those with the same load."""
-    alike = [one for one in every if one.history == where.history]
+def _name(situation: Situation, every: Sequence[Situation]) -> str:
+    """Name a situation by its history and its differences from others of the same history."""
+    alike = [other for other in every if other.history == situation.history]
     parts = {
-        "members": f"{where.members} members",
-        "churn": f"churn {where.churn or 'none'}",
-        "service_rate": f"{where.service_rate:,.1f} records/s each",
+        "members": f"{situation.members} members",
+        "churn": f"churn {situation.churn or 'none'}",
+        "service_rate": f"{situation.service_rate:,.1f} records/s each",
     }
-    telling = [words for name, words in parts.items() if len({getattr(one, name) for one in alike}) > 1]
-    return ", ".join((where.history, *telling))
+    different = [
+        words for field, words in parts.items() if len({getattr(other, field) for other in alike}) > 1
+    ]
+    return ", ".join((situation.history, *different))
 
 
 def _notes(contenders: list[_Contender], every: int, tiers: int) -> tuple[str, ...]:
-    found: list[str] = []
+    notes: list[str] = []
     common = len(contenders[0].outcomes)
     if every > common:
-        found.append(f"{every - common} situations were not tried with every strategy and do not count")
+        notes.append(f"{every - common} situations were not tried with every strategy and do not count")
     if tiers == 1 and len(contenders) > 1:
-        found.append("it makes no real difference which of them is used here")
+        notes.append("it makes no real difference which of them is used here")
     if common == 1:
-        found.append("one situation is little to judge by")
-    if all(one.levels["never_drained"] for one in contenders):
-        found.append("no strategy works off every situation: more members or faster ones are needed")
-    return tuple(found)
+        notes.append("one situation is little to judge by")
+    if all(contender.levels["never_drained"] for contender in contenders):
+        notes.append("no strategy works off every situation: more members or faster ones are needed")
+    return tuple(notes)

@@ -1,4 +1,4 @@
-"""What is tried out: a strategy, the members and what happens to them, and what rebalances cost."""
+"""A scenario: a strategy, the members and their churn, and the cost of rebalances."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from kafka_assignors.simulation.churn import Act, Step, first_members, rehearse
 __all__ = ["Parameter", "Pauses", "Plan", "Scenario", "Strategy", "labelled"]
 
 Plan = Callable[[Group, Claims], Assignment]
-"""A strategy's planner: pure, and the same the consumers run."""
+"""The planner of a strategy: a pure function, the one the consumers run."""
 
 Parameter = str | int | float | bool | None
 
 
 def _from_0(name: str, value: float) -> None:
     if not 0 <= value < math.inf:
-        raise OptionError(name, f"{value} is not a number of seconds from 0 on")
+        raise OptionError(name, f"{value} is not a finite number of seconds, 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """What a rebalance costs, seconds.
+    """The cost of a rebalance, seconds.
 
-    Members hear of a round with their next heartbeat.  Their heartbeats begin with a round's end, so they
-    all hear of the next one at about the same time: half an interval after its cause, on average, and a
-    whole one after the round before if that left something to do.  Until then those read on that have
-    nothing to give back; who has revoked something has asked to join again, and gets no records until the
-    round has ended.
+    Members learn of a round from their next heartbeat.  Heartbeats start at the end of a round, so all
+    members learn of the next round at about the same time: on average half an interval after its cause, and
+    a whole interval after a first cooperative round.  Until then members that revoked nothing read on.  A
+    member that revoked a partition has already asked to join again, and gets no records until the end of the
+    round.
 
     Attributes:
-        start_s: from a join in the churn until the new member asks to join: its process starts.
+        start_s: start time of a process: from a join in the churn until the member asks to join.
         heartbeat_s: ``heartbeat_interval_ms``; the default is kafka-python's.
-        join_s: from when all have heard of a round until all have their assignment; nobody gets records.
+        join_s: from when all members know of a round until all have their assignment; no member gets records.
             The default was measured with four members and a broker nearby.
-        refetch_s: after that, until a member has the first records of what it gained; in an eager group of
-            all it has.  The default was measured there, too.
-        warm_up_s: what a member spends on each partition it really gained, one after the other, before it
-            goes on with anything; a partition that comes straight back costs nothing.
-        session_timeout_s: ``session_timeout_ms``: after its last heartbeat a member is taken for dead; a kill
-            comes half an interval after that.  The default is kafka-python's.
+        refetch_s: from the assignment until the first records of the gained partitions; in an eager group of
+            all partitions.  The default was measured in the same setup.
+        warm_up_s: warm-up of one gained partition.  A member warms up the partitions it gains one at a time,
+            and reads nothing meanwhile.  A partition that returns to its owner costs nothing.
+        session_timeout_s: ``session_timeout_ms``: time from the last heartbeat until a member expires; a kill
+            is half an interval after the last heartbeat.  The default is kafka-python's.
         continuous: 1 if members are `ContinuousConsumer`s: with a cooperative strategy they read on during a
             round, and the second round follows the first one at once.
     """
@@ -58,8 +58,8 @@ class Pauses:
     continuous: float = 0.0
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            _from_0(one.name, getattr(self, one.name))
+        for pause in fields(self):
+            _from_0(pause.name, getattr(self, pause.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,14 @@ class Strategy:
     """A strategy with its parameters, as a value that can be sent to another process.
 
     Attributes:
-        name: on the wire.
-        plan: its planner; it has to be picklable, as a bound method of a live assignor is not.
-        parameters: what was chosen for it; for who shows it, ``plan`` has them already.
-        cooperative: it plans in cooperative rounds (KIP-429); else everybody revokes everything.
-        by_lag: it is told the lag, as members last saw it.
-        by_load: it is told that and what is expected to arrive (``History.expected``).
-        lag_refresh_s: ``lag_refresh_ms``: how often a member looks at the lag of what it owns.
-        pays_from: the part by which a plan has to make the largest load smaller for ``Scenario.skew`` to
-            ask for a rebalance.
+        name: name on the wire.
+        plan: the planner.  It must be picklable, which a bound method of a live assignor is not.
+        parameters: the chosen parameters, only shown; ``plan`` already has them.
+        cooperative: rounds are cooperative (KIP-429); otherwise all members revoke all partitions.
+        by_lag: the strategy plans with lag, as the members last fetched it.
+        by_load: the strategy plans with lag and forecast arrivals (``History.expected``).
+        lag_refresh_s: ``lag_refresh_ms``: seconds between two fetches of lag by a member.
+        pays_from: with ``Scenario.skew`` a rebalance must reduce the largest load by this part.
     """
 
     name: str
@@ -92,7 +91,7 @@ class Strategy:
 
 
 def labelled(strategy: str, parameters: Mapping[str, Parameter]) -> str:
-    """A strategy with its parameters, for people; two that differ in either have two labels."""
+    """Return a readable label of a strategy with its parameters, unique for each combination."""
     given = ", ".join(f"{name}={value}" for name, value in sorted(parameters.items()))
     return f"{strategy} ({given})" if given else strategy
 
@@ -102,22 +101,21 @@ class Scenario:
     """One run to simulate.
 
     Attributes:
-        history: name of the history it is for, as the caller calls it.
-        strategy: who plans.
-        members: how many there are at the start, ``m1`` to ``mN``, all of them settled.
-        service_rate: records/s of one member while it has something to read; None: the history's.
-        rates: records/s of members that differ, by name.
-        churn: who joins, leaves or is killed when; leave and kill take the member that is there longest.
-        pauses: what a rebalance costs.
-        replan_s: a rebalance is asked for so often, whatever the lag; None: never.
-        skew: when the leader asks for one because the lag is unevenly shared; None: never.
-        owners: who owns what at the start, by partition, as names of members; None: the strategy plans for
-            them all together.
-        drain_limit_s: how long to go on after the history's end until all is read; None: as long as the
-            history, and an hour at least.
+        history: the caller's name of the history.
+        strategy: plans the rounds.
+        members: number of members at the start, ``m1`` to ``mN``, with their partitions assigned.
+        service_rate: records/s of one member while it has lag; None: the history's.
+        rates: records/s of members with another rate, by name.
+        churn: joins, leaves and kills; leave and kill take the oldest member.
+        pauses: cost of a rebalance.
+        replan_s: seconds between rebalances that are requested regardless of lag; None: never.
+        skew: policy by which the leader requests a rebalance on uneven lag; None: never.
+        owners: owners at the start, by partition, as names of members.  None: the strategy plans them.
+        drain_limit_s: maximum seconds after the history until all records are read.  None: the length of the
+            history, at least an hour.
 
     Raises:
-        OptionError: a field makes no sense, named.
+        OptionError: a field is invalid.
     """
 
     history: str
@@ -153,5 +151,5 @@ class Scenario:
         return ",".join(map(str, self.churn))
 
     def acts(self) -> tuple[Act, ...]:
-        """The churn with the member of each step named."""
+        """Return the churn with the member of each step."""
         return rehearse(sorted(self.churn, key=lambda step: step.at), self.members)

@@ -1,10 +1,9 @@
-"""How members share their time among their partitions: arithmetic on arrays.
+"""Division of a member's time among its partitions, as arithmetic on arrays.
 
-A member is one thread that takes the partitions it owns in turn, some records of each: while several have
-something to read they get equal parts of it, and what one does not need goes to the others.  Records are a
-fluid here.  With arrivals at constant rates over an interval, what each partition has got at its end follows
-from sums alone, whatever happened in between: partitions that still have something left got the same, and
-none got more.
+A member is one thread that reads its partitions in turn.  Partitions with lag get equal parts of its time,
+and time one partition does not need goes to the others.  Records are a fluid here.  With constant arrival
+rates over an interval, the records read of each partition follow from sums alone: partitions that still have
+lag at its end got equal parts, and no other partition got more.
 """
 
 from __future__ import annotations
@@ -17,48 +16,48 @@ from kafka_assignors.simulation.history import Levels
 __all__ = ["Slots", "by_reader", "shared", "when_empty"]
 
 Slots = npt.NDArray[np.int64]
-"""By partition: the number of the member that reads it, or the number of members for nobody."""
+"""By partition: the number of the member that reads it; the number of members if nobody does."""
 
 
 def by_reader(reader: Slots, amounts: Levels, members: int) -> Levels:
-    """Add up what each member has, and at last what nobody has."""
+    """Sum the amounts by member; the last sum is that of partitions nobody reads."""
     return np.bincount(reader, amounts, members + 1).astype(np.float64, copy=False)
 
 
 def shared(demand: Levels, reader: Slots, capacity: Levels) -> Levels:
-    """Records read of each partition within an interval.
+    """Return the records read of each partition within an interval.
 
     Args:
-        demand: what there was to read of it or arrived meanwhile, by partition, records.
-        reader: who reads it.
-        capacity: what each member can read meanwhile, records; none of them infinite.
+        demand: lag at its start and arrivals within it, by partition, records.
+        reader: the reader of each partition.
+        capacity: records each member can read within it; finite.
 
     Returns:
-        By partition at most ``demand``, exactly that where its member has time for all it has, and nothing
-        where nobody reads.  Cost: linear, and a sort of the partitions of members that have not.
+        Records by partition: all of ``demand`` if the member can read all its partitions, less if it cannot,
+        0 without a reader.  Cost: linear, and a sort of the partitions of overloaded members.
     """
     members = len(capacity)
     wanted = by_reader(reader, demand, members)
-    short = np.append(wanted[:-1] > capacity, True)  # the last one is nobody, who has no time
-    of_short = short[reader]
-    read: Levels = np.where(of_short, 0.0, demand)
-    those = np.flatnonzero(of_short & (reader < members))
-    if len(those):
-        read[those] = np.minimum(demand[those], _levels(demand[those], reader[those], capacity))
+    overloaded = np.append(wanted[:-1] > capacity, True)  # the last one is nobody, without capacity
+    is_short = overloaded[reader]
+    read: Levels = np.where(is_short, 0.0, demand)
+    short = np.flatnonzero(is_short & (reader < members))
+    if len(short):
+        read[short] = np.minimum(demand[short], _levels(demand[short], reader[short], capacity))
     return read
 
 
 def _levels(demand: Levels, reader: Slots, capacity: Levels) -> Levels:
-    """What a partition may get at most, so that its member's time is just used up; by partition."""
+    """Return the maximum records a partition, so that its overloaded member's capacity is used up."""
     order = np.lexsort((demand, reader))
     ascending, of = demand[order], reader[order]
     member, first, size = np.unique(of, return_index=True, return_counts=True)
     group = np.repeat(np.arange(len(member)), size)
     before = np.cumsum(ascending) - ascending
-    before -= before[first][group]  # demand of the member's partitions that want less
-    rest = size[group] - (np.arange(len(of)) - first[group])  # the others, this one among them
+    before -= before[first][group]  # demand of the member's smaller partitions
+    rest = size[group] - (np.arange(len(of)) - first[group])  # number of the others, this one included
     level = (capacity[of] - before) / rest
-    # The first one that wants as much as it can get decides; there is one, as the member has not the time.
+    # The first partition with more demand than its part decides.  It exists, as the member is overloaded.
     enough = np.flatnonzero(ascending >= level)
     _, where = np.unique(group[enough], return_index=True)
     highest = np.full(len(capacity), np.inf)
@@ -68,13 +67,13 @@ def _levels(demand: Levels, reader: Slots, capacity: Levels) -> Levels:
 
 
 def when_empty(lag: Levels, arriving: Levels, rate: Levels) -> Levels:
-    """Seconds until each member has nothing left to read; infinite if it never catches up.
+    """Return the seconds until the lag of each member is 0; infinite if it never is.
 
     Args:
-        lag: what it has to read, by member, records.
-        arriving: records/s that come in addition.
-        rate: records/s it reads.
+        lag: lag by member, records.
+        arriving: arrivals by member, records/s.
+        rate: service rate by member, records/s.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Levels = np.where(lag <= 0, 0.0, np.where(rate > arriving, lag / (rate - arriving), np.inf))
-    return found
+        seconds: Levels = np.where(lag <= 0, 0.0, np.where(rate > arriving, lag / (rate - arriving), np.inf))
+    return seconds

@@ -1,4 +1,4 @@
-"""The age of the oldest record not read yet, from how much had arrived and was read when."""
+"""The age of the oldest unread record, from records arrived and read over time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kafka_assignors.simulation.interval import NOTHING
 __all__ = ["Stretches", "ages", "quantile", "stretches"]
 
 _ENOUGH = 1e-9
-"""The part of the largest age that a quantile may be off by."""
+"""Tolerance of a quantile, as a part of the largest age."""
 
 
 def ages(at: Levels, arrived: Levels, read: Levels) -> Levels:
-    """How long the oldest record not read yet has waited, by time and partition, seconds.
+    """Return the age of the oldest unread record, by time and partition, seconds.
 
-    Partitions are read in order, so the oldest one is the one after the last one read.  Between two times
-    records arrive evenly; what was there at the first one counts from then.
+    Partitions are read in order, so the oldest unread record is the one after the last record read.  Between
+    two times records arrive evenly.  Records present at the first time count as arrived then.
 
     Args:
         at: times, seconds, ascending, shape (times,).
@@ -27,25 +27,25 @@ def ages(at: Levels, arrived: Levels, read: Levels) -> Levels:
         read: records read until then, the same shape.
 
     Returns:
-        0 where nothing is left.  Cost: linear but for a binary search each.
+        0 without lag.  Cost: linear, and a binary search for each value.
     """
-    found = np.zeros(read.shape)
+    late_by = np.zeros(read.shape)
     for partition in range(read.shape[1]):
         come, gone = arrived[:, partition], read[:, partition]
         late = np.flatnonzero(come - gone > NOTHING)
         if len(late):
-            found[late, partition] = np.maximum(at[late] - _next_came(at, come, gone[late]), 0.0)
-    return found
+            late_by[late, partition] = np.maximum(at[late] - _next_came(at, come, gone[late]), 0.0)
+    return late_by
 
 
 class Stretches(NamedTuple):
-    """Times in which the age changes evenly, of all partitions, one after the other; those of age 0 left out.
+    """Periods in which the age changes evenly, of all partitions; periods of age 0 are left out.
 
     Attributes:
-        first: the age where a stretch begins, seconds.
-        last: where it ends.
-        length: seconds of it that count.
-        whole: seconds of all partitions that count, those of age 0 among them.
+        first: age at the start of a period, seconds.
+        last: age at its end, seconds.
+        length: its seconds that count.
+        whole: seconds of all partitions that count, periods of age 0 included.
     """
 
     first: Levels
@@ -55,20 +55,20 @@ class Stretches(NamedTuple):
 
 
 def stretches(at: Levels, arrived: Levels, read: Levels, until: float) -> Stretches:
-    """The ages at all times, between which records arrive and are read evenly.
+    """Return the ages over time; between two times records arrive and are read evenly.
 
-    The age rises by a second each second, and falls by the time between the arrivals of what is read.  So it
-    changes its slope where arriving or reading does, and where what had come by then is read.
+    The age rises by a second each second, and falls by the time between the arrivals of the records read.  So
+    its slope changes at the given times, and when the records arrived until such a time have been read.
 
     Args:
-        at: as of ``ages``.
-        arrived: the same.
-        read: the same.
-        until: stretches after that do not count, and have a length of 0; one of ``at``.
+        at: as in ``ages``.
+        arrived: as in ``ages``.
+        read: as in ``ages``.
+        until: one of ``at``; periods after it have a length of 0.
     """
-    found: list[tuple[Levels, Levels, Levels]] = []
+    parts: list[tuple[Levels, Levels, Levels]] = []
     for partition in range(read.shape[1]):
-        # In the order of records: floats may lose some on the way.
+        # Force the order that rounding errors of floats may break.
         come = np.maximum.accumulate(arrived[:, partition])
         gone = np.minimum(np.maximum.accumulate(read[:, partition]), come)
         if (come - gone <= NOTHING).all():
@@ -82,16 +82,18 @@ def stretches(at: Levels, arrived: Levels, read: Levels, until: float) -> Stretc
         begin, end = times[late], times[late + 1]
         first = np.maximum(begin - _next_came(at, come, position[late]), 0.0)
         last = np.maximum(end - _last_came(at, come, position[late + 1]), 0.0)
-        found.append((first, last, np.clip(np.minimum(end, until) - begin, 0.0, None)))
-    first, last, length = (np.concatenate([one[part] for one in found] or [np.zeros(0)]) for part in range(3))
+        parts.append((first, last, np.clip(np.minimum(end, until) - begin, 0.0, None)))
+    first, last, length = (
+        np.concatenate([part[place] for part in parts] or [np.zeros(0)]) for place in range(3)
+    )
     return Stretches(first, last, length, whole=(until - float(at[0])) * read.shape[1])
 
 
 def quantile(of: Stretches, part: float) -> float:
-    """The age that is not exceeded in this part of the time, over all partitions, seconds."""
+    """Return the age not exceeded in this part of the time, over all partitions, seconds."""
     low, high = np.minimum(of.first, of.last), np.maximum(of.first, of.last)
     length = of.length
-    wanted = part * of.whole - (of.whole - float(length.sum()))  # of the stretches; the others are 0
+    wanted = part * of.whole - (of.whole - float(length.sum()))  # seconds of age above 0
     if wanted <= 0:
         return 0.0
     least, most = 0.0, float(high[length > 0].max())
@@ -109,7 +111,7 @@ def quantile(of: Stretches, part: float) -> float:
 
 
 def _reached(at: Levels, come: Levels, gone: Levels) -> tuple[Levels, Levels]:
-    """When what had come until each time was read first, and how much that is; what never was is left out."""
+    """Return when the records arrived until each time were all read, and their number; omit unread ones."""
     after = np.searchsorted(gone, come, side="left")
     read = (after > 0) & (after < len(gone))
     after, come = after[read], come[read]
@@ -119,12 +121,12 @@ def _reached(at: Levels, come: Levels, gone: Levels) -> tuple[Levels, Levels]:
 
 
 def _next_came(at: Levels, come: Levels, position: Levels) -> Levels:
-    """When the record after so many came; the last time, if none did."""
+    """Return the arrival time of the record after each position; the last time if there is none."""
     return _between(at, come, position, np.searchsorted(come, position + NOTHING / 2, side="right"))
 
 
 def _last_came(at: Levels, come: Levels, position: Levels) -> Levels:
-    """When so many had come first."""
+    """Return the arrival time of the record before each position."""
     return _between(at, come, position, np.searchsorted(come, position - NOTHING / 2, side="left"))
 
 
@@ -135,5 +137,5 @@ def _between(
     before = np.maximum(after - 1, 0)
     span = come[after] - come[before]
     part = np.where(span > 0, (position - come[before]) / np.where(span > 0, span, 1.0), 1.0)
-    found: Levels = at[before] + np.clip(part, 0.0, 1.0) * (at[after] - at[before])
-    return found
+    times: Levels = at[before] + np.clip(part, 0.0, 1.0) * (at[after] - at[before])
+    return times

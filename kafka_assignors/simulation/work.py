@@ -1,4 +1,4 @@
-"""The records of one simulation: what has come, what was read, and how that goes on."""
+"""The records of one simulation: arrived and read so far."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kafka_assignors.simulation.serving import Slots, by_reader, shared, when_em
 __all__ = ["Work"]
 
 _APART_S = 0.5
-"""Partitions that run empty in less time than that do so at once, in the eyes of who looks at each."""
+"""Minimum seconds between two times at which partitions run empty."""
 
 
 class Work:
-    """Arrivals and reading from one moment to the next; who reads what is for others to say.
+    """Advances arrivals and reads; the caller passes the readers of the partitions.
 
     Args:
-        history: what arrives.
-        rates: of each member, records/s at the usual pace; and at last 0, of nobody.
+        history: the arrivals.
+        rates: service rates by member at a pace of 1, records/s; the last is 0, for nobody.
     """
 
     def __init__(self, history: History, rates: Levels) -> None:
@@ -34,25 +34,25 @@ class Work:
 
     @property
     def boundary(self) -> float:
-        """When the step ends, seconds."""
+        """End of the current step, seconds."""
         return (self.step + 1) * self._history.step_s
 
     @property
-    def over(self) -> bool:
-        """Whether the history has ended, and nothing comes any more."""
+    def history_ended(self) -> bool:
+        """Whether the history has ended, so no more records arrive."""
         return self.step >= self._history.steps
 
     def lag(self) -> Levels:
-        """By partition."""
+        """Return the lag by partition, records."""
         return np.maximum(self.arrived - self.read, 0.0)
 
     def owned(self, owner: Counts) -> Levels:
-        """The lag of what each member owns; and at last of what nobody does."""
+        """Return the lag by owner; the last is that of partitions without an owner."""
         members = len(self._rates) - 1
         return by_reader(np.where(owner < 0, members, owner), self.lag(), members)
 
     def interval(self, length: float, reader: Slots) -> Interval:
-        """So many seconds from now on, in which these read."""
+        """Return the interval of ``length`` seconds from now with these readers."""
         members = len(self._rates) - 1
         return Interval(
             start=self.now,
@@ -63,18 +63,18 @@ class Work:
         )
 
     def empty_at(self, reader: Slots) -> float:
-        """When nothing is left, if nothing comes any more; infinite where something has no reader, or now."""
+        """Return when the lag is 0 without more arrivals; infinite without a reader, or if it is 0 now."""
         interval = self.interval(0.0, reader)
         if interval.lag.sum() <= NOTHING:
             return np.inf
-        found = self.now + float(when_empty(interval.lag, interval.arriving, interval.rate).max())
-        # So little may be left that adding its time changes nothing, and time would stand still.
-        return max(found, float(np.nextafter(self.now, np.inf)))
+        empty_at = self.now + float(when_empty(interval.lag, interval.arriving, interval.rate).max())
+        # Advance by at least one float, because a tiny remaining time may vanish in the sum.
+        return max(empty_at, float(np.nextafter(self.now, np.inf)))
 
     def next_empty(self, reader: Slots) -> float:
-        """When a partition that has some lag has none, in this step; infinite where none will.
+        """Return when the next partition with lag runs empty at the current rates; infinite if none will.
 
-        Until then each is read evenly.  It is never sooner than `_APART_S`.
+        Until then each partition is read evenly.  The time is at least `_APART_S` from now.
         """
         lag = self.lag()
         behind = lag > NOTHING
@@ -85,11 +85,11 @@ class Work:
         return self.now + max(soonest, _APART_S)
 
     def capacity(self, member: int) -> float:
-        """Records/s that it can read now."""
+        """Return the records/s a member can read now."""
         return float(self._rate[member])
 
-    def go_on(self, until: float, reader: Slots) -> None:
-        """These read until then, within the step."""
+    def advance(self, until: float, reader: Slots) -> None:
+        """Advance to a time within the step, with these readers."""
         length = until - self.now
         arrived = self.arrived + self.arriving * length
         demand = np.maximum(arrived - self.read, 0.0)
@@ -97,14 +97,15 @@ class Work:
         self.arrived, self.now = arrived, until
 
     def next_step(self) -> None:
-        """The step has ended."""
+        """Start the next step."""
         history = self._history
         self.step += 1
         if self.step == history.steps:
-            # Whole records again: what floats lost on the way would be left for ever.
+            # Recompute exactly, because records lost to rounding would never be read.
             self.arrived = (history.start_lags + history.arrivals.sum(axis=0)).astype(np.float64)
         self._rate = self._rates * history.pace_at(self.step)
-        there = self.step < history.steps
         self.arriving = (
-            history.arrivals[self.step] / history.step_s if there else np.zeros(history.partitions)
+            np.zeros(history.partitions)
+            if self.history_ended
+            else history.arrivals[self.step] / history.step_s
         )

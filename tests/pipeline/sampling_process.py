@@ -1,4 +1,4 @@
-"""Programs that tests run in processes of their own: to kill them, and to hear all they say."""
+"""Programs that tests run in other processes, to kill them and to read their output."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from kafka_assignors.pipeline.connector import connector_options
-from kafka_assignors.pipeline.kept import Kept
 from kafka_assignors.pipeline.record.offsets import record_offsets
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.samples import record_samples
+from kafka_assignors.pipeline.restarting_query import RestartingQuery
 from kafka_assignors.pipeline.session import local_session
 
 LOOK_EVERY_S = 0.2
 
 
 def record(settings: dict[str, Any], root: str, group: str) -> None:
-    """Look at a group until killed, again and again."""
+    """Sample a group until killed."""
     with local_session("recording", cores=1, memory="512m") as spark:
         _keep(
             lambda: record_samples(spark, settings, root, groups=[group], every_s=LOOK_EVERY_S, timeout_s=30)
@@ -28,21 +28,21 @@ def record(settings: dict[str, Any], root: str, group: str) -> None:
 
 
 def record_commits(settings: dict[str, Any], root: str, groups: str) -> None:
-    """Record the commits of these groups (a list in JSON) until killed, a batch after the other."""
+    """Record the commits of some groups (a JSON list) until killed, without pauses between batches."""
     with local_session("recording commits", cores=2, memory="512m") as spark:
         _keep(lambda: record_offsets(spark, settings, root, groups=json.loads(groups), every_s=0))
 
 
 def _keep(start: Callable[[], Any]) -> None:
-    # On a busy machine Spark does not wait long enough for a Python worker, and gives up the stream.
-    recording = Kept("recording", start)
+    # On a busy machine Spark may give up the stream, because it waits too short for a Python worker.
+    recording = RestartingQuery("recording", start)
     while True:
-        recording.keep()
+        recording.check()
         time.sleep(0.1)
 
 
 def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> None:
-    """Read with both, once and as a stream, with Spark as talkative as it gets short of DEBUG."""
+    """Read with both sources, as a batch and as a stream, with Spark's log at INFO and its event log."""
     events = Path(root, "events")
     events.mkdir()
     talkative = {

@@ -85,7 +85,7 @@ def of_feed(name: str, rights: Iterable[Right]) -> list[Right]:
     return [right._replace(name=name) if right.name == FEED else right for right in rights]
 
 
-def test_the_page_has_a_row_for_each() -> None:
+def test_docs_have_a_row_for_each_right() -> None:
     page = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
     table = page[page.index("| to | on | operations |") :].partition("\n\n")[0]
     rows = dict(re.findall(r"^\| [^|]+ \| ([^|]+) \| (`[^|]+) \|$", table, re.MULTILINE))
@@ -97,7 +97,7 @@ def test_the_page_has_a_row_for_each() -> None:
 
 
 @pytest.mark.long
-def test_with_just_these_all_of_it_works(spark: SparkSession, guarded: Guarded, tmp_path: Path) -> None:
+def test_pipeline_works_with_only_these_rights(spark: SparkSession, guarded: Guarded, tmp_path: Path) -> None:
     name = "a-new-feed"
     guarded.allow_only(of_feed(name, NEEDED))
     settings = guarded.config()
@@ -139,18 +139,22 @@ def make_feed(spark: SparkSession, settings: dict[str, Any], _: str) -> object:
     return Feed(spark, connector_options(settings), "not-there").publish(load(spark, 30))
 
 
-OFFSETS_REFUSED = "recording __consumer_offsets: the cluster does not let us use"
+OFFSETS_REFUSED = "recording __consumer_offsets: not authorized for"
 REFUSED: list[tuple[Right, Callable[[SparkSession, dict[str, Any], str], object], str]] = [
     (DESCRIBE_GROUP, sample, "nothing to sample: not authorised to describe the group"),
-    (DESCRIBE_TOPIC, sample, "nothing to sample: no group matches, or none .* of topics that we may see"),
+    (
+        DESCRIBE_TOPIC,
+        sample,
+        "nothing to sample: no group matches, or none .* topic that we are authorized to see",
+    ),
     (READ_OFFSETS, read_offsets, f"{OFFSETS_REFUSED} topic __consumer_offsets: .* READ"),
     (SPARK_S, read_offsets, rf"{OFFSETS_REFUSED} group spark-kafka-\S+: .* READ on groups spark-kafka-\*"),
-    (SPARK_S, write_feed, r"feed 'the-feed' \(reading\): the cluster does not let us use group spark-kafka-"),
-    (READ_FEED, write_feed, r"feed 'the-feed' \(reading\): .* not let us use topic the-feed: .* READ"),
+    (SPARK_S, write_feed, r"feed 'the-feed' \(reading\): not authorized for group spark-kafka-"),
+    (READ_FEED, write_feed, r"feed 'the-feed' \(reading\): not authorized for topic the-feed: .* READ"),
     # By the topic's name where Spark has an old producer; a new one is refused before it names a topic.
-    (WRITE_FEED, write_feed, r"feed 'the-feed' \(writing\): the cluster does not let us .*: .* WRITE"),
-    (SEE_FEED, write_feed, r"feed 'the-feed': we may not see its settings: .* DESCRIBE_CONFIGS"),
-    (MAKE_FEED, make_feed, r"feed 'not-there': it is not there .* we may not make it: .* CREATE"),
+    (WRITE_FEED, write_feed, r"feed 'the-feed' \(writing\): not authorized .*: .* WRITE"),
+    (SEE_FEED, write_feed, r"feed 'the-feed': not authorized to read its settings: .* DESCRIBE_CONFIGS"),
+    (MAKE_FEED, make_feed, r"feed 'not-there': it does not exist .* not authorized to create it: .* CREATE"),
 ]
 
 
@@ -159,7 +163,7 @@ REFUSED: list[tuple[Right, Callable[[SparkSession, dict[str, Any], str], object]
     REFUSED,
     ids=[f"{use.__name__}-{one.name}-{one.operation.name}" for one, use, _ in REFUSED],
 )
-def test_without_one_of_them_it_is_said_what_is_refused(
+def test_missing_right_is_named_in_the_error(
     spark: SparkSession,
     with_feed: Guarded,
     tmp_path: Path,
@@ -175,5 +179,5 @@ def test_without_one_of_them_it_is_said_what_is_refused(
     assert PASSWORD not in str(caught.value)
 
 
-def test_each_of_them_is_tried() -> None:
+def test_each_right_is_tested() -> None:
     assert {right for right, _, _ in REFUSED} == set(NEEDED)

@@ -58,7 +58,7 @@ def test_errors_are_added_up_by_group_and_horizon(spark: SparkSession) -> None:
         assert one.score.mase < 1
 
 
-def test_the_load_that_was_written_has_the_same_errors(spark: SparkSession) -> None:
+def test_written_load_has_the_same_errors(spark: SparkSession) -> None:
     samples = samples_df(spark, history())
     of_samples = backcast(samples, SETTINGS, horizons=(900,))
     of_load = forecast_errors(model_load(samples, SETTINGS))
@@ -67,6 +67,6 @@ def test_the_load_that_was_written_has_the_same_errors(spark: SparkSession) -> N
         assert one.score[:7] == pytest.approx(other.score[:7])
 
 
-def test_a_horizon_that_does_not_fit_the_step_is_refused(spark: SparkSession) -> None:
+def test_horizon_that_is_not_whole_steps_is_refused(spark: SparkSession) -> None:
     with pytest.raises(OptionError, match="horizon_s"):
         backcast(samples_df(spark, [Look(0, 0, 0)]), SETTINGS, horizons=(1000,))

@@ -86,7 +86,7 @@ def test_each_group_is_read_as_it_was_recorded(recorded: list[Recorded]) -> None
         assert one.unknown == 0.0
 
 
-def test_a_time_and_a_group_can_be_chosen(spark: SparkSession, folder: Path) -> None:
+def test_history_of_a_period_and_a_group(spark: SparkSession, folder: Path) -> None:
     [one] = read_history(
         spark,
         str(folder),
@@ -112,7 +112,7 @@ def test_days_and_gaps_are_read_as_one_history(spark: SparkSession, tmp_path: Pa
     assert one.history.expected is None
 
 
-def test_without_a_model_the_history_is_made_of_the_samples(spark: SparkSession, tmp_path: Path) -> None:
+def test_history_without_a_model_is_made_of_samples(spark: SparkSession, tmp_path: Path) -> None:
     rows = [
         (START + timedelta(seconds=30 * n), "g", "t", 0, 0, 300 * n, 150 * n, "sampler", START.date())
         for n in range(41)
@@ -127,11 +127,11 @@ def test_without_a_model_the_history_is_made_of_the_samples(spark: SparkSession,
     assert one.lag[5] - one.lag[4] == 300
 
 
-def test_what_is_not_there_is_said_in_a_line(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+def test_missing_history_is_an_error_of_one_line(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     asked: list[tuple[Path, dict[str, Any], str]] = [
-        (tmp_path, {}, "no load/ and no samples/ in it"),
-        (folder, {"groups": ["x"]}, "nothing of a group 'x' in the time asked for"),
-        (folder, {"since": START + timedelta(days=2)}, "nothing was recorded in the time asked for"),
+        (tmp_path, {}, "it has no load/ and no samples/"),
+        (folder, {"groups": ["x"]}, "no rows of group 'x' in the requested time"),
+        (folder, {"since": START + timedelta(days=2)}, "no rows in the requested time"),
     ]
     for path, more, says in asked:
         with pytest.raises(HistoryError, match=says) as caught:
@@ -140,7 +140,7 @@ def test_what_is_not_there_is_said_in_a_line(spark: SparkSession, folder: Path, 
         assert str(path) in str(caught.value)
 
 
-def test_what_is_no_load_table_is_refused_with_the_columns_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_error_names_the_wrong_column_of_a_load_table(spark: SparkSession, tmp_path: Path) -> None:
     write_load(tmp_path, busy_group(steps=3))
     [file] = (tmp_path / "load").glob("*/*.parquet")
     whole = pq.read_table(file, partitioning=None)
@@ -155,17 +155,19 @@ def test_what_is_no_load_table_is_refused_with_the_columns_name(spark: SparkSess
 
 
 @pytest.mark.parametrize("keep", [0.5, 0.0])
-def test_a_half_written_file_is_named(spark: SparkSession, tmp_path: Path, keep: float) -> None:
+def test_half_written_file_is_named(spark: SparkSession, tmp_path: Path, keep: float) -> None:
     write_load(tmp_path, busy_group(steps=3))
     [file] = (tmp_path / "load").glob("*/*.parquet")
     content = file.read_bytes()
     file.with_name("part-1.parquet").write_bytes(content[: int(keep * len(content))])
-    with pytest.raises(HistoryError, match=r"part-1\.parquet is no whole Parquet file: remove it") as caught:
+    with pytest.raises(
+        HistoryError, match=r"part-1\.parquet is not a complete Parquet file: remove it"
+    ) as caught:
         read_history(spark, str(tmp_path))
     assert "\n" not in str(caught.value)
 
 
-def test_the_output_of_two_pipelines_is_not_added_up(spark: SparkSession, tmp_path: Path) -> None:
+def test_output_of_two_pipelines_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     write_load(tmp_path, busy_group(steps=3))
     [file] = (tmp_path / "load").glob("*/*.parquet")
     file.with_name("part-1.parquet").write_bytes(file.read_bytes())
@@ -189,7 +191,7 @@ def vars_of(series: Any) -> list[Any]:
     return [series.at, series.lag, series.largest_member_lag, series.time_lag, series.members]
 
 
-def test_spark_finds_what_a_simulation_in_this_process_finds(
+def test_spark_gives_the_results_of_a_simulation_in_this_process(
     spark: SparkSession, recorded: list[Recorded]
 ) -> None:
     histories = {one.history.group: one.history for one in recorded}
@@ -209,9 +211,7 @@ def test_spark_finds_what_a_simulation_in_this_process_finds(
         assert same(one, try_out(histories[trial.group], trial))
 
 
-def test_a_trial_that_fails_says_why_and_takes_no_other_with_it(
-    spark: SparkSession, recorded: list[Recorded]
-) -> None:
+def test_failed_trial_has_its_error_and_others_go_on(spark: SparkSession, recorded: list[Recorded]) -> None:
     histories = {one.history.group: one.history for one in recorded}
     trials = trials_of(recorded)[:6]
     trials[2] = replace(trials[2], scenario=replace(trials[2].scenario, churn=parse("join@9999")))
@@ -232,9 +232,7 @@ def broken_strategy() -> Any:
     return replace(GRID.candidates[0].strategy, plan=plan)
 
 
-def test_what_spark_cannot_do_is_an_error_and_nothing_goes_on_behind(
-    spark: SparkSession, recorded: list[Recorded]
-) -> None:
+def test_failure_of_spark_is_raised_and_ends_all_tasks(spark: SparkSession, recorded: list[Recorded]) -> None:
     trials = trials_of(recorded)[:3]
     with pytest.raises(KafkaAssignorsError, match=r"Spark gave up after \d of 3 scenarios"):
         list(run_trials(spark, {"another": recorded[0].history}, trials))
@@ -259,7 +257,7 @@ def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_this_session")
-def test_the_command_leaves_tables_results_and_a_report(folder: Path, tmp_path: Path) -> None:
+def test_command_writes_tables_results_and_a_report(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = "--strategies range,cooperative-lag-aware --members 2,3 --churn join@100 --churn join@9999"
     done = CliRunner().invoke(
@@ -290,7 +288,7 @@ def test_the_command_leaves_tables_results_and_a_report(folder: Path, tmp_path: 
 
 
 @pytest.mark.usefixtures("_this_session")
-def test_a_service_rate_that_the_history_does_not_tell_is_asked_for(tmp_path: Path) -> None:
+def test_command_asks_for_a_service_rate_the_history_does_not_have(tmp_path: Path) -> None:
     pipeline, out = tmp_path / "pipeline", tmp_path / "out"
     write_load(pipeline, [row(Cell(step, "t", 0, 10, 10, 0)) for step in range(9)])
     done = CliRunner().invoke(cli_backtest.command, [str(pipeline), "--out", str(out)])
@@ -299,7 +297,7 @@ def test_a_service_rate_that_the_history_does_not_tell_is_asked_for(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("_this_session")
-def test_a_group_that_never_had_a_backlog_is_left_out_and_the_others_are_tried(tmp_path: Path) -> None:
+def test_group_without_a_backlog_is_left_out(tmp_path: Path) -> None:
     """It commits every 5 s, so it has lag; it has no forecasts either, which takes none from the other."""
     pipeline, out = tmp_path / "pipeline", tmp_path / "out"
     idle = [row(Cell(step, "t", 0, 100, 100, 40), "idle") for step in range(60)]
@@ -331,7 +329,7 @@ def test_a_command_of_the_page_runs(command: str, tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.long
-def test_one_core_finds_what_two_find(folder: Path, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_the_number_of_cores(folder: Path, tmp_path: Path) -> None:
     """In processes of their own, as a user runs it."""
     tables = []
     for cores in (1, 2):

@@ -83,7 +83,9 @@ def test_the_pipeline_and_a_back_test_run_on_a_cluster(
     assert len(programs) == 2, "the work of both was done by the cluster's worker"
 
 
-def test_a_submit_without_the_connector_says_so(cluster: Cluster, bootstrap: str, tmp_path: Path) -> None:
+def test_submit_without_the_connector_is_an_error_with_a_remedy(
+    cluster: Cluster, bootstrap: str, tmp_path: Path
+) -> None:
     done = cluster.submit(
         *("record", "g", "--from", "offsets-topic", "--bootstrap", bootstrap, "--out", str(tmp_path / "x")),
         "--once",

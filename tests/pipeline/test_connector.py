@@ -42,7 +42,7 @@ def rows(spark: SparkSession, settings: dict[str, Any], topic: str, **more: str)
     return count
 
 
-def test_a_password_of_any_kind(spark: SparkSession, secured: Secured, topic: str) -> None:
+def test_password_with_special_characters(spark: SparkSession, secured: Secured, topic: str) -> None:
     assert rows(spark, secured.login("PLAIN", PASSWORD), topic) == 9
     assert rows(spark, secured.login("SCRAM-SHA-512", AWKWARD), topic) == 9
 
@@ -57,7 +57,9 @@ def test_certificate_and_key_in_two_files_and_in_one(
     assert rows(spark, {**settings, "ssl_check_hostname": False}, topic) == 9
 
 
-def test_a_wrong_password_is_one_line_without_it(spark: SparkSession, secured: Secured, topic: str) -> None:
+def test_wrong_password_is_an_error_of_one_line_without_it(
+    spark: SparkSession, secured: Secured, topic: str
+) -> None:
     wrong = secured.login("SCRAM-SHA-512", "wrong-" + PASSWORD)
     with pytest.raises(Exception, match="SaslAuthenticationException") as caught:
         rows(spark, wrong, topic)
@@ -68,7 +70,7 @@ def test_a_wrong_password_is_one_line_without_it(spark: SparkSession, secured: S
     assert PASSWORD not in said
 
 
-def test_a_server_that_is_not_who_it_says_is_not_trusted(
+def test_server_with_a_wrong_host_name_is_not_trusted(
     spark: SparkSession, secured: Secured, topic: str
 ) -> None:
     stranger = {**secured.certified(), "ssl_cafile": str(secured.certificates / "client.pem")}
@@ -78,7 +80,7 @@ def test_a_server_that_is_not_who_it_says_is_not_trusted(
 
 
 @pytest.mark.parametrize("way", ["password", "certificate"])
-def test_neither_plans_nor_logs_nor_events_tell_a_secret(
+def test_plans_logs_and_events_contain_no_secret(
     secured: Secured, topic: str, tmp_path: Path, way: str
 ) -> None:
     """Both sources, in batch and as streams, with all that Spark logs at INFO and writes of its events."""

@@ -44,12 +44,12 @@ def run_options() -> dict[str, click.Option]:
     return options(group.commands["run"])
 
 
-def test_every_option_of_a_run_is_in_the_table_and_no_other() -> None:
+def test_docs_list_the_options_of_a_run() -> None:
     told = [name for cell, _ in rows(PAGE, "| option | |") for name in re.findall(r"--[\w-]+", cell)]
     assert sorted(told) == sorted(run_options())
 
 
-def test_every_default_of_a_run_is_told_as_it_is() -> None:
+def test_docs_have_the_defaults_of_a_run() -> None:
     """Of the options of a row, in their order, in brackets at its end."""
     known = run_options()
     for cell, text in rows(PAGE, "| option | |"):
@@ -68,7 +68,7 @@ def in_words(name: str, option: click.Option) -> str | None:
     return f"`{option.default}`" if isinstance(option.default, str) else f"{option.default:g}"
 
 
-def test_what_record_has_beside_is_named() -> None:
+def test_docs_name_the_other_options_of_record() -> None:
     own = options(record.command)
     assert own.keys() - run_options().keys() == {"--from"}
     assert isinstance(own["--from"].type, click.Choice)
@@ -84,7 +84,7 @@ def test_what_record_has_beside_is_named() -> None:
         ("| column | type | |\n|---|---|---|\n| `time`, `step_s` |", LOAD),
     ],
 )
-def test_the_columns_are_those_of_the_files(head: str, schema: str) -> None:
+def test_docs_list_the_columns_of_the_files(head: str, schema: str) -> None:
     """With their types; those of keys are told once."""
     columns = dict(re.findall(r"^\s*(\w+) (\w+)", schema, re.MULTILINE))
     told: dict[str, str] = {}
@@ -98,7 +98,7 @@ def test_the_columns_are_those_of_the_files(head: str, schema: str) -> None:
 # --- sampling.md -------------------------------------------------------------------------------------------
 
 
-def test_what_the_stream_of_samples_takes_is_told_with_its_default() -> None:
+def test_docs_have_the_arguments_of_record_samples() -> None:
     given = inspect.signature(record_samples).parameters
     assert f"`every_s` ({given['every_s'].default:g})" in SAMPLING
     for name in ("groups_like", "topics_like", "every_s", "timeout_s"):
@@ -106,7 +106,7 @@ def test_what_the_stream_of_samples_takes_is_told_with_its_default() -> None:
         assert name in SAMPLING
 
 
-def test_every_option_of_the_source_is_told_with_its_default() -> None:
+def test_docs_have_the_options_of_the_source() -> None:
     paragraph = SAMPLING[SAMPLING.index("Options: `groups`") :].partition("\n\n")[0]
     assert re.findall(r"`(\w+)`", paragraph) == list(sampling._OPTIONS)
     by_default = Wanted.from_options({"groups": '["g"]'})
@@ -115,7 +115,7 @@ def test_every_option_of_the_source_is_told_with_its_default() -> None:
     assert f"`num_partitions` (tasks that share the groups, {by_default.num_partitions})" in paragraph
 
 
-def test_every_setting_that_the_connector_takes_over_or_not_is_told() -> None:
+def test_docs_have_every_setting_of_the_connector() -> None:
     told = SAMPLING[SAMPLING.index("## Spark's Kafka connector") :]
     elsewhere = {"security_protocol", "sasl_mechanism"}  # as in Kafka, without a row
     for name in set(connector._MAPPED) - elsewhere:
@@ -129,7 +129,7 @@ def test_every_setting_that_the_connector_takes_over_or_not_is_told() -> None:
 # --- forecast.md -------------------------------------------------------------------------------------------
 
 
-def test_every_setting_of_the_model_is_told_with_its_default() -> None:
+def test_docs_have_the_settings_of_the_model() -> None:
     told = {cell.strip("`"): default for cell, default, _ in rows(FORECAST, "| setting | default |")}
     settings = {one.name: one.default for one in dataclasses.fields(LoadSettings) if one.init}
     assert told.keys() == settings.keys()
@@ -142,7 +142,7 @@ def test_every_setting_of_the_model_is_told_with_its_default() -> None:
         assert LoadSettings(step_s=step_s).max_gap == 1e6 * max(float(ten_minutes), 3 * step_s)
 
 
-def test_the_model_of_a_run_is_that_of_the_settings() -> None:
+def test_defaults_of_a_run_are_those_of_the_model() -> None:
     known = run_options()
     for name in ("step", "horizon", "delay", "reset"):
         field = name if name == "reset" else f"{name}_s"

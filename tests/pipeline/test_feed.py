@@ -84,7 +84,7 @@ def topic() -> str:
     return f"feed-{uuid.uuid4().hex[:12]}"
 
 
-def test_a_record_has_what_the_contract_says(spark: SparkSession) -> None:
+def test_record_has_the_documented_fields(spark: SparkSession) -> None:
     [(key, value)] = records_of(load_of(spark, *looks(60))).items()
     assert key == '["g","t",0]'
     error = value.pop("error")
@@ -100,7 +100,7 @@ def test_a_record_has_what_the_contract_says(spark: SparkSession) -> None:
     assert error == pytest.approx(0, abs=1e-6)
 
 
-def test_what_is_not_known_is_null_and_not_left_out(spark: SparkSession) -> None:
+def test_unknown_field_is_null_and_not_omitted(spark: SparkSession) -> None:
     [value] = records_of(load_of(spark, Look(0, 0), Look(60, 5))).values()
     assert (value["error"], value["service_rate"], value["lag"]) == (None, None, None)
 
@@ -111,7 +111,7 @@ def test_any_name_makes_a_key_of_compact_json(spark: SparkSession, name: str) ->
     assert key == json.dumps([name, "t", 12], separators=(",", ":"), ensure_ascii=False)
 
 
-def test_of_each_partition_the_newest_forecast_counts(spark: SparkSession) -> None:
+def test_newest_forecast_of_each_partition_is_published(spark: SparkSession) -> None:
     records = records_of(load_of(spark, *looks(5), *looks(9, partition=1), *looks(7, group="other")))
     assert {key: (value["time_ms"] / 1000 - START) / 60 for key, value in records.items()} == {
         '["g","t",0]': 5,
@@ -120,7 +120,7 @@ def test_of_each_partition_the_newest_forecast_counts(spark: SparkSession) -> No
     }
 
 
-def test_a_topic_that_no_group_was_looked_at_for_has_no_record(spark: SparkSession) -> None:
+def test_topic_without_a_group_has_no_record(spark: SparkSession) -> None:
     assert records_of(load_of(spark, *looks(5, group=""))) == {}
 
 
@@ -132,7 +132,7 @@ def test_after_a_gap_the_rate_is_the_level(spark: SparkSession) -> None:
     assert value["service_rate"] is None
 
 
-def test_what_spark_writes_is_what_readers_read(spark: SparkSession) -> None:
+def test_records_of_spark_are_read_by_the_feed_reader(spark: SparkSession) -> None:
     """All fields, known and not known, in the order that ``wire.load_feed`` has."""
     known = load_of(spark, *looks(60), *looks(60, topic="größe"))
     unknown = load_of(spark, Look(0, 0, partition=1), Look(60, 5, partition=1))
@@ -152,7 +152,7 @@ def test_what_spark_writes_is_what_readers_read(spark: SparkSession) -> None:
 FOREIGN = ["?", '{"time_ms":"soon"}', '{"time_ms":{}}', '{"time_ms":1e400}', '{"other":1}', "[]", None]
 
 
-def test_only_newer_records_follow_those_that_are_there(spark: SparkSession) -> None:
+def test_only_newer_records_are_written(spark: SparkSession) -> None:
     def record(key: str, time_ms: object) -> tuple[str, str]:
         return key, json.dumps({"time_ms": time_ms})
 
@@ -165,7 +165,7 @@ def test_only_newer_records_follow_those_that_are_there(spark: SparkSession) -> 
     assert sorted(row.key for row in kept.collect()) == ["new", "newer"]
 
 
-def test_of_what_is_there_the_newest_times_are_known_whatever_else_somebody_wrote(
+def test_published_times_ignore_foreign_records(
     spark: SparkSession,
 ) -> None:
     ours = [("a", '{"time_ms":5}'), ("a", '{"time_ms":3}'), ("b", '{"time_ms":2}'), ("b", None)]
@@ -208,7 +208,7 @@ def test_foreign_records_do_not_keep_a_feed_from_being_written(
     assert Feed(spark, options(bootstrap), topic).publish(load_of(spark, *looks(5))) == 1
 
 
-def test_a_run_looks_at_the_topic_once_and_not_before_there_is_something_to_write(
+def test_run_reads_the_topic_once_before_the_first_write(
     spark: SparkSession, bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     created: list[str] = []
@@ -232,7 +232,7 @@ def test_a_run_looks_at_the_topic_once_and_not_before_there_is_something_to_writ
     ]
 
 
-def test_what_there_was_no_forecast_of_for_days_is_forgotten_once(
+def test_partition_without_a_forecast_for_days_is_removed_once(
     spark: SparkSession, bootstrap: str, topic: str
 ) -> None:
     """And what is that old is not written any more; one that comes back is there again.
@@ -263,7 +263,7 @@ def test_what_there_was_no_forecast_of_for_days_is_forgotten_once(
     assert read_topic(bootstrap, topic)[-1][1] is not None
 
 
-def test_a_clock_that_is_ahead_makes_no_other_partition_old(
+def test_clock_that_is_ahead_does_not_remove_other_partitions(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     """Neither for a batch nor for making up, which reads only the newest days."""
@@ -277,7 +277,7 @@ def test_a_clock_that_is_ahead_makes_no_other_partition_old(
     assert write_feed(spark, str(tmp_path), options(bootstrap), f"{topic}-2") == 2
 
 
-def test_a_topic_that_is_not_compacted_is_refused(spark: SparkSession, bootstrap: str, topic: str) -> None:
+def test_topic_that_is_not_compacted_is_refused(spark: SparkSession, bootstrap: str, topic: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=1)])
     admin.close()
@@ -285,7 +285,7 @@ def test_a_topic_that_is_not_compacted_is_refused(spark: SparkSession, bootstrap
         create_feed(spark, options(bootstrap), topic)
 
 
-def test_a_cluster_that_does_not_answer_is_an_error_of_one_line(spark: SparkSession) -> None:
+def test_unreachable_cluster_is_an_error_of_one_line(spark: SparkSession) -> None:
     nobody = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "2000"}
     with pytest.raises(PipelineError, match=r"^the feed 'feed': [^\n]+$"):
         create_feed(spark, nobody, "feed")

@@ -83,7 +83,7 @@ def run(spark: SparkSession, root: Path, files_per_batch: int | None = None) -> 
 
 
 def refused(spark: SparkSession, root: Path, file: Path) -> None:
-    with pytest.raises(PipelineError, match="is no whole Parquet file") as caught:
+    with pytest.raises(PipelineError, match="is not a complete Parquet file") as caught:
         run(spark, root)
     assert file.name in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -92,7 +92,7 @@ def refused(spark: SparkSession, root: Path, file: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "damage"), [(dropped, cut), (dropped, empty), (landed, empty), (landed, zeros)]
 )
-def test_the_model_stops_at_a_file_that_is_not_whole_and_goes_on_when_it_is(
+def test_model_stops_at_an_incomplete_file_and_continues_once_it_is_complete(
     spark: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path, int], Path], damage: Damage
 ) -> None:
     make(spark, tmp_path, 0)
@@ -113,9 +113,7 @@ def test_the_model_stops_at_a_file_that_is_not_whole_and_goes_on_when_it_is(
     assert [row[-3] for row in rows] == ["ok"] * (3 * MINUTES - 1)
 
 
-def test_a_file_that_was_removed_is_counted_once_and_the_others_are_read(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_deleted_file_is_counted_once_and_others_are_read(spark: SparkSession, tmp_path: Path) -> None:
     """Of two writers; one that was read is nobody's loss."""
     read = [write_file(tmp_path, "import", 0, looks(0)), landed(spark, tmp_path, 1)]
     assert run(spark, tmp_path).gone == 0
@@ -133,7 +131,7 @@ def test_a_file_that_was_removed_is_counted_once_and_the_others_are_read(
 
 
 @pytest.mark.long
-def test_it_is_seen_in_any_batch_of_a_long_run(spark: SparkSession, tmp_path: Path) -> None:
+def test_incomplete_file_is_found_in_any_batch_of_a_long_run(spark: SparkSession, tmp_path: Path) -> None:
     """Also where Spark puts its notes of ten batches together."""
     for number in range(12):
         write_file(tmp_path, "import", number, looks(number))
@@ -149,7 +147,7 @@ def test_it_is_seen_in_any_batch_of_a_long_run(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.parametrize("damage", [cut, empty, zeros, Path.unlink])
-def test_a_history_of_a_stream_s_samples_names_the_file(
+def test_history_of_samples_names_the_incomplete_file(
     spark: SparkSession, tmp_path: Path, damage: Damage
 ) -> None:
     """It is in the list of what is there, so it is missed."""

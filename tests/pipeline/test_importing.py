@@ -27,7 +27,7 @@ def line(**fields: Any) -> dict[str, Any]:
     }
 
 
-def test_lines_become_samples_and_again_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_repeated_import_adds_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Also where a second file overlaps with the first, and lines come twice."""
     root = str(tmp_path / "pipeline")
     file = tmp_path / "rows.jsonl"
@@ -63,7 +63,7 @@ BAD = {
 }
 
 
-def test_bad_lines_are_counted_by_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
+def test_invalid_lines_are_counted_by_problem(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "pipeline")
     file = tmp_path / "rows.jsonl"
     file.write_text("\n".join([*BAD, json.dumps(line())]))
@@ -72,7 +72,7 @@ def test_bad_lines_are_counted_by_what_is_wrong(spark: SparkSession, tmp_path: P
     assert read_samples(spark, root).count() == 1
 
 
-def test_nothing_but_bad_lines_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+def test_import_of_only_invalid_lines_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_text("a,b\n1,2\n")
     with pytest.raises(PipelineError, match="none of 2 lines is a sample: no JSON object"):

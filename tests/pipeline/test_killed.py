@@ -56,7 +56,7 @@ def staged(root: Path) -> bool:
         pytest.param([planned, staged, moved], id="anywhere", marks=pytest.mark.long),
     ],
 )
-def test_killed_in_a_batch_it_loses_no_sample_and_counts_none_twice(
+def test_killed_model_loses_no_sample_and_counts_none_twice(
     spark: SparkSession, tmp_path: Path, points: list[Point]
 ) -> None:
     """Killed with -9 as a batch began, while its rows were written, and before Spark knew they had landed."""

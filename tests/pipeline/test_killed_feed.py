@@ -120,7 +120,7 @@ def foreseen(file: Path) -> tuple[Told, ...]:
 
 
 @pytest.mark.long
-def test_killed_at_any_time_the_topic_ends_up_as_if_it_had_not_been(
+def test_killed_feed_has_the_same_topic_in_the_end(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:
     """Killed with -9 when a batch had landed and was not fed, and when it was fed and Spark did not know.

@@ -68,7 +68,7 @@ def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
 
 
 @pytest.mark.long
-def test_killed_at_any_time_it_loses_no_commit_and_lands_none_twice(
+def test_killed_recording_loses_no_commit_and_lands_none_twice(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:
     """Killed with -9 as a batch began, while its files were written, and before Spark knew it was done."""

@@ -54,7 +54,7 @@ def looks_of(samples: DataFrame) -> list[dict[int, int]]:
 
 
 @pytest.mark.long
-def test_killed_at_any_time_each_look_is_whole_and_lands_once(
+def test_killed_sampler_lands_each_batch_completely_and_once(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:
     """Killed with -9 as a batch began, while its file was written, and before Spark knew it was done.

@@ -77,7 +77,9 @@ def test_a_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: 
     assert committed(read_samples(spark, root, until=NOON + timedelta(hours=13))) == [1]
 
 
-def test_writers_are_read_as_one_and_as_a_stream(spark: SparkSession, root: str, tmp_path: Path) -> None:
+def test_samples_of_all_writers_are_read_as_batch_and_as_stream(
+    spark: SparkSession, root: str, tmp_path: Path
+) -> None:
     write_samples(samples(spark, [row(0, 1)]), root, "one")
     write_samples(samples(spark, [row(1, 2), row(2, 3)]), root, "two")
     assert writers(spark, root) == ("one", "two")
@@ -105,7 +107,7 @@ def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None
     assert [one.file.endswith(damaged.name) for one in seen] == [True]
 
 
-def test_nothing_recorded_says_so(spark: SparkSession, root: str) -> None:
+def test_folder_without_samples_is_an_error(spark: SparkSession, root: str) -> None:
     with pytest.raises(PipelineError, match="record some first"):
         read_samples(spark, root)
 
@@ -128,7 +130,7 @@ def text(file: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, empty, text])
-def test_a_damaged_file_is_named_or_left_out_and_counted(
+def test_damaged_file_is_named_or_skipped_and_counted(
     spark: SparkSession, root: str, damage: Callable[[Path], None]
 ) -> None:
     write_samples(samples(spark, [row(0, 1)]), root, "one")
@@ -145,7 +147,7 @@ def test_a_damaged_file_is_named_or_left_out_and_counted(
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=20))) == [2]
 
 
-def test_a_flipped_byte_inside_is_found_when_it_is_read(spark: SparkSession, root: str) -> None:
+def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: str) -> None:
     """The footer is whole, so only reading the rows can tell."""
     write_samples(samples(spark, [row(0, n) for n in range(500)]).coalesce(1), root, "one")
     write_samples(samples(spark, [row(24, 1000)]), root, "one")
@@ -185,7 +187,7 @@ def test_files_with_other_columns_are_named(
         read_samples(spark, root)
 
 
-def test_a_file_without_a_column_that_must_be_there_is_named(spark: SparkSession, root: str) -> None:
+def test_file_without_a_required_column_is_named(spark: SparkSession, root: str) -> None:
     write_samples(samples(spark, [row(0, 1)]), root, "one")
     before = set(files(root, "one"))
     samples(spark, [row(0, 2)]).drop("group").coalesce(1).write.mode("append").partitionBy("date").parquet(
@@ -206,17 +208,17 @@ def test_columns_that_may_be_null_may_be_absent(spark: SparkSession, root: str) 
     assert (found.begin_offset, found.end_offset, found.committed_offset) == (None, 100, 2)
 
 
-def test_what_is_no_sample_is_not_written(spark: SparkSession, root: str) -> None:
+def test_table_with_wrong_columns_is_not_written(spark: SparkSession, root: str) -> None:
     with pytest.raises(PipelineError, match="has no column 'source'"):
         write_samples(samples(spark, [row(0, 1)]).drop("source"), root, "one")
     with pytest.raises(PipelineError, match="column 'topic' is int, not string"):
         write_samples(samples(spark, [row(0, 1)]).withColumn("topic", F.lit(1)), root, "one")
-    with pytest.raises(PipelineError, match="a name is letters"):
+    with pytest.raises(PipelineError, match="a name may have letters"):
         write_samples(samples(spark, [row(0, 1)]), root, "../one")
     assert not Path(root).exists()
 
 
-def test_a_checkpoint_is_for_one_thing_only(spark: SparkSession, root: str, tmp_path: Path) -> None:
+def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: str, tmp_path: Path) -> None:
     """Of another topic or cluster, without its samples, without itself, damaged, or somebody else's."""
     land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
     again = source(spark, tmp_path / "in")
@@ -236,9 +238,9 @@ def test_a_checkpoint_is_for_one_thing_only(spark: SparkSession, root: str, tmp_
     (checkpoint / "about.json").write_text("{")
     refused("about.json is damaged")
     (checkpoint / "about.json").unlink()
-    refused("is another program's")
+    refused("belongs to another program")
     (checkpoint / "about.json").write_text(json.dumps(about))
-    with pytest.raises(PipelineError, match="is a stream's: name another writer"):
+    with pytest.raises(PipelineError, match="belongs to a stream: name another writer"):
         write_samples(samples(spark, [row(0, 1)]), root, "sampler")
     landed.rename(tmp_path / "landed")
     refused("has lost its samples")
@@ -250,9 +252,7 @@ def test_a_checkpoint_is_for_one_thing_only(spark: SparkSession, root: str, tmp_
     assert committed(read_samples(spark, root)) == [1, 2]
 
 
-def test_a_stream_that_was_killed_as_it_began_can_be_started_again(
-    spark: SparkSession, root: str, tmp_path: Path
-) -> None:
+def test_stream_killed_at_its_start_can_be_restarted(spark: SparkSession, root: str, tmp_path: Path) -> None:
     """Spark makes the folder of the list of files, and only then that of the checkpoint."""
     Path(root, "samples/sampler/_spark_metadata").mkdir(parents=True)
     land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))

@@ -57,13 +57,13 @@ def busy(partitions: int, looks: int, seed: int = 1) -> list[Look]:
     return out
 
 
-def test_the_columns_are_those_of_the_contract(spark: SparkSession) -> None:
+def test_columns_are_those_of_the_schema(spark: SparkSession) -> None:
     rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
     contract: Any = StructType.fromDDL(LOAD)
     assert [(f.name, f.dataType) for f in rows.schema] == [(f.name, f.dataType) for f in contract]
 
 
-def test_a_step_says_what_arrived_was_served_and_is_left(spark: SparkSession) -> None:
+def test_step_has_arrived_and_served_records_and_lag(spark: SparkSession) -> None:
     [row] = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 120, 30)]), SETTINGS).collect()
     assert (row.arrived, row.served, row.lag) == (120, 30, 90)
     assert (row.arrival_rate, row.service_rate, row.time_lag_s) == (2.0, 0.5, 45.0)
@@ -84,12 +84,12 @@ def test_duplicates_and_disorder_change_nothing(spark: SparkSession) -> None:
     assert load_rows(model_load(samples_df(spark, shuffled), SETTINGS)) == expected
 
 
-def test_a_topic_that_was_created_again_is_a_reset(spark: SparkSession) -> None:
+def test_recreated_topic_is_a_reset(spark: SparkSession) -> None:
     looks = [Look(0, 900, 800), Look(60, 950, 850), Look(120, 4, 2), Look(180, 9, 9)]
     assert told(spark, looks) == [(50, 50, 100, "ok"), (None, None, 2, "reset"), (5, 7, 0, "ok")]
 
 
-def test_a_truncated_log_has_not_served_what_it_lost(spark: SparkSession) -> None:
+def test_records_deleted_by_retention_were_not_served(spark: SparkSession) -> None:
     looks = [Look(0, 1_000, 100), Look(60, 1_100, 100, begin=600), Look(120, 1_200, 700, begin=600)]
     assert told(spark, looks) == [(100, 0, 500, "ok"), (100, 100, 500, "ok")]
 
@@ -131,7 +131,7 @@ def test_late_and_repeated_samples_are_counted(spark: SparkSession, tmp_path: Pa
     assert load_rows(read_load(spark, str(tmp_path)))[: len(before)] == before
 
 
-def test_samples_that_are_ahead_are_counted_and_make_no_other_late(
+def test_samples_ahead_are_counted_and_make_no_other_late(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A clock was an hour ahead for ten minutes, and was then put right."""
@@ -147,12 +147,12 @@ def test_samples_that_are_ahead_are_counted_and_make_no_other_late(
     assert load_rows(read_load(spark, str(tmp_path))) == load_rows(expected)
     warned = [line for line in caplog.messages if "ahead" in line]
     assert warned == [
-        "load model: 30 samples are ahead of this machine's clock, and are left out; "
-        "of more the number is told at the end"
+        "load model: 30 samples are ahead of this machine's clock, and were dropped; "
+        "more are only counted in the report"
     ]
 
 
-def test_what_nothing_is_heard_of_is_flushed_and_forgotten(spark: SparkSession, tmp_path: Path) -> None:
+def test_partition_without_samples_is_flushed_and_dropped(spark: SparkSession, tmp_path: Path) -> None:
     """Then what comes from before that is refused, and counted."""
     forget = {"forget_s": 3_600.0}
     gone = [Look(60 * n, 5 * n, 0, partition=1) for n in range(10)]
@@ -168,7 +168,7 @@ def test_what_nothing_is_heard_of_is_flushed_and_forgotten(spark: SparkSession, 
     assert run(spark, tmp_path, **forget).refused == 1
 
 
-def test_a_batch_that_is_done_again_replaces_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_repeated_batch_replaces_its_rows(spark: SparkSession, tmp_path: Path) -> None:
     """Whoever uses the rows fails after they have landed: they come again, and are there once."""
     land(spark, tmp_path, busy(3, 60))
 
@@ -184,7 +184,7 @@ def test_a_batch_that_is_done_again_replaces_its_rows(spark: SparkSession, tmp_p
     assert (seen, report.steps) == ([len(landed)], len(landed))
 
 
-def test_in_a_backlog_no_writer_gets_ahead_of_another(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_writer_gets_ahead_of_another_in_a_backlog(spark: SparkSession, tmp_path: Path) -> None:
     """The sampler has hours in a file, the commits are in more files than anybody would read at a time."""
     files = 1_100
     write_file(tmp_path, "sampler", 0, [Look(20 * n, 10 * n) for n in range(files)])
@@ -196,7 +196,7 @@ def test_in_a_backlog_no_writer_gets_ahead_of_another(spark: SparkSession, tmp_p
 
 @pytest.mark.parametrize("text", ["", '{"token": "a', "[]", '{"token": 1}', "null", "\x00\xff"])
 @pytest.mark.parametrize("name", ["load/_model.json", "checkpoints/load/_model.json"])
-def test_a_model_s_file_that_is_damaged_is_an_error_of_one_line(
+def test_damaged_file_of_the_model_is_an_error_of_one_line(
     spark: SparkSession, tmp_path: Path, name: str, text: str
 ) -> None:
     (tmp_path / "samples" / "import").mkdir(parents=True)
@@ -204,13 +204,13 @@ def test_a_model_s_file_that_is_damaged_is_an_error_of_one_line(
     (tmp_path / name).write_text(text, encoding="latin-1")
     storage = Storage(spark, str(tmp_path))
     with pytest.raises(
-        PipelineError, match=f"{name} is damaged, or no file of ours: to learn anew"
+        PipelineError, match=f"{name} is damaged, or not of a load model: to learn again"
     ) as caught:
         LoadSink(storage, SETTINGS, ("import",)).bind()
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_that_spark_cannot_reach_is_an_error_of_one_line(spark: SparkSession) -> None:
+def test_unreachable_folder_is_an_error_of_one_line(spark: SparkSession) -> None:
     for use in (
         lambda root: run_load_model(spark, root, SETTINGS, available_now=True),
         lambda root: read_load(spark, root),
@@ -231,7 +231,7 @@ class Stuck:
 
 
 @pytest.mark.parametrize("says", [False, True])
-def test_rows_that_do_not_land_are_an_error_and_are_kept(
+def test_rows_that_do_not_land_are_an_error_and_stay_staged(
     spark: SparkSession, tmp_path: Path, says: bool
 ) -> None:
     storage = Storage(spark, str(tmp_path))
@@ -252,7 +252,7 @@ def test_rows_that_do_not_land_are_an_error_and_are_kept(
     assert not list((tmp_path / "load").glob("_staged*"))
 
 
-def test_what_spark_refuses_is_counted_once_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+def test_samples_dropped_by_spark_are_counted_once_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Also of batches that come so fast that nobody looks in between."""
     write_file(tmp_path, "import", 0, [Look(0, 0, 0)])
     write_file(tmp_path, "import", 1, [Look(9_000, 1, 0)])
@@ -263,12 +263,12 @@ def test_what_spark_refuses_is_counted_once_a_batch(spark: SparkSession, tmp_pat
     assert (report.batches, report.refused) == (7, 4)
 
 
-def test_without_samples_it_says_so(spark: SparkSession, tmp_path: Path) -> None:
+def test_model_without_samples_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=r"no samples in .*: record some first"):
         run(spark, tmp_path)
 
 
-def test_a_lost_checkpoint_is_an_error_and_not_rows_twice(spark: SparkSession, tmp_path: Path) -> None:
+def test_lost_checkpoint_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     land(spark, tmp_path, busy(1, 30))
     run(spark, tmp_path)
     (tmp_path / "checkpoints").rename(tmp_path / "lost")
@@ -276,7 +276,7 @@ def test_a_lost_checkpoint_is_an_error_and_not_rows_twice(spark: SparkSession, t
         run(spark, tmp_path)
 
 
-def test_rows_of_another_model_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_of_another_model_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("one", "other"):
         land(spark, tmp_path / name, busy(1, 30))
         run(spark, tmp_path / name)
@@ -286,7 +286,7 @@ def test_rows_of_another_model_are_left_alone(spark: SparkSession, tmp_path: Pat
         run(spark, tmp_path / "one")
 
 
-def test_other_settings_are_another_model(spark: SparkSession, tmp_path: Path) -> None:
+def test_changed_settings_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
     land(spark, tmp_path, busy(1, 30))
     run(spark, tmp_path)
     other = dataclasses.replace(SETTINGS, horizon_s=600)
@@ -294,7 +294,7 @@ def test_other_settings_are_another_model(spark: SparkSession, tmp_path: Path) -
         run_load_model(spark, str(tmp_path), other, available_now=True)
 
 
-def test_a_writer_that_comes_later_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_writer_added_later_is_reported_as_unread(spark: SparkSession, tmp_path: Path) -> None:
     """A checkpoint is about the writers there were: the new one is not read, and the report says so."""
     land(spark, tmp_path, busy(1, 30))
     assert run(spark, tmp_path).unread == ()

@@ -60,7 +60,7 @@ def test_good_records_are_read(known: list[Any]) -> None:
         assert utc(row.time) == time, name
 
 
-def test_bad_records_say_what_is_wrong_and_nothing_else(known: list[Any]) -> None:
+def test_bad_records_have_a_problem_and_no_values(known: list[Any]) -> None:
     for name, row in zip(BAD, known[len(GOOD) :], strict=True):
         assert row.problem == BAD[name][1], name
         assert (row.time, row.group, row.topic, row.partition, row.committed_offset) == (None,) * 5, name
@@ -70,7 +70,7 @@ def test_each_problem_is_tested() -> None:
     assert {problem for _, problem in BAD.values()} == PROBLEMS.keys()
 
 
-def test_what_is_no_commit_is_told_apart(spark: SparkSession) -> None:
+def test_records_of_other_kinds_are_distinguished(spark: SparkSession) -> None:
     others = [(b"\0" + bytes([kind]) + b"whatever", value) for kind in oracle.OTHER for value in (b"x", None)]
     groups: list[Record] = [(b"\0\2" + text("g"), b"state"), (b"\0\2" + text("g"), None)]
     found = decoded(spark, [*groups, *others])
@@ -91,7 +91,7 @@ def test_commits_are_samples(spark: SparkSession) -> None:
     assert [str(row.date) for row in found] == [str(moment(NOW_MS).date()), "2026-11-22"]
 
 
-def test_damage_is_never_an_error_and_never_another_row(spark: SparkSession) -> None:
+def test_damaged_record_raises_no_error_and_changes_no_other_row(spark: SparkSession) -> None:
     """The decoder gives a row exactly where the oracle does, and the same."""
     good = [record for record, _ in GOOD.values() if len(record[1] or b"") < 1000]
     rows = list(damaged(random.Random(20261122), good))

@@ -91,7 +91,7 @@ def fed(bootstrap: str, topic: str, group: str) -> dict[TopicPartition, load_fee
     return {key.at: forecast for key, forecast in forecasts if key.group_id == group}
 
 
-def test_what_a_group_does_comes_out_as_forecasts_and_a_second_run_goes_on(
+def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
     group, topic, feed = names.group(), names.topic(PARTITIONS), names.group("feed")
@@ -135,7 +135,7 @@ def test_what_a_group_does_comes_out_as_forecasts_and_a_second_run_goes_on(
     assert arrived[0] > 0
 
 
-def test_commits_that_are_there_land_before_anybody_looks(
+def test_existing_commits_land_before_the_first_sample(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
     """A look is of now: after one, the commits of before would be late."""
@@ -162,7 +162,7 @@ def test_commits_that_are_there_land_before_anybody_looks(
     assert report.load.late == 0
 
 
-def test_a_model_that_cannot_write_is_tried_again_and_what_is_recorded_meanwhile_is_not_lost(
+def test_model_that_cannot_write_is_restarted_without_loss_of_samples(
     spark: SparkSession,
     bootstrap: str,
     names: FreshNames,
@@ -214,7 +214,7 @@ def test_a_model_that_cannot_write_is_tried_again_and_what_is_recorded_meanwhile
     assert report.load.late == 0
 
 
-def test_a_model_of_other_settings_is_an_error_at_once(
+def test_model_with_changed_settings_is_an_error_at_the_start(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
     group = names.group()
@@ -235,7 +235,7 @@ def test_a_model_of_other_settings_is_an_error_at_once(
     assert spark.streams.active == [], "what recorded beside it has ended, too"
 
 
-def test_what_the_caller_raises_ends_all_of_it(
+def test_exception_of_the_callback_ends_the_pipeline(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
     group = names.group()
@@ -254,7 +254,7 @@ def test_what_the_caller_raises_ends_all_of_it(
 
 
 @pytest.mark.long
-def test_a_broker_that_is_started_again_loses_nothing(
+def test_restart_of_the_broker_loses_nothing(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is away for a while in the middle: then all commits are there, once, and the feed has caught up."""
@@ -319,7 +319,9 @@ def command(*arguments: object) -> Result:
     return CliRunner().invoke(cli, [str(one) for one in arguments])
 
 
-def test_once_does_what_there_is_to_do_and_says_it(bootstrap: str, names: FreshNames, tmp_path: Path) -> None:
+def test_run_once_processes_all_records_and_reports(
+    bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
     group, topic, root = names.group(), names.topic(1), tmp_path / "here"
     write(bootstrap, {TopicPartition(topic, 0): 7})
     commit(bootstrap, group, {TopicPartition(topic, 0): 4})
@@ -361,13 +363,13 @@ def run_command(*arguments: object) -> str:
         (["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"], "--horizon: 90 s are not"),
     ],
 )
-def test_what_makes_no_sense_is_a_usage_error(arguments: list[str], says: str) -> None:
+def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> None:
     result = command(*arguments)
     assert result.exit_code == 2
     assert says in result.output
 
 
-def test_a_cluster_that_does_not_answer_is_an_error_at_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     settings: dict[str, Any] = {"bootstrap_servers": [f"127.0.0.1:{port}"]}
     wanted = Wanted(str(tmp_path), settings, groups=["g"], every_s=EVERY, load=LOAD)

@@ -47,7 +47,7 @@ def test_a_feed_whose_forecasts_are_over_before_there_are_newer_ones_is_noted() 
         ("--step", "900", "--delay", "300", "--no-feed"),
     ],
 )
-def test_where_there_is_nothing_to_note_it_says_nothing(arguments: tuple[str, ...]) -> None:
+def test_no_note_without_a_cause(arguments: tuple[str, ...]) -> None:
     assert call(*arguments) == []
 
 
@@ -57,6 +57,6 @@ def test_a_second_more_than_consumers_take_is_noted() -> None:
     assert len(list(notes_on_feed(load, 11))) == 1
 
 
-def test_what_it_says_of_consumers_is_their_default() -> None:
+def test_note_has_the_default_of_consumers() -> None:
     assert CooperativeLagOptions().load_max_age_ms == MAX_AGE_MS
     assert LoadFeed("t").max_age_ms is None

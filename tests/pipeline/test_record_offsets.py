@@ -50,7 +50,7 @@ def settings_of(bootstrap: str) -> dict[str, Any]:
     return {"bootstrap_servers": [bootstrap]}
 
 
-def test_what_is_wrong_is_counted_and_told_with_the_place_of_the_first(
+def test_problems_are_counted_and_the_first_of_each_is_logged(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:
     """All the way: a topic like the broker's, the connector, the stream, the report, the table, the JSON."""
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_counted_and_told_with_the_place_of_the_first(
     assert (report + again).problems["value-cut"] == report.problems["value-cut"] + 1
 
 
-def test_every_batch_counts_also_beyond_those_that_spark_remembers(
+def test_batches_beyond_those_spark_keeps_are_counted(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:
     topic = names.topic(1)
@@ -113,7 +113,7 @@ def test_every_batch_counts_also_beyond_those_that_spark_remembers(
     assert report.first == {"no-key": (0, len(good))}
 
 
-def test_groups_are_those_that_the_sampler_takes(
+def test_groups_are_selected_as_in_the_sampler(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:
     """A pattern is Python's, of the whole name; what cannot be is said before anything is read."""
@@ -135,14 +135,14 @@ def test_groups_are_those_that_the_sampler_takes(
     assert not (tmp_path / "never").exists()
 
 
-def test_a_cluster_that_does_not_answer_is_an_error_at_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     nobody = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
     with pytest.raises(PipelineError, match="no Kafka broker answers"):
         record_offsets(spark, nobody, str(tmp_path), groups=["g"])
     assert not list(tmp_path.iterdir())
 
 
-def test_a_checkpoint_is_for_one_cluster_one_topic_and_one_selection(
+def test_checkpoint_belongs_to_one_cluster_topic_and_selection_of_groups(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:
     topic, group, root = names.topic(1), names.group(), str(tmp_path)

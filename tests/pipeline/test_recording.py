@@ -57,7 +57,7 @@ EVERYTHING = PipelineReport(
 )
 
 
-def test_all_that_was_done_and_left_out_is_said() -> None:
+def test_report_has_all_counts_and_dropped_samples() -> None:
     said = list(lines(EVERYTHING))
     for line in (
         "looked at groups: 3 times, 1,200 samples",
@@ -125,7 +125,7 @@ def test_away_from_a_terminal_lines_come_every_few_seconds(capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_asks_and_the_second_interrupts(number: signal.Signals) -> None:
+def test_first_signal_stops_and_second_interrupts(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with stopping(None) as stop:
         assert not stop.is_set()
@@ -136,7 +136,7 @@ def test_the_first_signal_asks_and_the_second_interrupts(number: signal.Signals)
     assert signal.getsignal(number) is before
 
 
-def test_a_time_ends_it() -> None:
+def test_recording_ends_after_the_given_time() -> None:
     with stopping(0.01) as stop:
         assert stop.wait(10)
 
@@ -149,14 +149,14 @@ def test_a_time_ends_it() -> None:
         (["backtest", ".", "--memory", "lots"], "'lots' is no size such as 512m or 4g"),
     ],
 )
-def test_what_cannot_be_is_a_usage_error(arguments: list[str], says: str) -> None:
+def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> None:
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 2
     assert says in result.output
 
 
 @pytest.mark.long
-def test_ctrl_c_ends_in_order_and_tells_what_was_done(bootstrap: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_recording_with_a_report(bootstrap: str, tmp_path: Path) -> None:
     names = FreshNames(bootstrap)
     group, topic = names.group(), names.topic(1)
     write(bootstrap, {TopicPartition(topic, 0): 7})

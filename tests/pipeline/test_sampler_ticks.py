@@ -34,7 +34,7 @@ class Clocks:
         )
 
 
-def test_the_first_look_is_at_once_and_the_next_when_it_is_due() -> None:
+def test_first_batch_is_at_once_and_the_next_when_due() -> None:
     clocks = Clocks()
     stream = clocks.stream()
     start = stream.initialOffset()
@@ -47,7 +47,7 @@ def test_the_first_look_is_at_once_and_the_next_when_it_is_due() -> None:
     assert stream.latestOffset(first, None) == {"tick": 1_000_010_000}
 
 
-def test_another_pace_goes_on_from_there() -> None:
+def test_changed_interval_continues_from_the_last_tick() -> None:
     clocks = Clocks()
     slow = clocks.stream(10.0).latestOffset({"tick": 0}, None)
     clocks.wait(10)
@@ -56,7 +56,7 @@ def test_another_pace_goes_on_from_there() -> None:
     assert slow["tick"] < quick["tick"] < clocks.stream(10.0).latestOffset(quick, None)["tick"]
 
 
-def test_a_clock_that_is_set_back_does_not_end_the_looks() -> None:
+def test_clock_that_is_set_back_does_not_end_sampling() -> None:
     clocks = Clocks()
     stream = clocks.stream()
     last = stream.latestOffset({"tick": 0}, None)
@@ -71,14 +71,14 @@ def test_a_clock_that_is_set_back_does_not_end_the_looks() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ({"tick": 5}, None)], ids=["4.1", "4.2"])
-def test_both_of_spark_s_ways_to_ask_for_an_offset(arguments: tuple[object, ...]) -> None:
+def test_both_signatures_of_latest_offset(arguments: tuple[object, ...]) -> None:
     stream = Clocks().stream()
     assert stream.latestOffset(*arguments) == {"tick": 1_000_000_000}
     # Spark 4.2 looks at the signature to see whether there are arguments to hand over.
     assert list(inspect.signature(stream.latestOffset).parameters) == ["start", "limit"]
 
 
-def test_no_tick_no_work_and_one_tick_all_groups() -> None:
+def test_new_tick_samples_all_groups_and_no_tick_none() -> None:
     stream = Clocks().stream()
     assert stream.partitions({"tick": 5}, {"tick": 5}) == []
     shares = stream.partitions({"tick": 4}, {"tick": 5})
@@ -91,12 +91,12 @@ def test_planning_a_tick_without_a_cluster_gives_a_problem_and_the_named_groups(
     named, problem = sampler._Stream(nobody, wanted).partitions({"tick": 4}, {"tick": 5})
     assert (named.groups, named.problem) == (("a",), None)
     assert problem.groups == ()
-    assert problem.problem.startswith("which groups there are is not known: ")
+    assert problem.problem.startswith("groups cannot be listed: ")
     (row,) = sampler._Stream(nobody, wanted).read(problem)
     assert row[1:] == ("", None, None, None, None, None, "sampler", problem.problem)
 
 
-def test_settings_travel_with_the_class_and_do_not_show() -> None:
+def test_settings_are_pickled_with_the_class_and_not_shown() -> None:
     """Spark pickles the class that is registered; on the other side there is only what is in it."""
     made = sampler.group_samples({"bootstrap_servers": ["h:1"], "sasl_plain_password": "pa55word"})
     other = sampler.group_samples({"bootstrap_servers": ["other:1"]})

@@ -88,7 +88,7 @@ def test_without_the_connector_s_jars_and_the_network(
     assert all(line.startswith("fetching jars") for line in before)
 
 
-def test_with_a_java_that_does_not_get_as_far_as_spark(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_with_a_java_that_ends_before_spark_starts(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As one that is not given the memory it asks for.
 
     In a process of its own: in this one there may be a Spark of other tests, which would do.
@@ -105,6 +105,6 @@ def test_with_a_java_that_does_not_get_as_far_as_spark(no_java: pytest.MonkeyPat
         [sys.executable, "-c", program, *COMMANDS[0]], capture_output=True, text=True, check=False
     )
     before, *_, last = ended.stderr.splitlines()  # between them is what that Java said
-    assert last.startswith("kafka-assignors: starting Spark: Java ended before Spark had begun")
+    assert last.startswith("kafka-assignors: starting Spark: Java ended before Spark started")
     assert (before, ended.stdout, ended.returncode) == ("starting Spark", "", 1)
     assert not Path("pipeline").exists()

@@ -35,7 +35,7 @@ def refusing(spark: SparkSession, root: Path, *refused: str) -> Storage:
     return storage
 
 
-def test_what_is_written_is_read_found_moved_and_removed(spark: SparkSession, root: Path) -> None:
+def test_file_is_written_read_listed_moved_and_removed(spark: SparkSession, root: Path) -> None:
     storage = Storage(spark, str(root))
     assert (storage.read("a/b.json"), storage.folders(), storage.files("a/*")) == (None, [], [])
     storage.write("a/b.json", "größe")
@@ -59,17 +59,17 @@ def test_what_is_written_is_read_found_moved_and_removed(spark: SparkSession, ro
     assert not (root / "a").exists()
 
 
-def test_a_folder_is_made_with_those_above_it(spark: SparkSession, root: Path) -> None:
+def test_folder_is_created_with_its_parents(spark: SparkSession, root: Path) -> None:
     storage = Storage(spark, str(root))
     for _ in range(2):
         storage.make("a/b")
     assert (root / "a" / "b").is_dir()
 
 
-def test_a_file_that_is_not_moved_is_an_error_and_still_there(spark: SparkSession, tmp_path: Path) -> None:
+def test_failed_move_is_an_error_and_keeps_the_file(spark: SparkSession, tmp_path: Path) -> None:
     storage = refusing(spark, tmp_path, "rename")
     (tmp_path / "a").write_text("all there is")
-    with pytest.raises(PipelineError, match=r"a could not be moved to b/c: see that there is room"):
+    with pytest.raises(PipelineError, match=r"a could not be moved to b/c: check free space"):
         storage.move("a", "b/c")
     assert (tmp_path / "a").read_text() == "all there is"
     with pytest.raises(PipelineError, match="could not be moved"):
@@ -77,14 +77,14 @@ def test_a_file_that_is_not_moved_is_an_error_and_still_there(spark: SparkSessio
 
 
 @pytest.mark.parametrize("name", ["make", "move", "write"])
-def test_a_folder_that_is_not_made_is_an_error(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_failed_creation_of_a_folder_is_an_error(spark: SparkSession, tmp_path: Path, name: str) -> None:
     storage = refusing(spark, tmp_path, "mkdirs")
     (tmp_path / "a").write_text("")
     with pytest.raises(PipelineError, match="could not be made"):
         getattr(storage, name)(*{"make": ("b",), "move": ("a", "b/c"), "write": ("b/c", "")}[name])
 
 
-def test_what_is_not_removed_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+def test_failed_removal_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     storage = refusing(spark, tmp_path, "delete")
     (tmp_path / "a").write_text("")
     with pytest.raises(PipelineError, match="a could not be removed"):
@@ -100,9 +100,7 @@ def test_what_is_not_removed_is_an_error(spark: SparkSession, tmp_path: Path) ->
         ("", r"empty"),
     ],
 )
-def test_a_storage_that_spark_does_not_know_is_an_error_of_one_line(
-    spark: SparkSession, root: str, says: str
-) -> None:
+def test_unknown_storage_is_an_error_of_one_line(spark: SparkSession, root: str, says: str) -> None:
     with pytest.raises(PipelineError, match=says) as caught:
         Storage(spark, root)
     assert "\n" not in str(caught.value)

@@ -23,7 +23,7 @@ from kafka_assignors.plan import (
 )
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simulate
 from kafka_assignors.simulation.churn import KINDS, Step, rehearse
-from kafka_assignors.simulation.crew import Crew
+from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.simulate import _Simulation
 from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
@@ -156,13 +156,13 @@ def test_results_do_not_depend_on_the_length_of_steps(load: History, tried: Scen
         assert first.drain_s == pytest.approx(second.drain_s, abs=1e-5)
 
 
-def exact_imbalance(crew: Crew, load: Counts, counts: object) -> tuple[int, int]:
-    """The imbalance with the exact bound at every check."""
-    group = crew._group(load, holding=False)
-    indices = np.full(len(crew._ids) + 1, NOBODY, np.int32)
+def exact_imbalance(group_model: GroupModel, load: Counts, counts: object) -> tuple[int, int]:
+    """With the exact bound, whether or not it is needed; as a plan is measured."""
+    group = group_model._group(load, holding=False)
+    places = np.full(len(group_model._ids) + 1, NOBODY, np.int32)
     for member_id, index in group.index.items():
-        indices[crew._number[member_id]] = index
-    owned = Assignment(group, indices[crew.owner])
+        places[group_model._number[member_id]] = index
+    owned = Assignment(group, places[group_model.owner])
     return measure(group, resolve(group), owned).max_load or 0, lag_lower_bound(group)
 
 
@@ -207,7 +207,7 @@ def test_a_shortened_check_decides_as_an_exact_one(
     tried = replace(tried, skew=skew, drain_limit_s=30.0)
     quick = simulate(load, tried)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Crew, "imbalance", exact_imbalance)
+        patch.setattr(GroupModel, "imbalance", exact_imbalance)
         patch.setattr(_Simulation, "_with_expected", expected_anew)
         slow = simulate(load, tried)
     assert quick.figures() == slow.figures()

@@ -7,9 +7,9 @@ from rich.text import Text
 
 from kafka_assignors.cli.tables import ROWS as MOST_ROWS
 from kafka_assignors.cli.tables import Columns, columns, more
+from kafka_assignors.pipeline.backtest.phrases import about_group, for_each_group, left_out, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
-from kafka_assignors.pipeline.backtest.words import about_group, for_each_group, left_out, reasons, verdict
 
 __all__ = ["backtest_lines"]
 

@@ -1,17 +1,22 @@
-"""Back-tests: which strategy would have done best with what was recorded.
+"""Back-tests: comparisons of strategies on a recorded history.
 
 ===============  ======================================================  ====================================
 file             purpose                                                 key names
 ===============  ======================================================  ====================================
-``grid``         what to try out                                         ``Grid``, ``Candidate``, ``Trial``
+``grid``         the combinations to try                                 ``Grid``, ``Candidate``, ``Trial``
+``simulated``    strategies as picklable values                          ``simulated``
+``recorded``     the load table as a history                             ``Recorded``, ``assemble``
+``service_rate`` the service rate of a member, from a history            ``service_rate``
 ``job``          the trials on Spark, one task each                      ``run_trials``
-``thinned``      a series with as many points as a plot has room for     ``thinned``
-``results``      the shape of results.json, and how it is made           ``Results``, ``summed_up``
-``files``        results.parquet, series.parquet, results.json           ``save``, ``load``
+``downsampling`` fewer points of a series, for plots                     ``downsampled``
+``results``      the shape of results.json                               ``Results``
+``summary``      outcomes of trials as results                           ``summed_up``
+``files``        results.parquet, series.parquet, results.json           ``save``, ``prepare``
+``phrases``      the results as sentences                                ``verdict``, ``reasons``
 ``rows``         the figures of a candidate, for terminal and page       ``ROWS``
 ``figures``      plots                                                   ``lag_over_time``, ``bars``
 ``page``         the HTML report                                         ``render``
 ===============  ======================================================  ====================================
 
-``results``, ``rows``, ``figures`` and ``page`` are pure.
+All but ``job`` and ``files`` are pure.
 """

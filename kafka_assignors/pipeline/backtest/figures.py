@@ -1,4 +1,4 @@
-"""Pure: the results of a back-test in, its figures out."""
+"""Plots of the results of a back-test.  Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kafka_assignors.simulation import parse
 __all__ = ["bars", "lag_over_time", "time_lag_over_time"]
 
 HOUR, DAY = 3600.0, 86400.0
-ROOM_FOR_TEXT = 1.3  # of the longest bar
+ROOM_FOR_TEXT = 1.3  # width of the axis, as a multiple of the longest bar
 IN_A_ROW, ENTRY, LEGEND_ROW = 3, 330, 22  # of a legend: px of an entry, px of a row
-DWARFS = 4  # times the largest simulated lag: what is recorded would leave no room for the others
-WRAP = 30  # letters of a candidate's name beside its bar
+DWARFS = 4  # a recorded lag this many times the largest simulated one is hidden at first
+WRAP = 30  # maximum letters of a line of a candidate's name
 _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is killed"}
 
 
@@ -24,8 +24,8 @@ def lag_over_time(plot: PlotResult, colours: Mapping[str, str]) -> Figure:
     drawn = _over_time(plot, colours, lambda line: line["lag"], "lag (records)", "%{y:,.0f} records")
     if plot["recorded"]:
         unit, _ = _unit(plot)
-        most = max((max(line["lag"]) for line in plot["lines"]), default=0.0)
-        dwarfs = max(lag for _, lag in plot["recorded"]) > DWARFS * most
+        largest = max((max(line["lag"]) for line in plot["lines"]), default=0.0)
+        dwarfs = max(lag for _, lag in plot["recorded"]) > DWARFS * largest
         drawn["data"].insert(
             0,
             {
@@ -45,7 +45,7 @@ def lag_over_time(plot: PlotResult, colours: Mapping[str, str]) -> Figure:
 
 
 def time_lag_over_time(plot: PlotResult, colours: Mapping[str, str]) -> Figure:
-    """Draw the age of the oldest record not read yet, one line a candidate."""
+    """Draw the age of the oldest unread record, one line a candidate."""
     return _over_time(plot, colours, lambda line: line["time_lag"], "time lag (s)", "%{y:,.1f} s")
 
 
@@ -83,7 +83,7 @@ def _over_time(
 
 
 def _unit(plot: PlotResult) -> tuple[float, str]:
-    """Seconds, hours or days, whichever reads best."""
+    """Choose seconds, hours or days by the length of the plot."""
     end = max((line["t"][-1] for line in plot["lines"]), default=1.0)
     return (DAY, "days") if end > 3 * DAY else (HOUR, "hours") if end > 2 * HOUR else (1.0, "s")
 
@@ -100,20 +100,20 @@ def bars(
 
     Args:
         candidates: in the order of their places.
-        colours: of the candidates.
-        value: the figure; None: there is none, and no bar.
-        show: what is written beside the bar.
-        title: of the axis.
+        colours: colour of each candidate.
+        value: returns the figure; None: no bar.
+        show: returns the text beside the bar.
+        title: title of the axis.
     """
-    values = [value(one) for one in candidates]
-    most = max((one for one in values if one is not None), default=0.0)
+    values = [value(candidate) for candidate in candidates]
+    longest = max((number for number in values if number is not None), default=0.0)
     drawn: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",
-        "y": [wrapped(one["candidate"]) for one in candidates],
-        "x": [0.0 if one is None else one for one in values],
-        "marker": {"color": [colours[one["candidate"]] for one in candidates]},
-        "text": [show(one) for one in candidates],
+        "y": [wrapped(candidate["candidate"]) for candidate in candidates],
+        "x": [number or 0.0 for number in values],
+        "marker": {"color": [colours[candidate["candidate"]] for candidate in candidates]},
+        "text": [show(candidate) for candidate in candidates],
         "textposition": "outside",
         "textfont": {"size": 12, "color": INK},
         "cliponaxis": False,
@@ -123,7 +123,7 @@ def bars(
     look = layout(height=90 + 40 * len(candidates), bottom=56)
     look |= {
         "bargap": 0.3,
-        "xaxis": axis(title, [0.0, max(ROOM_FOR_TEXT * most, 1.0)]) | {"showgrid": False},
+        "xaxis": axis(title, [0.0, max(ROOM_FOR_TEXT * longest, 1.0)]) | {"showgrid": False},
         "yaxis": axis("", None) | {"autorange": "reversed", "showgrid": False},
     }
     del look["yaxis"]["title"]
@@ -131,7 +131,7 @@ def bars(
 
 
 def wrapped(candidate: str) -> str:
-    """Set the parameters of a long name below it."""
+    """Wrap a long name, with its parameters below it."""
     if len(candidate) <= WRAP:
         return candidate
     name, bracket, rest = candidate.partition(" (")

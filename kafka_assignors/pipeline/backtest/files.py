@@ -61,10 +61,10 @@ SERIES: dict[str, str] = {
 
 
 def prepare(folder: Path) -> None:
-    """Make ``folder``, before anything takes time.
+    """Create ``folder`` before the back-test starts.
 
     Raises:
-        KafkaAssignorsError: it cannot be made, or holds something that would be mixed with the new files.
+        KafkaAssignorsError: the folder cannot be created, or is not empty.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,12 +75,12 @@ def prepare(folder: Path) -> None:
 
 
 def save(folder: Path, results: Results, found: Sequence[TrialResult]) -> None:
-    """Write all files into ``folder``, each whole or not at all.
+    """Write all files into ``folder``, each atomically.
 
     Args:
-        folder: as `prepare` left it.
-        results: of the back-test.
-        found: what came of each trial, in the order of their numbers.
+        folder: a folder of `prepare`.
+        results: results of the back-test.
+        found: results of the trials, in the order of their numbers.
 
     Raises:
         KafkaAssignorsError: a file cannot be written.
@@ -108,17 +108,17 @@ def _series(found: Sequence[TrialResult]) -> Any:
     import pyarrow as pa
 
     columns: dict[str, list[Any]] = {name: [np.empty(0)] for name in SERIES}
-    for one in found:
-        if one.series is None:
+    for result in found:
+        if result.series is None:
             continue
-        its = one.series
-        columns["scenario"].append(np.full(len(its.at), one.number))
-        columns["at_s"].append(its.at)
-        columns["lag"].append(its.lag)
-        columns["largest_member_lag"].append(its.largest_member_lag)
-        columns["unowned_lag"].append(its.unowned_lag)
-        columns["time_lag_s"].append(its.time_lag)
-        columns["members"].append(its.members)
+        series = result.series
+        columns["scenario"].append(np.full(len(series.at), result.number))
+        columns["at_s"].append(series.at)
+        columns["lag"].append(series.lag)
+        columns["largest_member_lag"].append(series.largest_member_lag)
+        columns["unowned_lag"].append(series.unowned_lag)
+        columns["time_lag_s"].append(series.time_lag)
+        columns["members"].append(series.members)
     schema = _schema(SERIES)
     arrays = [
         pa.array(np.concatenate(parts)).cast(field.type)

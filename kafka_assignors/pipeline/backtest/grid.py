@@ -1,7 +1,7 @@
-"""Pure: what is to be tried out, as a list of trials: groups x candidates x members x churn x surroundings.
+"""The trials of a back-test: groups x candidates x members x churn x surroundings.  Pure.
 
-A *candidate* is what one can choose: a strategy with its parameters, and when rebalances are asked for.  The
-rest is the *situation*: the load, the members, what happens to them, what a rebalance costs.
+A *candidate* is a choice of the user: a strategy with its parameters, and a policy for requesting rebalances.
+All else is the *situation*: the load, the members, their churn, the cost of a rebalance.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ __all__ = [
 T = TypeVar("T")
 
 FED = "cooperative-lag-aware"
-"""The strategy that can be fed forecasts."""
+"""The strategy that can use forecasts."""
 
 CHOICES = ("load", "rebalance_on_skew", "replan_s")
-"""What can be chosen beside the strategies' own options.
+"""Parameters of candidates besides the options of strategies.
 
-``load``: ``lag`` or ``forecast``, for the one that can be fed.  ``rebalance_on_skew``: true or false, for
-those that plan by lag.  ``replan_s``: seconds between two rebalances for their own sake, or null.
+``load``: ``lag`` or ``forecast``, for `FED`.  ``rebalance_on_skew``: true or false, for strategies by lag.
+``replan_s``: seconds between two unconditional rebalances, or null.
 """
 
-SURROUNDINGS = (*(one.name for one in fields(Pauses)), "drain_limit_s")
-"""What a rebalance costs (see ``Pauses``), and how long to go on after the end; not a matter of choice."""
+SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "drain_limit_s")
+"""The cost of a rebalance (see ``Pauses``), and the limit after the end of the history."""
 
 NO_RATE = "its members never had more to read than they could: give --service-rate"
 NO_FORECASTS = "it has no forecasts"
-"""Why a group is left out."""
+"""Reasons to skip a group."""
 
 _SPARE = 1.3
-"""Times the members that the mean load needs, when nobody says how many there are."""
+"""Default number of members, as a multiple of the number the mean load needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A strategy with its parameters, and when rebalances are asked for.
+    """A strategy with its parameters, and a policy for requesting rebalances.
 
     Attributes:
-        strategy: its ``parameters`` name all that was chosen for the candidate.
-        skew: when the leader asks for a rebalance because the lag is unevenly shared; None: never.
-        replan_s: seconds between two rebalances for their own sake; None: none.
+        strategy: the strategy; its ``parameters`` name all choices of the candidate.
+        skew: policy by which the leader requests a rebalance on uneven lag; None: never.
+        replan_s: seconds between two unconditional rebalances; None: none.
     """
 
     strategy: Strategy
@@ -78,9 +78,9 @@ class Trial:
 
     Attributes:
         number: from 0.
-        group: whose history.
-        scale: times the records that arrived.
-        scenario: what is simulated.
+        group: group of the history.
+        scale: factor of the recorded arrivals.
+        scenario: the simulated scenario.
     """
 
     number: int
@@ -91,13 +91,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What to try out; the trials are all combinations.
+    """The values to try; the trials are all combinations.
 
     Attributes:
-        candidates: the choices.
-        members: at the start; empty: `usual_members`.
-        churn: the scripts; empty: `usual_churn`.
-        scales: times the records that arrived.
+        candidates: the candidates.
+        members: numbers of members at the start; empty: `usual_members`.
+        churn: the churns; empty: `usual_churn`.
+        scales: factors of the recorded arrivals.
         service_rates: records/s of one member; None: the history's.
         surroundings: name -> values, see `SURROUNDINGS`.
     """
@@ -110,32 +110,32 @@ class Grid:
     surroundings: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def left_out(self, histories: Iterable[History]) -> dict[str, str]:
-        """Groups that cannot be tried, each with the reason."""
-        found: dict[str, str] = {}
+        """Return the groups that cannot be tried, each with the reason."""
+        reasons: dict[str, str] = {}
         for history in histories:
             if history.service_rate is None and None in self.service_rates:
-                found[history.group] = NO_RATE
+                reasons[history.group] = NO_RATE
             elif not self._candidates_of(history):
-                found[history.group] = NO_FORECASTS
-        return found
+                reasons[history.group] = NO_FORECASTS
+        return reasons
 
     def trials(self, histories: Iterable[History]) -> list[Trial]:
-        """All combinations, those of one situation beside each other; none of groups that are left out.
+        """Return all combinations, in the order of situations, without the groups of `left_out`.
 
         Raises:
-            OptionError: a combination makes no sense, or there is no group that can be tried.
+            OptionError: a combination is invalid, or no group can be tried.
         """
         histories = list(histories)
         left_out = self.left_out(histories)
         known = [history for history in histories if history.group not in left_out]
         if left_out and not known:
-            raise _not_one(left_out)
+            raise _no_group(left_out)
         loads = [
             (history, scale, speed)
             for history, scale, rate in itertools.product(known, self.scales, self.service_rates)
             if (speed := rate or history.service_rate)
         ]
-        found: list[Trial] = []
+        trials: list[Trial] = []
         for history, scale, speed in loads:
             for members, around in itertools.product(
                 self.members or (usual_members(history, scale, speed),), _combinations(self.surroundings)
@@ -144,7 +144,7 @@ class Grid:
                     self.churn or (usual_churn(history, members),), self._candidates_of(history)
                 ):
                     scenario = Scenario(
-                        history=_called(history.group, scale, around),
+                        history=_name(history.group, scale, around),
                         strategy=candidate.strategy,
                         members=members,
                         service_rate=speed,
@@ -154,46 +154,50 @@ class Grid:
                         skew=candidate.skew,
                         drain_limit_s=around.get("drain_limit_s"),
                     )
-                    found.append(Trial(len(found), history.group, scale, scenario))
-        return found
+                    trials.append(Trial(len(trials), history.group, scale, scenario))
+        return trials
 
     def _candidates_of(self, history: History) -> list[Candidate]:
-        """Those that can be tried on it: without forecasts nobody can be fed any."""
-        return [one for one in self.candidates if history.expected is not None or not one.strategy.by_load]
+        """Return the candidates for a history; those with forecasts need a history with some."""
+        return [
+            candidate
+            for candidate in self.candidates
+            if history.expected is not None or not candidate.strategy.by_load
+        ]
 
 
-def _not_one(left_out: Mapping[str, str]) -> OptionError:
-    """Nothing is left to try."""
+def _no_group(left_out: Mapping[str, str]) -> OptionError:
+    """Make the error for a back-test without a group to try."""
     if NO_RATE not in left_out.values():
         return OptionError("load", "the history has no forecasts")
-    one, *more = left_out
-    never = f"none of {len(left_out):,} groups was" if more else f"group {one!r} was never"
+    first, *more = left_out
+    never = f"none of {len(left_out):,} groups was" if more else f"group {first!r} was never"
     return OptionError(
         "service_rate",
-        f"{never} busy for long, so the history does not tell: say how many records/s a member reads",
+        f"{never} busy for long, so the history has no service rate: give the records/s a member reads",
     )
 
 
-_COSTS = frozenset(one.name for one in fields(Pauses))
+_COSTS = frozenset(pause.name for pause in fields(Pauses))
 
 
 def candidates(
     names: Iterable[str], given: Mapping[str, Sequence[Parameter]], *, forecasts: bool
 ) -> tuple[Candidate, ...]:
-    """Each strategy with each combination of those parameters that it has.
+    """Combine each strategy with all values of its parameters.
 
-    Where nothing is said, strategies that plan by lag are tried with and without ``rebalance_on_skew``, and
-    the one that can be fed forecasts with and without those, if there are any.
+    By default, strategies by lag are tried with and without ``rebalance_on_skew``, and `FED` with and without
+    forecasts, if there are any.
 
     Args:
-        names: of the strategies.
+        names: names of the strategies.
         given: parameter -> values to try, of the strategies' options and of `CHOICES`.
-        forecasts: whether any history has some; see ``Grid.trials`` for those that have none.
+        forecasts: whether any history has forecasts; ``Grid.trials`` skips histories without.
 
     Raises:
-        OptionError: a parameter has a value it cannot have, or is no strategy's.
+        OptionError: a parameter has an invalid value, or no strategy has it.
     """
-    found: list[Candidate] = []
+    combined: list[Candidate] = []
     names = list(names)
     for parameter in given:
         if not any(parameter in _parameters_of(name) for name in names):
@@ -206,15 +210,15 @@ def candidates(
             tried.setdefault("rebalance_on_skew", (False, True))
         if name == FED and forecasts:
             tried.setdefault("load", ("lag", "forecast"))
-        found += [_candidate(name, chosen) for chosen in _combinations(tried)]
-    return tuple(found)
+        combined += [_candidate(name, chosen) for chosen in _combinations(tried)]
+    return tuple(combined)
 
 
 def _parameters_of(name: str) -> list[str]:
     kind = STRATEGIES[name]
-    chosen = {"load": name == FED, "rebalance_on_skew": kind.by_lag, "replan_s": True}
-    options = [one.name for one in fields(kind.options_type) if "plans" in one.metadata]
-    return [*options, *(choice for choice in CHOICES if chosen[choice])]
+    has_choice = {"load": name == FED, "rebalance_on_skew": kind.by_lag, "replan_s": True}
+    options = [option.name for option in fields(kind.options_type) if "plans" in option.metadata]
+    return [*options, *(choice for choice in CHOICES if has_choice[choice])]
 
 
 def _candidate(name: str, chosen: Mapping[str, Parameter]) -> Candidate:
@@ -227,10 +231,10 @@ def _candidate(name: str, chosen: Mapping[str, Parameter]) -> Candidate:
     if replan_s is not None and (isinstance(replan_s, (bool, str)) or not 0 < replan_s < math.inf):
         raise OptionError("replan_s", f"{replan_s!r} is not a number of seconds above 0, or null")
     strategy = simulated(name, options, by_load=load == "forecast")
-    usual = {None, False, "lag"}  # goes without saying
-    told = {choice: value for choice, value in chosen.items() if choice in CHOICES and value not in usual}
+    defaults = {None, False, "lag"}  # not shown
+    shown = {choice: value for choice, value in chosen.items() if choice in CHOICES and value not in defaults}
     return Candidate(
-        strategy=replace(strategy, parameters={**strategy.parameters, **told}),
+        strategy=replace(strategy, parameters={**strategy.parameters, **shown}),
         skew=RebalanceOnSkew() if skew else None,
         replan_s=replan_s,
     )
@@ -240,21 +244,21 @@ def _combinations(values: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
-def _called(group: str, scale: float, around: Mapping[str, float]) -> str:
-    """Name a load and its surroundings, for whoever compares outcomes of one situation."""
+def _name(group: str, scale: float, around: Mapping[str, float]) -> str:
+    """Name a load with its surroundings, because outcomes of one name are compared."""
     more = [f"x{scale:g}"] * (scale != 1) + [f"{name}={value:g}" for name, value in sorted(around.items())]
     return " ".join((group, *more))
 
 
 def usual_members(history: History, scale: float, service_rate: float) -> int:
-    """As many as the mean load needs, with some to spare; two at least, and no more than partitions."""
+    """Return 1.3 times the members that the mean load needs; at least 2, at most one a partition."""
     rate = scale * history.records / history.length_s
     return max(2, min(math.ceil(_SPARE * rate / service_rate), history.partitions))
 
 
 def usual_churn(history: History, members: int) -> tuple[Step, ...]:
-    """One member joins, one leaves, one is killed, evenly spread; of a group of one nobody is killed."""
+    """Return a join, a leave and a kill, evenly spread; no kill for a group of one member."""
     quarter = history.length_s / 4
     digits = max(0, 1 - math.floor(math.log10(quarter)))
     kinds: tuple[Kind, ...] = ("join", "leave", "kill") if members > 1 else ("join", "leave")
-    return tuple(Step(kind, round(place * quarter, digits)) for place, kind in enumerate(kinds, 1))
+    return tuple(Step(kind, round(number * quarter, digits)) for number, kind in enumerate(kinds, 1))

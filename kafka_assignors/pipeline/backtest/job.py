@@ -1,8 +1,8 @@
 """The trials of a back-test on Spark, one task each.
 
-The histories are broadcast; a task simulates one scenario and sends figures and a thinned-out series back,
-some 10 kB.  What a task sends comes by an accumulator, which Spark applies once for each task of an action,
-however often it has to run it, and at once: so results are there while others are still worked on.
+The histories are broadcast.  A task simulates one scenario and returns its figures and a downsampled series,
+about 10 kB, through an accumulator.  Spark applies an accumulator once for each task of an action, even if
+the task is retried, and as soon as the task ends.  So results arrive while other tasks run.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.pipeline.backtest.downsampling import downsampled
 from kafka_assignors.pipeline.backtest.grid import Trial
-from kafka_assignors.pipeline.backtest.thinned import thinned
 from kafka_assignors.simulation import History, Outcome, Series, simulate
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["TrialResult", "run_trials", "try_out"]
 
-_LOOK_EVERY_S = 0.2
+_POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialResult:
-    """What came of a trial.
+    """The result of a trial.
 
     Attributes:
-        number: of the trial.
-        outcome: without its moves and series; None if the trial failed.
-        series: thinned out; None if the trial failed.
-        error: why it failed, in a line; empty if it did not.
+        number: number of the trial.
+        outcome: the outcome without moves and series; None if the trial failed.
+        series: the downsampled series; None if the trial failed.
+        error: why the trial failed, in one line; empty if it did not.
     """
 
     number: int
@@ -44,42 +44,42 @@ class TrialResult:
 
 
 def try_out(history: History, trial: Trial) -> TrialResult:
-    """Simulate one trial.  Whatever it raises becomes its result, so that the others go on."""
+    """Simulate one trial.  An exception becomes its result, so that other trials go on."""
     try:
         load = history if trial.scale == 1 else history.scaled(trial.scale)
         outcome = simulate(load, trial.scenario)
     except KafkaAssignorsError as error:
         return TrialResult(trial.number, error=_one_line(str(error)))
-    except Exception as error:  # a mistake of ours in one of 1,000 must not take the other 999
+    except Exception as error:  # a bug in one of 1,000 trials must not stop the other 999
         return TrialResult(trial.number, error=_one_line(f"{type(error).__name__}: {error}"))
     return TrialResult(
         trial.number,
         outcome=replace(outcome, moves=(), series=None),
-        series=None if outcome.series is None else thinned(outcome.series),
+        series=None if outcome.series is None else downsampled(outcome.series),
     )
 
 
 def run_trials(
     spark: SparkSession, histories: Mapping[str, History], trials: Sequence[Trial]
 ) -> Iterator[TrialResult]:
-    """Run the trials on Spark, and yield each result as it comes, in any order.
+    """Run the trials on Spark, and yield each result as it arrives, in any order.
 
     Args:
-        spark: a session; this package has to be installed where its tasks run.
-        histories: by the groups the trials name.
-        trials: numbered from 0.
+        spark: the session; this package must be installed on its executors.
+        histories: histories by group.
+        trials: the trials, numbered from 0.
 
     Raises:
-        KafkaAssignorsError: Spark gave up; what was yielded stays true.
+        KafkaAssignorsError: Spark gave up; results yielded before are valid.
     """
     context = spark.sparkContext
     if not trials:
         return
-    known = context.broadcast(dict(histories))
-    sent: Any = context.accumulator([], cast(Any, _Collected()))
+    shared = context.broadcast(dict(histories))
+    results: Any = context.accumulator([], cast(Any, _Collected()))
 
     def run(trial: Trial) -> None:
-        sent.add([try_out(known.value[trial.group], trial)])
+        results.add([try_out(shared.value[trial.group], trial)])
 
     tag = f"backtest-{uuid.uuid4().hex}"
     failures: list[Exception] = []
@@ -88,7 +88,7 @@ def run_trials(
         try:
             context.addJobTag(tag)
             context.parallelize(trials, len(trials)).foreach(run)
-        except Exception as error:  # of another thread: raised below
+        except Exception as error:  # raised below by the caller's thread
             failures.append(error)
 
     thread = _inheritable_thread(work)
@@ -96,18 +96,18 @@ def run_trials(
     seen = 0
     try:
         while True:
-            ended = not thread.is_alive()  # asked before the look: what came until then is seen
-            arrived = sent.value[seen:]
+            ended = not thread.is_alive()  # before reading the results, so none is missed
+            arrived = results.value[seen:]
             seen += len(arrived)
             yield from arrived
             if ended:
                 break
-            thread.join(_LOOK_EVERY_S)
+            thread.join(_POLL_S)
     finally:
-        if thread.is_alive():  # Ctrl-C, or whoever asked has seen enough
+        if thread.is_alive():  # Ctrl-C, or the caller closed the generator
             context.cancelJobsWithTag(tag)
             thread.join()
-        known.destroy()
+        shared.destroy()
     if failures:
         raise KafkaAssignorsError(
             f"Spark gave up after {seen:,} of {len(trials):,} scenarios: {_one_line(str(failures[0]))}"
@@ -117,14 +117,14 @@ def run_trials(
 
 
 class _Collected:
-    """What an accumulator has to know of lists (pyspark's ``AccumulatorParam``)."""
+    """An accumulator of lists (pyspark's ``AccumulatorParam``)."""
 
     def zero(self, value: list[TrialResult]) -> list[TrialResult]:
-        """Return nothing."""
+        """Return an empty list."""
         return []
 
     def addInPlace(self, value1: list[TrialResult], value2: list[TrialResult]) -> list[TrialResult]:
-        """Return both."""
+        """Concatenate two lists."""
         value1.extend(value2)
         return value1
 

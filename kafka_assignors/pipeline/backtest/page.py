@@ -1,4 +1,4 @@
-"""Pure: the results of a back-test in, the HTML report out."""
+"""The HTML report of a back-test.  Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from html import escape
 from typing import Any, cast
 
 from kafka_assignors.pipeline.backtest import figures
+from kafka_assignors.pipeline.backtest.phrases import about_group, for_each_group, left_out, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import CandidateResult, PlotResult, Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
-from kafka_assignors.pipeline.backtest.words import about_group, for_each_group, left_out, reasons, verdict
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.markup import card, figures_table, name
 from kafka_assignors.report.page import html_page
@@ -18,10 +18,10 @@ from kafka_assignors.report.palette import NOBODY, strategy_colour
 __all__ = ["EXTRA", "MOST_BARS", "all_figures", "course", "recommendation", "render"]
 
 EXTRA = "spark"
-"""What brings plotly."""
+"""The extra with plotly."""
 
 MOST_BARS = 20
-"""Candidates in a figure; the table has them all."""
+"""Maximum candidates in a figure; the table has all."""
 
 _BARS = {
     "drain": (
@@ -42,10 +42,10 @@ _BARS = {
 
 
 def render(results: Results) -> str:
-    """Draw a back-test as one HTML page.
+    """Render a back-test as one HTML page.
 
     Args:
-        results: as written to results.json.
+        results: the results, as in results.json.
 
     Returns:
         The page, with plotly.js inside.
@@ -63,27 +63,29 @@ def render(results: Results) -> str:
         _bars(results, colours, drawn),
         _method(results),
     ]
-    title = f"Back-test: {', '.join(one['group'] for one in results['groups'])}"
+    title = f"Back-test: {', '.join(group['group'] for group in results['groups'])}"
     return html_page(title, "<article>" + "\n".join(parts) + "</article>", drawn, extra=EXTRA)
 
 
-def _as_row(one: CandidateResult) -> Any:
-    """Tables name what ran ``strategy``; here that is the candidate."""
-    return {**one, "strategy": one["candidate"]}
+def _as_row(candidate: CandidateResult) -> Any:
+    """Make a row for the table, which shows ``strategy`` as the name."""
+    return {**candidate, "strategy": candidate["candidate"]}
 
 
 def _colours(results: Results) -> dict[str, str]:
-    """Give each of the best candidates a colour of its own; the others are grey."""
+    """Give each plotted candidate a colour; the others are grey."""
     plotted = {line["candidate"] for plot in results["plots"] for line in plot["lines"]}
-    order = [one["candidate"] for one in results["candidates"]]
+    order = [candidate["candidate"] for candidate in results["candidates"]]
     own = [candidate for candidate in order if candidate in plotted]
-    return dict.fromkeys(order, NOBODY) | {one: strategy_colour(place) for place, one in enumerate(own)}
+    return dict.fromkeys(order, NOBODY) | {
+        candidate: strategy_colour(number) for number, candidate in enumerate(own)
+    }
 
 
 def _header(results: Results) -> str:
     run = results["run"]
-    told = [line for one in results["groups"] for line in about_group(one)]
-    lines = _list([*told, *left_out(results)])
+    about = [line for group in results["groups"] for line in about_group(group)]
+    lines = _list([*about, *left_out(results)])
     return f"""<header><p class="eyebrow">Back-test</p><h1>{escape(verdict(results))}</h1>
 <p class="lead">{run["scenarios"]:,} scenarios: {len(results["candidates"]):,} candidates, each simulated
 through its own planner on what was recorded.</p><div class="method">{lines}</div>
@@ -92,18 +94,18 @@ through its own planner on what was recorded.</p><div class="method">{lines}</di
 
 
 def all_figures(results: Results, colours: Mapping[str, str]) -> str:
-    """Show what came of each candidate, as a table."""
-    return figures_table(ROWS, [_as_row(one) for one in results["candidates"]], colours)
+    """Show the figures of all candidates as a table."""
+    return figures_table(ROWS, [_as_row(candidate) for candidate in results["candidates"]], colours)
 
 
 def recommendation(results: Results, colours: Mapping[str, str]) -> str:
-    """Say what to use, and why each candidate is where it is."""
+    """Show the recommendation, and the reasons for the place of each candidate."""
     lines = ""
-    for one in results["candidates"]:
-        said = "; ".join(one["reasons"])
-        place = "-" if one["place"] is None else str(one["place"])
-        lines += f"""<tr><th>{place}</th><td class="who">{name(one["candidate"], colours)}</td>
-<td class="meaning">{escape(said)}</td></tr>"""
+    for candidate in results["candidates"]:
+        why = "; ".join(candidate["reasons"])
+        place = "-" if candidate["place"] is None else str(candidate["place"])
+        lines += f"""<tr><th>{place}</th><td class="who">{name(candidate["candidate"], colours)}</td>
+<td class="meaning">{escape(why)}</td></tr>"""
     groups = for_each_group(results)
     by_group = f'<section><h2>For each group</h2><div class="method">{_list(groups)}</div></section>'
     notes = _list([*results["notes"], *results["failures"]])
@@ -123,7 +125,7 @@ def course(
     drawn: dict[str, Figure],
     heading: str = "",
 ) -> str:
-    """Show how one situation went; its two figures are added to ``drawn``."""
+    """Show the course of one situation; its two figures are added to ``drawn``."""
     drawn[f"lag-{identifier}"] = figures.lag_over_time(plot, colours)
     drawn[f"time-lag-{identifier}"] = figures.time_lag_over_time(plot, colours)
     grey = "; grey (a click on its name): as it was recorded" if plot["recorded"] else ""
@@ -153,7 +155,7 @@ def _bars(results: Results, colours: Mapping[str, str], drawn: dict[str, Figure]
 
 
 def _figure(name: str) -> Callable[[CandidateResult], float | None]:
-    return lambda one: cast(Mapping[str, float | None], one)[name]
+    return lambda candidate: cast(Mapping[str, float | None], candidate)[name]
 
 
 def _method(results: Results) -> str:

@@ -1,6 +1,6 @@
-"""Pure: columns of the load table in, the history of a group out, and how much of it is known.
+"""The history of a group, from columns of the load table.  Pure.
 
-What is not known is never passed over in silence: ``Recorded`` says how much it is and what stands in for it.
+``Recorded`` has the amount of unknown data, and how it was replaced.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ Floats = npt.NDArray[np.float64]
 
 MICROSECONDS = 1_000_000  # in a second
 _MOST_CELLS = 200_000_000
-"""Steps x partitions of a group: an array of them has 1.6 GB."""
+"""Maximum steps x partitions of a group: one array of them takes 1.6 GB."""
 
 _MOMENT = "%Y-%m-%d %H:%M"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadColumns:
-    """Rows of one group out of the load table, a column an array; all are of one length, in any order.
+    """Rows of one group of the load table, as arrays of one length, in any order.
 
     Attributes:
         time: end of the step, microseconds since 1970, int64.
-        step_s: its length.
-        topic: names.
-        partition: int64.
-        arrived: records, NaN where not known; so are ``served``, ``lag`` and ``forecast``.
-        served: records.
-        lag: records at the end of the step.
-        forecast: records expected within ``horizon_s``.
-        horizon_s: of the forecast.
+        step_s: length of the step, seconds.
+        topic: name of the topic.
+        partition: number of the partition, int64.
+        arrived: records arrived; NaN if unknown, like ``served``, ``lag`` and ``forecast``.
+        served: records served.
+        lag: records unread at the end of the step.
+        forecast: records forecast for ``horizon_s``.
+        horizon_s: length of the forecast, seconds.
     """
 
     time: npt.NDArray[np.int64]
@@ -60,21 +60,21 @@ class LoadColumns:
     horizon_s: Floats
 
     def where(self, wanted: npt.NDArray[np.bool_]) -> LoadColumns:
-        """Only those rows."""
-        return LoadColumns(*(getattr(self, one.name)[wanted] for one in fields(self)))
+        """Return the wanted rows."""
+        return LoadColumns(*(getattr(self, column.name)[wanted] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """A group's history as it was recorded.
+    """The recorded history of a group.
 
     Attributes:
-        history: to simulate; its ``service_rate`` is what was seen, None: it never had a backlog for long.
-        lag: of the whole group at the end of each step as it really was, records, of shape (steps,); NaN
-            where not every partition's is known.
-        unknown: the part of the arrivals that is not known, 0 to 1; interpolated in time, per partition.
-        never_known: partitions of whose arrivals nothing at all is known; taken for 0.
-        appeared: partitions that were first seen after the first step; nothing before that.
+        history: the history; its ``service_rate`` is measured, None: the group never had a long backlog.
+        lag: recorded lag of the whole group at the end of each step, of shape (steps,); NaN if the lag of a
+            partition is unknown.
+        unknown: unknown part of the arrivals, 0 to 1; interpolated in time, by partition.
+        never_known: number of partitions without any known arrivals; these count as 0.
+        appeared: number of partitions that first appear after the first step; 0 arrivals before.
     """
 
     history: History
@@ -85,18 +85,17 @@ class Recorded:
 
 
 def assemble(group: str, rows: LoadColumns, *, recorded_members: int | None = None) -> Recorded:
-    """Lay a group's rows out in steps and partitions.
+    """Arrange the rows of a group by steps and partitions.
 
-    O(rows + steps x partitions), a few arrays of that size.
+    Cost: O(rows + steps x partitions), and a few arrays of that size.
 
     Args:
-        group: its id.
-        rows: of that group alone; one at least.
-        recorded_members: how many members the group had; see `service_rate.service_rate`.
+        group: id of the group.
+        rows: rows of this group, at least one.
+        recorded_members: number of members of the group; see `service_rate.service_rate`.
 
     Raises:
-        HistoryError: the rows make no history: steps of different lengths, a step of a partition twice,
-            nothing known at all.
+        HistoryError: steps have different lengths, a partition has a step twice, or no arrivals are known.
     """
     step_us, step_s = _one_step(group, rows)
     first, last = int(rows.time.min()), int(rows.time.max())
@@ -148,10 +147,10 @@ def assemble(group: str, rows: LoadColumns, *, recorded_members: int | None = No
 
 
 def check_size(group: str, steps: int, partitions: int) -> None:
-    """Refuse a history that is too much for this machine's memory.
+    """Refuse a history too large for memory.
 
     Raises:
-        HistoryError: it has more steps times partitions than fit.
+        HistoryError: it has more than 200 million steps x partitions.
     """
     if steps * partitions > _MOST_CELLS:
         raise HistoryError(
@@ -161,7 +160,7 @@ def check_size(group: str, steps: int, partitions: int) -> None:
 
 
 def missing_times(recorded: Recorded, since: datetime | None, until: datetime | None) -> str | None:
-    """What was asked for and is not in a group's history, in words; None: it is all there."""
+    """Describe the requested time that is not in a history; None if the history has all of it."""
     history = recorded.history
     first = datetime.fromtimestamp(history.starts_at, timezone.utc)
     last = first + timedelta(seconds=len(history.arrivals) * history.step_s)
@@ -188,7 +187,7 @@ def _one_step(group: str, rows: LoadColumns) -> tuple[int, float]:
 
 
 def _columns(group: str, rows: LoadColumns) -> tuple[dict[str, int], npt.NDArray[np.int64]]:
-    """Topic -> partitions, and each row's place among the partitions in the planners' order."""
+    """Return topic -> partitions, and the index of each row's partition in the planners' order."""
     if int(rows.partition.min()) < 0:
         raise HistoryError(f"group {group!r}: a partition with the number {int(rows.partition.min())}")
     names, which = np.unique(rows.topic.astype(str), return_inverse=True)
@@ -200,9 +199,9 @@ def _columns(group: str, rows: LoadColumns) -> tuple[dict[str, int], npt.NDArray
 
 
 def _refuse_doubles(group: str, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
-    _, place, times = np.unique(cell, return_index=True, return_counts=True)
-    if (times > 1).any():
-        row = int(place[np.argmax(times > 1)])
+    _, first, counts = np.unique(cell, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        row = int(first[np.argmax(counts > 1)])
         raise HistoryError(
             f"group {group!r}: {rows.topic[row]}-{rows.partition[row]} has a step more than once: "
             f"is this the output of two pipelines?"
@@ -212,7 +211,7 @@ def _refuse_doubles(group: str, rows: LoadColumns, cell: npt.NDArray[np.int64]) 
 def _waiting_when_first_seen(
     arrived: Floats, served: Floats, lag: Floats, first_seen: npt.NDArray[np.int64]
 ) -> Floats:
-    """Records that were there to read before the first step of each partition; of shape (partitions,)."""
+    """Return the lag before the first step of each partition, records of shape (partitions,)."""
     every = np.arange(arrived.shape[1])
     then = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
     waiting: Floats = np.maximum(np.nan_to_num(then), 0.0)
@@ -220,7 +219,7 @@ def _waiting_when_first_seen(
 
 
 def _filled(table: Floats) -> Floats:
-    """Fill what is NaN, column by column: linearly in between, the nearest at the ends, 0 in an empty one."""
+    """Fill NaN by column: linear in between, the nearest value at the ends, 0 in a column without values."""
     filled: Floats = table.copy()
     steps = np.arange(len(table))
     for column in np.flatnonzero(np.isnan(table).any(axis=0)):
@@ -232,15 +231,15 @@ def _filled(table: Floats) -> Floats:
 def _forecasts(
     rows: LoadColumns, cell: npt.NDArray[np.int64], steps: int, size: int
 ) -> tuple[Floats | None, float | None]:
-    """The forecasts over the horizon that most of them have; others are left out, as not to be compared."""
-    there = ~np.isnan(rows.forecast) & (rows.horizon_s > 0)
-    if not there.any():
+    """Return the forecasts with the most frequent horizon; others cannot be compared and are dropped."""
+    known = ~np.isnan(rows.forecast) & (rows.horizon_s > 0)
+    if not known.any():
         return None, None
-    horizons, counts = np.unique(rows.horizon_s[there], return_counts=True)
+    horizons, counts = np.unique(rows.horizon_s[known], return_counts=True)
     horizon = float(horizons[np.argmax(counts)])
-    there &= rows.horizon_s == horizon
+    known &= rows.horizon_s == horizon
     table = np.full(steps * size, np.nan)
-    table[cell[there]] = np.maximum(rows.forecast[there], 0.0)
+    table[cell[known]] = np.maximum(rows.forecast[known], 0.0)
     return table.reshape(steps, size), horizon
 
 

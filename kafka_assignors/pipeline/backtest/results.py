@@ -26,7 +26,7 @@ VERSION = 2
 
 
 class RunResult(TypedDict):
-    """What was run: ``seconds`` is the time all scenarios took together, on ``cores`` cores."""
+    """The run: ``seconds`` is the wall clock time of all scenarios, on ``cores`` cores."""
 
     history: str
     cores: int
@@ -36,11 +36,11 @@ class RunResult(TypedDict):
 
 
 class GroupResult(TypedDict):
-    """One group's history.
+    """The history of a group.
 
-    ``unknown`` is the part of the arrivals that was interpolated, ``never_known`` counts partitions taken for
-    empty, ``appeared`` those first seen later than the others.  ``service_rate`` is what the history itself
-    tells, None if it does not.
+    ``unknown`` is the interpolated part of the arrivals.  ``never_known`` counts partitions taken for empty,
+    ``appeared`` partitions that appeared later than others.  ``service_rate`` is measured in the history;
+    None if it has none.
     """
 
     group: str
@@ -58,12 +58,12 @@ class GroupResult(TypedDict):
 
 
 class CandidateResult(TypedDict):
-    """A candidate's figures: means over the situations it did not fail in; `Outcome` defines each.
+    """The figures of a candidate: means over the situations in which it did not fail; see `Outcome`.
 
-    In ``drained`` of them all was worked off, ``drain_s`` and ``recovery_s`` are means over those.  ``place``
-    counts from 1 and is shared by those that do not differ; it does not come of the means, but of each
-    situation, as ``reasons`` tell.  None: it failed where others did not, or was only tried on some groups
-    (with forecasts), and is not ranked.
+    In ``drained`` of them the lag drained; ``drain_s`` and ``recovery_s`` are means over these.  ``place``
+    counts from 1 and is shared by equal candidates.  It comes from comparing each situation, not from the
+    means; see ``reasons``.  ``place`` None: not ranked, because the candidate failed where others did not, or
+    was only tried on some groups (with forecasts).
     """
 
     candidate: str
@@ -88,7 +88,7 @@ class CandidateResult(TypedDict):
 
 
 class GroupRanking(TypedDict):
-    """What is best for one group: the candidates' figures and places in its situations alone."""
+    """The ranking for one group: figures and places of the candidates in its situations."""
 
     group: str
     candidates: list[CandidateResult]
@@ -97,14 +97,14 @@ class GroupRanking(TypedDict):
 
 
 class LeftOutResult(TypedDict):
-    """A group that was recorded and not tried, and why."""
+    """A recorded group that was not tried, and the reason."""
 
     group: str
     why: str
 
 
 class LineResult(TypedDict):
-    """One candidate's course, at the times ``t`` since the start of the history."""
+    """The course of one candidate, at the times ``t`` since the start of the history."""
 
     candidate: str
     t: list[float]
@@ -114,9 +114,9 @@ class LineResult(TypedDict):
 
 
 class PlotResult(TypedDict):
-    """One situation of a group, and how the best candidates did in it.
+    """One situation of a group, with the courses of the best candidates.
 
-    ``recorded`` is the lag as it really was, [time, records]; empty where the load is not the recorded one.
+    ``recorded`` is the recorded lag, [time, records]; empty if the load was scaled.
     """
 
     group: str
@@ -131,8 +131,8 @@ class PlotResult(TypedDict):
 class Results(TypedDict):
     """A whole back-test.
 
-    ``candidates`` are in the order of their places, ranked by ``judged_by`` situations of all groups
-    together; ``by_group`` ranks them for each group by itself, in the order of ``groups``.  ``scenarios`` are
+    ``candidates`` are in the order of their places, ranked by ``judged_by`` situations of all groups.
+    ``by_group`` ranks them for each group, in the order of ``groups``.  ``scenarios`` are
     the rows of results.parquet.
     """
 

@@ -1,4 +1,4 @@
-"""Pure: the figures of a candidate, as rows of a table for terminal and page."""
+"""The figures of a candidate as rows of a table, for terminal and page.  Pure."""
 
 from __future__ import annotations
 

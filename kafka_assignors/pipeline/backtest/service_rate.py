@@ -1,4 +1,4 @@
-"""Pure: what one member reads while it has something to read, as far as a history tells."""
+"""The service rate of one member, measured in a history.  Pure."""
 
 from __future__ import annotations
 
@@ -10,59 +10,58 @@ __all__ = ["COMMIT_S", "service_rate"]
 Floats = npt.NDArray[np.float64]
 
 COMMIT_S = 10.0
-"""What is read and not committed yet is lag, too, however idle a group is: up to 5 s of what it reads, as
-consumers commit by themselves so often by default, in kafka-python and in Java.  Twice that, as ends and
-commits are not looked at in the same moment."""
+"""Records read but not committed count as lag: up to 5 s of reading, the default interval of auto-commit in
+kafka-python and in Java.  Twice that, because end offsets and commits are not sampled at the same time."""
 
 _BUSY_S = 30.0
-"""A rate counts that was kept up for so long: commits come in bursts."""
+"""A rate is measured over this many seconds, because commits come in bursts."""
 
 _CHANCE = 3.0
-"""Standard deviations of what arrives by chance: of few records it is easily twice the mean."""
+"""Standard deviations of random arrivals that are no backlog."""
 
 _HIGH = 95.0
-"""The percentile of such rates that is taken for what a member can do."""
+"""The percentile of the measured rates that is returned."""
 
 
 def service_rate(
     served: Floats, lag: Floats, step_s: float, recorded_members: int | None = None
 ) -> float | None:
-    """What one member reads while it has something to read, records/s, as far as a history tells.
+    """Measure the records/s that one member reads while it has lag.
 
-    Who owned what is not in the history.  So without ``recorded_members`` it is the rate of the fastest
-    partition, over half a minute (a step, if that is longer) in which it had a backlog: one member read it,
-    so a member can do that much at least, and more if it had to share its time with others just then.  With
-    it, it is the rate of the whole group while that had a backlog, shared evenly: right if all had work.
+    A history does not have the owners of partitions.  So without ``recorded_members`` this is the rate of the
+    fastest partition with a backlog, over 30 s (or a step, if longer).  One member read it, so a member can
+    read at least as much.  With ``recorded_members`` this is the rate of the whole group with a backlog,
+    divided by the members, which is right if all of them had lag.
 
-    A backlog is lag all through and, at both ends, more than commits that are still to come explain
-    (``COMMIT_S``, and what arrives by chance).  A group without one reads what comes, which says nothing of
-    what it could.
+    A backlog is lag all the time, and at both ends more lag than pending commits (``COMMIT_S``) and random
+    arrivals explain.  A group without a backlog reads all arrivals, which does not show its capacity.
 
     Args:
-        served: records, of shape (steps, partitions); NaN: not known.
-        lag: records at the end of each step, likewise.
-        step_s: length of a step.
-        recorded_members: how many members the group had.
+        served: records, of shape (steps, partitions); NaN: unknown.
+        lag: records at the end of each step, of the same shape.
+        step_s: length of a step, seconds.
+        recorded_members: number of members of the group.
 
     Returns:
-        A high percentile over the history; None where there never was a backlog for so long, or nothing was
-        read.
+        The 95th percentile over the history; None without a long backlog, or if nothing was read.
     """
     window = max(1, round(_BUSY_S / step_s))
     known = ~np.isnan(served)
     if recorded_members is None:
-        rates = _kept_up(np.nan_to_num(served), np.nan_to_num(lag), known, window, step_s)
+        rates = _sustained(np.nan_to_num(served), np.nan_to_num(lag), known, window, step_s)
     else:
-        served, lag = (np.nan_to_num(one).sum(axis=1, keepdims=True) for one in (served, lag))
+        served, lag = (np.nan_to_num(table).sum(axis=1, keepdims=True) for table in (served, lag))
         of_all = np.asarray(known.all(axis=1, keepdims=True))
-        rates = _kept_up(served, lag, of_all, window, step_s) / recorded_members
+        rates = _sustained(served, lag, of_all, window, step_s) / recorded_members
     fastest = rates[rates > 0]
     return float(np.percentile(fastest, _HIGH)) / step_s if fastest.size else None
 
 
-def _kept_up(served: Floats, lag: Floats, known: npt.NDArray[np.bool_], window: int, step_s: float) -> Floats:
-    """Of each window the most that a column read per step, of those that had a backlog all through."""
-    if len(served) <= window:  # the lag before the first step is not known
+def _sustained(
+    served: Floats, lag: Floats, known: npt.NDArray[np.bool_], window: int, step_s: float
+) -> Floats:
+    """Return the largest rate of a column with a backlog in each window, records a step."""
+    if len(served) <= window:  # the lag before the first step is unknown
         return np.empty(0)
     first: Floats = np.zeros((1, served.shape[1]))
     counts: Floats = np.vstack((first, np.cumsum(known & (lag > 0), axis=0)))

@@ -1,4 +1,4 @@
-"""Strategies as values that a simulation can take to another process (see ``simulation``)."""
+"""Strategies as picklable values for simulations."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["NamedPlan", "simulated"]
 
 @dataclass(frozen=True)
 class NamedPlan:
-    """A strategy's planner by its name: pickled as that, and the planner is made where it is called.
+    """The planner of a strategy, pickled as name and options; the planner is made where it is called.
 
     Attributes:
-        name: on the wire.
-        options: of the strategy, those that decide what a plan looks like.
+        name: name on the wire.
+        options: options of the strategy that affect plans.
     """
 
     name: str
     options: tuple[tuple[str, Any], ...] = field(default=())
 
     def __call__(self, group: Group, claims: Claims) -> Assignment:
-        """Plan a group as the strategy does."""
+        """Plan a group with the strategy."""
         return _assignor(self.name, self.options).plan(group, claims)
 
 
@@ -43,20 +43,21 @@ def _assignor(name: str, options: tuple[tuple[str, Any], ...]) -> Assignor:
 
 
 def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: bool = False) -> Strategy:
-    """A strategy of ours, as a value for simulations.
+    """Make a strategy for simulations.
 
     Args:
-        name: on the wire.
-        options: those of its options that decide what a plan looks like; others are about one consumer.
-        by_load: it is fed forecasts, too; for a strategy that plans by lag.
+        name: name on the wire.
+        options: options that affect plans; others concern a single consumer.
+        by_load: use forecasts, too; only for strategies by lag.
 
     Raises:
-        ConfigurationError: an unknown strategy, an option it does not have, that has no say in plans or has
-            a wrong value; or ``by_load`` where lag counts for nothing.
+        ConfigurationError: the strategy is unknown, an option is unknown, invalid or does not affect plans,
+        or
+            ``by_load`` is given for a strategy that ignores lag.
     """
     given = dict(options or {})
     kind = strategy(name)
-    plans = [one.name for one in fields(kind.options_type) if one.metadata == PLANS]
+    plans = [option.name for option in fields(kind.options_type) if option.metadata == PLANS]
     for option in given:
         if option not in plans:
             known = ", ".join(plans) or "none"

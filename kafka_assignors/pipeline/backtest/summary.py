@@ -1,4 +1,4 @@
-"""Pure: what came of the trials, as the results of a back-test."""
+"""The results of a back-test, from the results of its trials.  Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.pipeline.backtest.downsampling import POINTS
 from kafka_assignors.pipeline.backtest.grid import Trial
 from kafka_assignors.pipeline.backtest.job import TrialResult
 from kafka_assignors.pipeline.backtest.recorded import Recorded
@@ -26,7 +27,6 @@ from kafka_assignors.pipeline.backtest.results import (
     Results,
     RunResult,
 )
-from kafka_assignors.pipeline.backtest.thinned import POINTS
 from kafka_assignors.simulation import Ranked, Series, Situation, Strategy, recommend
 
 __all__ = ["FIGURES", "MOST_LINES", "scenario_row", "summed_up"]
@@ -36,10 +36,10 @@ FIGURES = (
     *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "r_score_mean", "rebalances"),
     *("pause_s", "unserved_s", "simulated_s"),
 )
-"""Of an `Outcome`, in the order of the columns."""
+"""Figures of an `Outcome`, in the order of the columns."""
 
 MOST_LINES = 10
-"""In a plot: there are no more colours that can be told apart."""
+"""Maximum lines in a plot, because more colours cannot be distinguished."""
 
 
 def summed_up(
@@ -55,29 +55,29 @@ def summed_up(
 
     Args:
         recorded: the histories.
-        trials: what was tried out.
-        found: what came of each trial, in the same order.
-        run: what was run.
-        started: when.
-        left_out: groups that were recorded and not tried, each with the reason.
+        trials: the trials.
+        found: the results of the trials, in the same order.
+        run: description of the run.
+        started: start time of the run.
+        left_out: recorded groups that were not tried, each with the reason.
 
     Raises:
-        KafkaAssignorsError: every trial failed; its text has the first reason.
+        KafkaAssignorsError: every trial failed; the message has the first reason.
     """
-    if not any(one.outcome for one in found):
+    if not any(result.outcome for result in found):
         why = found[0].error if found else "there is none"
         raise KafkaAssignorsError(f"every scenario failed, the first one: {why}")
     groups = {trial.group for trial in trials}
-    tried = [one for one in recorded if one.history.group in groups]
+    tried = [recording for recording in recorded if recording.history.group in groups]
     of_all = _ranking("", trials, found)
-    by_group = [_of_group(one.history.group, trials, found) for one in tried]
-    reasons = Counter(one.error for one in found if one.error)
+    by_group = [_of_group(recording.history.group, trials, found) for recording in tried]
+    reasons = Counter(result.error for result in found if result.error)
     return Results(
         kind=KIND,
         version=VERSION,
         started=started.isoformat(timespec="seconds"),
         run=run,
-        groups=[_group(one) for one in tried],
+        groups=[_group(recording) for recording in tried],
         left_out=[LeftOutResult(group=group, why=why) for group, why in left_out.items()],
         candidates=of_all["candidates"],
         judged_by=of_all["judged_by"],
@@ -86,15 +86,15 @@ def summed_up(
         failures=[f"{count:,} of {len(found):,}: {reason}" for reason, count in reasons.most_common()],
         plots=[
             plot
-            for one, its in zip(tried, by_group, strict=True)
-            if (plot := _plot(one, trials, found, its["candidates"]))
+            for recording, ranking in zip(tried, by_group, strict=True)
+            if (plot := _plot(recording, trials, found, ranking["candidates"]))
         ],
-        scenarios=[scenario_row(trial, one) for trial, one in zip(trials, found, strict=True)],
+        scenarios=[scenario_row(trial, result) for trial, result in zip(trials, found, strict=True)],
     )
 
 
 def scenario_row(trial: Trial, result: TrialResult) -> dict[str, Any]:
-    """One scenario: what it was, its figures (null where it failed), and why it failed."""
+    """Return the row of one scenario, with its figures (null if it failed) and its error."""
     scenario = trial.scenario
     figures = {} if result.outcome is None else result.outcome.figures()
     return {
@@ -114,34 +114,41 @@ def scenario_row(trial: Trial, result: TrialResult) -> dict[str, Any]:
 
 
 def _situation(trial: Trial) -> Situation:
-    one = trial.scenario
-    return Situation(trial.group, one.history, one.members, one.script, float(one.service_rate or 0.0))
+    scenario = trial.scenario
+    rate = float(scenario.service_rate or 0.0)
+    return Situation(trial.group, scenario.history, scenario.members, scenario.script, rate)
 
 
 # --- the ranking -------------------------------------------------------------------------------------------
 
 
 def _of_group(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
-    own = [(trial, one) for trial, one in zip(trials, found, strict=True) if trial.group == group]
-    return _ranking(group, [trial for trial, _ in own], [one for _, one in own])
+    own = [(trial, result) for trial, result in zip(trials, found, strict=True) if trial.group == group]
+    return _ranking(group, [trial for trial, _ in own], [result for _, result in own])
 
 
 def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
-    """The candidates, the best first.
+    """Rank the candidates, the best first.
 
-    Those that were not tried, or failed, where others succeeded come last and have no place.
+    Candidates that failed, or were not tried, where others succeeded are last and have no place.
     """
     tried: dict[str, dict[Situation, TrialResult]] = {}
     strategies: dict[str, Strategy] = {}
-    for trial, one in zip(trials, found, strict=True):
+    for trial, result in zip(trials, found, strict=True):
         name = str(trial.scenario.strategy)
-        tried.setdefault(name, {})[_situation(trial)] = one
+        tried.setdefault(name, {})[_situation(trial)] = result
         strategies[name] = trial.scenario.strategy
-    possible = {place for its in tried.values() for place, one in its.items() if one.outcome}
-    sound = [its for its in tried.values() if all(place in its and its[place].outcome for place in possible)]
-    outcomes = [one.outcome for its in sound for one in its.values() if one.outcome]
+    possible = {
+        situation for results in tried.values() for situation, result in results.items() if result.outcome
+    }
+    sound = [
+        results
+        for results in tried.values()
+        if all(situation in results and results[situation].outcome for situation in possible)
+    ]
+    outcomes = [result.outcome for results in sound for result in results.values() if result.outcome]
     recommendation = recommend(outcomes) if outcomes else None
-    ranked = {str(one): one for one in recommendation.ranking} if recommendation else {}
+    ranked = {str(strategy): strategy for strategy in recommendation.ranking} if recommendation else {}
     order = [*ranked, *(name for name in tried if name not in ranked)]
     return GroupRanking(
         group=group,
@@ -157,14 +164,14 @@ def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) 
 def _candidate(
     strategy: Strategy, tried: Sequence[TrialResult], ranked: Ranked | None, possible: int
 ) -> CandidateResult:
-    outcomes = [one.outcome for one in tried if one.outcome]
+    outcomes = [result.outcome for result in tried if result.outcome]
     failed = len(tried) - len(outcomes)
     why = f"failed in {failed:,} of {len(tried):,} scenarios"
     if not failed:
         why = f"was tried in {len(tried):,} of {possible:,} situations: not on every group"
 
     def mean(figure: str) -> float | None:
-        values = [value for one in outcomes if (value := getattr(one, figure)) is not None]
+        values = [value for outcome in outcomes if (value := getattr(outcome, figure)) is not None]
         return round(float(np.mean(values)), 3) if values else None
 
     return CandidateResult(
@@ -175,7 +182,7 @@ def _candidate(
         reasons=list(ranked.reasons) if ranked else [why],
         scenarios=len(tried),
         failed=failed,
-        drained=sum(one.drain_s is not None for one in outcomes),
+        drained=sum(outcome.drain_s is not None for outcome in outcomes),
         drain_s=mean("drain_s"),
         recovery_s=mean("recovery_s"),
         largest_lag=mean("largest_lag"),
@@ -193,8 +200,8 @@ def _candidate(
 # --- the histories and the plots ---------------------------------------------------------------------------
 
 
-def _group(one: Recorded) -> GroupResult:
-    history = one.history
+def _group(recorded: Recorded) -> GroupResult:
+    history = recorded.history
     starts = datetime.fromtimestamp(history.starts_at, timezone.utc)
     return GroupResult(
         group=history.group,
@@ -204,9 +211,9 @@ def _group(one: Recorded) -> GroupResult:
         steps=history.steps,
         step_s=history.step_s,
         records=history.records,
-        unknown=round(one.unknown, 4),
-        never_known=one.never_known,
-        appeared=one.appeared,
+        unknown=round(recorded.unknown, 4),
+        never_known=recorded.never_known,
+        appeared=recorded.appeared,
         service_rate=None if history.service_rate is None else round(history.service_rate, 3),
         forecasts=history.expected is not None,
     )
@@ -218,7 +225,7 @@ def _plot(
     found: Sequence[TrialResult],
     candidates: Sequence[CandidateResult],
 ) -> PlotResult | None:
-    """The situation in which most candidates succeeded, and of such the one with the most lag on average."""
+    """Choose the situation with the most successful candidates, and among those the largest mean lag."""
     tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
     for trial, one in zip(trials, found, strict=True):
         if trial.group == recorded.history.group and one.outcome:
@@ -226,11 +233,11 @@ def _plot(
     if not tried:
         return None
 
-    def telling(situation: Situation) -> tuple[int, float]:
+    def weight(situation: Situation) -> tuple[int, float]:
         lags = [one.outcome.mean_lag for _, one in tried[situation].values() if one.outcome]
         return len(lags), float(np.mean(lags))
 
-    chosen = max(tried, key=telling)
+    chosen = max(tried, key=weight)
     of_chosen = tried[chosen]
     names = [one["candidate"] for one in candidates if one["candidate"] in of_chosen][:MOST_LINES]
     as_it_was = all(trial.scale == 1 for trial, _ in of_chosen.values())
@@ -256,7 +263,7 @@ def _line(candidate: str, series: Series) -> LineResult:
 
 
 def _recorded_lag(recorded: Recorded) -> list[tuple[float, float]]:
-    """At the end of each step, or of each few the most; steps whose lag is not known are left out."""
+    """Return the lag at the ends of steps, downsampled by maxima; steps with unknown lag are omitted."""
     lag, step_s = recorded.lag, recorded.history.step_s
     each = -(-len(lag) // POINTS)
     found: list[tuple[float, float]] = []

@@ -1,4 +1,5 @@
 """Writes forecasts to the feed topic.
 
-- ``feed``: the records.  ``topic``: makes and checks the topic.  ``feeding``: after each batch of the model.
+- ``feed``: the records.  ``topic``: creates and checks the topic.  ``feeding``: publishes after each batch of
+  the model.
 """

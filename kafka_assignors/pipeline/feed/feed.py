@@ -3,11 +3,11 @@
 Key and value are those of ``wire.load_feed``: UTF-8 JSON without spaces.
 
 Rules:
-- Spark's sink for Kafka writes a record once or more.  Twice is harmless: it is the same record again.
-- A record never follows a newer one of its key, or compaction would leave the older one to readers that come
-  later.  So what the topic has is looked up when a run begins, and what is not newer stays away.
-- A partition of which there was no forecast for ``FORGET_DAYS`` is forgotten, with a tombstone.
-- One job at a time writes to a topic.
+- Spark's sink for Kafka writes a record at least once.  A duplicate is harmless.
+- A record never follows a newer one of its key, because compaction would keep the older one.  So a run first
+  reads the topic, and writes only newer records.
+- A partition without a forecast for ``FORGET_DAYS`` is removed with a tombstone.
+- Only one job at a time writes to a topic.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
 ]
 
 FORGET_DAYS = 7
-"""How much older than the newest forecast of all a partition's may be before it is forgotten."""
+"""A partition whose forecast is this much older than the newest one is removed, days."""
 
 _DAY_MS = 86_400_000
-_RECENT_DAYS = 2  # of the newest step; what is older has nothing to say on what will come
+_RECENT_DAYS = 2  # days before the newest step that are read; older forecasts are outdated
 
 
 def newest_forecasts(load: DataFrame) -> DataFrame:
-    """The row of each group's partition with the newest forecast; rows of ``LOAD`` in and out."""
+    """Keep the newest forecast of each group and partition; rows of ``LOAD`` in and out."""
     names = [name for name in load.columns if name not in ("group", "topic", "partition")]
     newest = F.max_by(F.struct(*names), "time").alias("newest")
     return (
@@ -58,8 +58,8 @@ def newest_forecasts(load: DataFrame) -> DataFrame:
 
 
 def feed_records(forecasts: DataFrame) -> DataFrame:
-    """Rows of ``LOAD`` as records: strings ``key`` and ``value``."""
-    made_of: dict[str, Column] = {
+    """Return rows of ``LOAD`` as records: strings ``key`` and ``value``."""
+    columns: dict[str, Column] = {
         "time_ms": F.unix_millis("time"),
         "horizon_ms": F.round(F.col("horizon_s") * 1000).cast("bigint"),
         "arrivals": F.greatest("forecast", F.lit(0.0)),
@@ -68,7 +68,7 @@ def feed_records(forecasts: DataFrame) -> DataFrame:
         "service_rate": F.col("service_rate"),
         "lag": F.col("lag"),
     }
-    fields = (made_of[name].alias(name) for name in load_feed.FIELDS)
+    fields = (columns[name].alias(name) for name in load_feed.FIELDS)
     value = F.struct(F.lit(load_feed.VERSION).alias("version"), *fields)
     return forecasts.select(
         _key().alias("key"),
@@ -77,11 +77,11 @@ def feed_records(forecasts: DataFrame) -> DataFrame:
 
 
 def only_newer(records: DataFrame, known: DataFrame) -> DataFrame:
-    """Records that are newer than what is known of their key.
+    """Keep the records newer than the known time of their key.
 
     Args:
         records: ``key`` and ``value``.
-        known: ``key`` and ``known_ms``, once a key.
+        known: ``key`` and ``known_ms``, one row a key.
     """
     return (
         records.join(known, on="key", how="left")
@@ -91,14 +91,14 @@ def only_newer(records: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def published_times(records: DataFrame) -> DataFrame:
-    """Of each key in a feed its newest time.
+    """Return the newest time of each key in a feed.
 
     Args:
-        records: of the topic, with strings ``key`` and ``value``, and ``timestamp`` and ``offset``.
+        records: records of the topic, with strings ``key`` and ``value``, and ``timestamp`` and ``offset``.
 
     Returns:
-        ``key``, ``known_ms``, and whether the last record is a tombstone (``gone``); keys that never had a
-        record with a time are not in it.
+        ``key``, ``known_ms``, and whether the last record is a tombstone (``gone``); keys without a record
+        with a time are omitted.
     """
     return (
         records.withColumn("time_ms", _time_ms())
@@ -112,44 +112,44 @@ def published_times(records: DataFrame) -> DataFrame:
 
 
 def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str], topic: str) -> int:
-    """Publish the newest forecasts of ``load/``, once; see `Feed`.
+    """Publish the newest forecasts of ``load/`` once; see `Feed`.
 
     Returns:
-        How many records were written; 0 if the topic has them all.
+        Number of records written; 0 if the topic has them all.
 
     Raises:
-        PipelineError: the cluster does not let us.
+        PipelineError: the cluster does not answer or denies access, or the topic is not compacted.
     """
     return Feed(spark, kafka_options, topic).publish_all(root)
 
 
 class Feed:
-    """One topic, and what it has by now; that is looked up with the first record there is to write.
+    """Publishes forecasts to one topic, whose records it reads before the first write.
 
-    Takes about 200 bytes a partition in the driver.  Others may write to the topic, as long as they are other
-    groups' forecasts: what they write is looked up again before anything old is taken away.
+    Takes about 200 bytes a partition in the driver.  Other jobs may write forecasts of other groups to the
+    topic: it is read again before old records are removed.
 
     Args:
         spark: the session.
-        kafka_options: of Spark's connector: ``kafka.bootstrap.servers`` and whatever else it takes to log in.
-        topic: of the feed; it is made if it is missing.
+        kafka_options: connection options of Spark's connector, such as ``kafka.bootstrap.servers``.
+        topic: topic of the feed; created if it is missing.
     """
 
     def __init__(self, spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> None:
         self._spark = spark
         self._options = kafka_options
         self._topic = topic
-        self._known: dict[str, int] | None = None  # newest time of each key; None: not looked up
-        self._alive: set[str] = set()  # keys whose last record is no tombstone
+        self._known: dict[str, int] | None = None  # newest time of each key; None: not read
+        self._alive: set[str] = set()  # keys whose last record is not a tombstone
 
     def publish(self, load: DataFrame) -> int:
-        """Publish the newest forecasts among rows of ``LOAD``.
+        """Publish the newest forecasts among rows of ``LOAD``, unless the topic has as new ones.
 
         Returns:
-            How many records were written; those the topic has already, or newer, are not.
+            Number of records written.
 
         Raises:
-            PipelineError: no cluster answers, it does not let us, or the topic is no feed.
+            PipelineError: the cluster does not answer or denies access, or the topic is not compacted.
         """
         with one_line(f"the feed {self._topic!r}"):
             records = feed_records(newest_forecasts(load)).persist()
@@ -159,10 +159,14 @@ class Feed:
                     return 0
                 known = self._look_up()
                 oldest = _newest_ms([*given.values(), *known.values()]) - FORGET_DAYS * _DAY_MS
-                newer = {key: at for key, at in given.items() if at > max(known.get(key, -1), oldest - 1)}
+                newer = {
+                    key: time_ms
+                    for key, time_ms in given.items()
+                    if time_ms > max(known.get(key, -1), oldest - 1)
+                }
                 if newer:
-                    # What must not be written is said as something newer that is known.
-                    stale = [(key, at) for key, at in given.items() if key not in newer]
+                    # Records that must not be written are passed as known, so the join drops them.
+                    stale = [(key, time_ms) for key, time_ms in given.items() if key not in newer]
                     self._write(only_newer(records, self._spark.createDataFrame(stale, _KNOWN)))
                     known |= newer
                     self._alive |= newer.keys()
@@ -172,7 +176,7 @@ class Feed:
         return len(newer)
 
     def publish_all(self, root: str) -> int:
-        """Publish the newest of all forecasts that have landed in a folder; 0 if none has."""
+        """Publish the newest of all landed forecasts of a folder; return 0 if there are none."""
         if not has_load(self._spark, root):
             return 0
         with one_line(f"the load of {root}"):
@@ -201,7 +205,7 @@ class Feed:
     def _forget(self, oldest: int) -> None:
         if not self._older(oldest):
             return
-        self._known = None  # others may have written newer ones meanwhile
+        self._known = None  # other jobs may have written newer records
         self._look_up()
         if gone := self._older(oldest):
             self._write(self._spark.createDataFrame([(key, None) for key in gone], _RECORD))
@@ -221,17 +225,17 @@ _RECORD = "key string, value string"
 
 
 def _newest_ms(times: Iterable[int]) -> int:
-    """The newest of times, unless that is to come: a clock that is ahead makes no other partition old."""
+    """Return the newest time, at most now: a clock that is ahead must not make other partitions old."""
     return min(max(times), round(time.time() * 1000))
 
 
 def _time_ms() -> Column:
-    """The time in a value; null where there is none, whatever somebody else wrote."""
+    """Return the time in a value; null if it is missing or invalid."""
     return F.get_json_object("value", "$.time_ms").try_cast("bigint")
 
 
 def _key() -> Column:
-    # JSON of an array needs elements of one type, so each name is written as an array of its own.
+    # A JSON array of Spark has elements of one type, so each name is encoded as its own array.
     def text(name: str) -> Column:
         return F.regexp_replace(F.to_json(F.array(name)), r"^\[|\]$", "")
 

@@ -1,4 +1,4 @@
-"""The feed beside the model: written after each of its batches, and made up for where that failed."""
+"""Writes the feed after each batch of the model, and catches up after a failure."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ log = logging.getLogger(__name__)
 
 
 class Publisher(Protocol):
-    """Writes forecasts; ``feed.Feed`` is one."""
+    """Writes forecasts, like ``feed.Feed``."""
 
     def publish(self, load: Any) -> int:
-        """The newest forecasts among rows of ``LOAD``; returns how many were new."""
+        """Publish the newest forecasts among rows of ``LOAD``; return the number written."""
 
     def publish_all(self, root: str) -> int:
-        """The newest of all that has landed in a folder, if anything has."""
+        """Publish the newest of all landed forecasts of a folder; return the number written."""
 
 
 class Feeding:
-    """Publishes what the model foresees; a feed that cannot be written costs the model nothing.
+    """Publishes forecasts; a failing feed does not stop the model.
 
     Args:
-        begin: makes a publisher.  After a fault it makes another one, with settings as they are then.
-        root: the pipeline's folder.
-        stop: what ends the pipeline: what fails then was cut short, and is no fault.
+        begin: makes a publisher.  Called again after a failure, because settings may have changed.
+        root: folder of the pipeline.
+        stop: ends the pipeline; failures after it was set are ignored.
 
     Raises:
-        OptionError: a setting that the feed cannot have.
+        OptionError: a setting is invalid for the feed.
 
     Attributes:
-        fed: records that were written.
-        unfed: batches after which that failed.
-        down: why the last one failed; None: it did not.
+        fed: records written.
+        unfed: batches after which the feed could not be written.
+        down: why the last write failed; None: it succeeded.
     """
 
     def __init__(self, begin: Callable[[], Publisher], root: str, stop: threading.Event | None) -> None:
@@ -47,44 +47,44 @@ class Feeding:
         self._root = root
         self._stop = stop
         self._publisher: Publisher | None = begin()
-        self._behind = True  # what the last run landed and did not publish any more
+        self._behind = True  # the last run may have landed forecasts without publishing them
         self.fed = 0
         self.unfed = 0
         self.down: KafkaAssignorsError | None = None
 
     def batch(self, rows: Any) -> None:
-        """After a batch of the model, with its rows; a fault is told once, until it is over."""
+        """Publish a landed batch of the model.  An outage is logged once, and its end."""
         try:
             if self._behind:
-                self.make_up()
+                self.catch_up()
             else:
-                self.fed += self._there().publish(rows)
+                self.fed += self._current().publish(rows)
         except KafkaAssignorsError as error:
             self._failed(error)
-        except Exception as error:  # it must not end the model's batch, which has landed
+        except Exception as error:  # the model's batch has landed, and must not fail
             self._failed(pipeline_error(error, "the feed"))
         else:
             if self.down is not None:
-                log.info("the feed is written again")
+                log.info("feed: written again")
             self.down = None
 
-    def make_up(self) -> None:
-        """Publish the newest of all that has landed.
+    def catch_up(self) -> None:
+        """Publish the newest of all landed forecasts.
 
         Raises:
-            KafkaAssignorsError: it cannot be written.
+            KafkaAssignorsError: the feed cannot be written.
         """
-        self.fed += self._there().publish_all(self._root)
+        self.fed += self._current().publish_all(self._root)
         self._behind = False
 
-    def _there(self) -> Publisher:
+    def _current(self) -> Publisher:
         if self._publisher is None:
             self._publisher = self._begin()
         return self._publisher
 
     def _failed(self, error: KafkaAssignorsError) -> None:
         if self._stop is not None and self._stop.is_set():
-            return  # the next run begins with making up for it
+            return  # the next run starts by catching up
         if self.down is None:
             log.warning("%s; trying again with the next batch", error)
         self.down = error

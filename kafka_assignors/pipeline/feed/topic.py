@@ -1,4 +1,4 @@
-"""The topic of the feed, made and looked at with Kafka's own admin client inside Spark."""
+"""Creates and checks the topic of the feed, with the Kafka admin client of Spark's JVM."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["TOPIC_SETTINGS", "create_feed"]
 
 TOPIC_SETTINGS = {
     "cleanup.policy": "compact",
-    # Kafka does not compact the segment that is written to, which would be of a week.
+    # Kafka does not compact the active segment, which by default holds a week.
     "segment.ms": "3600000",
-    # Nor what is mostly clean: the default would let the topic become twice as large before it begins.
+    # With the default, compaction starts only once the topic has doubled in size.
     "min.cleanable.dirty.ratio": "0.1",
 }
-"""Of a topic that is made here."""
+"""Settings of a new topic."""
 
 _PATIENCE = {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000"}
 
 
 def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> bool:
-    """Make the topic of the feed, compacted, with the cluster's default of replicas; one partition will do.
+    """Create the topic of the feed, compacted, with the cluster's default of partitions and replicas.
 
     Args:
         spark: the session.
-        kafka_options: the connector's, with which the admin client asks, too.
-        topic: of the feed.
+        kafka_options: connection options of Spark's connector, which the admin client uses, too.
+        topic: topic of the feed.
 
     Returns:
-        Whether it was made; one that is there is left as it is, if it is compacted.
+        Whether the topic was created.  An existing compacted topic stays unchanged.
 
     Raises:
-        PipelineError: it is there and would lose forecasts, since it is not compacted; or no cluster answers,
-            or it does not let us.
+        PipelineError: the topic exists and is not compacted, so it would lose forecasts; or the cluster does
+            not answer or denies access.
     """
     given = {
         name.removeprefix("kafka."): value
@@ -55,14 +55,15 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
         try:
             if admin.listTopics().names().get().contains(topic):
                 with _allowed(
-                    topic, "we may not see its settings: the cluster's rules have to allow DESCRIBE_CONFIGS"
+                    topic,
+                    "not authorized to read its settings: the cluster's ACLs must allow DESCRIBE_CONFIGS",
                 ):
                     _check(jvm, admin, topic)
                 return False
             with _allowed(
                 topic,
-                "it is not there as far as we may see, and we may not make it: the cluster's rules have to "
-                "allow CREATE; or, if it is there, READ, WRITE and DESCRIBE_CONFIGS",
+                "it does not exist or is not visible, and we are not authorized to create it: the cluster's "
+                "ACLs must allow CREATE; or, if it exists, READ, WRITE and DESCRIBE_CONFIGS",
             ):
                 _create(jvm, admin, topic)
             return True
@@ -72,7 +73,7 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
 
 @contextmanager
 def _allowed(topic: str, otherwise: str) -> Iterator[None]:
-    """Say what has to be allowed, where that is what is missing; Kafka does not."""
+    """Turn an authorization error into one that names the required ACLs, which Kafka does not."""
     try:
         yield
     except Exception as error:
@@ -98,6 +99,6 @@ def _check(jvm: Any, admin: Any, topic: str) -> None:
     policy = settings.get(resource).get("cleanup.policy").value()
     if "compact" not in policy:
         raise PipelineError(
-            f"topic {topic!r} is there with cleanup.policy={policy}: a feed must be compacted; "
-            f"change that, or name another topic"
+            f"topic {topic!r} has cleanup.policy={policy}, but a feed must be compacted: "
+            f"change it, or name another topic"
         )

@@ -1,6 +1,6 @@
-"""How good forecasts are: of a history that was recorded, or of the load that was written.
+"""Errors of forecasts, of recorded samples or of a written load table.
 
-Each partition is one task's work; only sums leave it.
+One task compares the forecasts of one partition, and returns only sums.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["HORIZONS", "Backcast", "backcast", "forecast_errors"]
 
 HORIZONS = (900.0, 3600.0, 21_600.0)
-"""Seconds: a quarter of an hour, an hour, six."""
+"""Horizons in seconds: a quarter of an hour, an hour, six hours."""
 
 _COUNTS = ("forecasts", "daily", "weekly")
 _TOTALS = ", ".join(f"{name} {'bigint' if name in _COUNTS else 'double'}" for name in Totals._fields)
@@ -30,7 +30,7 @@ _Key = tuple["pa.Scalar", ...]
 
 
 class Backcast(NamedTuple):
-    """How the forecasts of a group did, over one horizon."""
+    """Errors of the forecasts of a group, over one horizon."""
 
     group: str
     horizon_s: float
@@ -40,41 +40,42 @@ class Backcast(NamedTuple):
 def backcast(
     samples: DataFrame, settings: LoadSettings, horizons: Sequence[float] = HORIZONS
 ) -> list[Backcast]:
-    """Forecast at each step of a history what was known then, and compare to what came.
+    """Forecast at each step with the samples known then, and compare to the arrivals.
 
     Args:
         samples: rows of ``SAMPLES``.
-        settings: of the model; the horizon is one of ``horizons``.
+        settings: settings of the model; its horizon is replaced by each of ``horizons``.
         horizons: seconds, each a whole number of steps.
 
     Returns:
-        One a group and horizon, in order.
+        The errors by group and horizon, in order.
 
     Raises:
-        OptionError: a horizon does not fit the step.
+        OptionError: a horizon is not a whole number of steps.
     """
-    of_each = [replace(settings, horizon_s=horizon) for horizon in horizons]
-    sums = with_numbers(samples).groupBy(*KEY).applyInArrow(_over_samples(of_each), _SCHEMA)
+    by_horizon = [replace(settings, horizon_s=horizon) for horizon in horizons]
+    sums = with_numbers(samples).groupBy(*KEY).applyInArrow(_over_samples(by_horizon), _SCHEMA)
     return _scored(sums)
 
 
 def forecast_errors(load: DataFrame) -> list[Backcast]:
-    """Compare the forecasts that were written to what came; rows of ``LOAD`` in."""
+    """Compare written forecasts to the arrivals; rows of ``LOAD`` in."""
     from pyspark.sql import functions as F
 
     rows = load.select(*KEY, F.unix_micros("time").alias("at"), "step_s", "horizon_s", "arrived", "forecast")
     return _scored(rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA))
 
 
-def _over_samples(of_each: Iterable[LoadSettings]) -> Callable[[_Key, pa.Table], pa.Table]:
+def _over_samples(by_horizon: Iterable[LoadSettings]) -> Callable[[_Key, pa.Table], pa.Table]:
     def fold(key: _Key, table: pa.Table) -> pa.Table:
         samples = samples_of(table)
-        found = []
-        for settings in of_each:
+        scored = []
+        for settings in by_horizon:
             partition = Partition(settings)
             rows, _ = partition.take(samples)
-            found.append((key[0].as_py(), settings.horizon_s, totals(rows + partition.flush(), settings)))
-        return _table(found)
+            sums = totals(rows + partition.flush(), settings)
+            scored.append((key[0].as_py(), settings.horizon_s, sums))
+        return _table(scored)
 
     return fold
 
@@ -84,18 +85,18 @@ def _over_load(key: _Key, table: pa.Table) -> pa.Table:
 
     group, _, _, step_s, horizon_s = (part.as_py() for part in key)
     settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
-    at = table["at"].to_numpy()
-    place = (at - at.min()) // settings.step
-    arrived, said = np.full((2, int(place.max()) + 1), np.nan)
-    arrived[place] = table["arrived"].to_numpy().astype(np.float64)
-    said[place] = table["forecast"].to_numpy().astype(np.float64)
-    return _table([(group, horizon_s, compare(arrived, said, settings))])
+    times = table["at"].to_numpy()
+    step = (times - times.min()) // settings.step
+    arrived, forecast = np.full((2, int(step.max()) + 1), np.nan)
+    arrived[step] = table["arrived"].to_numpy().astype(np.float64)
+    forecast[step] = table["forecast"].to_numpy().astype(np.float64)
+    return _table([(group, horizon_s, compare(arrived, forecast, settings))])
 
 
-def _table(found: Sequence[tuple[str, float, Totals]]) -> pa.Table:
+def _table(scored: Sequence[tuple[str, float, Totals]]) -> pa.Table:
     import pyarrow as pa
 
-    columns = list(zip(*((group, horizon, *sums) for group, horizon, sums in found), strict=True))
+    columns = list(zip(*((group, horizon, *sums) for group, horizon, sums in scored), strict=True))
     names = ("group", "horizon_s", *Totals._fields)
     types = [pa.string(), pa.float64()]
     types += [pa.int64() if name in _COUNTS else pa.float64() for name in Totals._fields]
@@ -106,7 +107,7 @@ def _table(found: Sequence[tuple[str, float, Totals]]) -> pa.Table:
 def _scored(sums: DataFrame) -> list[Backcast]:
     from pyspark.sql import functions as F
 
-    found = (
+    rows = (
         sums.groupBy("group", "horizon_s")
         .agg(*(F.sum(name).alias(name) for name in Totals._fields))
         .orderBy("group", "horizon_s")
@@ -114,5 +115,5 @@ def _scored(sums: DataFrame) -> list[Backcast]:
     )
     return [
         Backcast(row.group, row.horizon_s, score(Totals(*(row[name] for name in Totals._fields))))
-        for row in found
+        for row in rows
     ]

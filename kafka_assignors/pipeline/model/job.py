@@ -1,12 +1,12 @@
-"""The load model as a job: what was recorded in, ``load/`` out, as long as it is wanted.
+"""The load model as a job: ``samples/`` in, ``load/`` out, once or until it is stopped.
 
-**Exactly once.**  Spark's checkpoint holds which samples a batch has and the state before it.  A batch that
-was interrupted is done again with just those, from just that state, so it gives the same rows; and they land
-in files that are named by the batch (``load_sink``), so that doing it again replaces them.
+**Exactly once.**  Spark's checkpoint has the samples of a batch and the state before it.  An interrupted
+batch is repeated with the same samples from the same state, so it gives the same rows.  They land in files
+named by the batch (``sink``), so a repeated batch replaces its files.
 
-Spark's own sink for files is as exact.  But what it wrote can only be read through its list of finished
-files: other programs see what crashes left, too; small files cannot be merged; and where its checkpoint is
-lost it goes on without a word, and leaves out what its list says was written.
+Spark's own file sink is exactly-once, too.  But its files must be read through its list of finished files:
+other programs also see files left by a crash, and small files cannot be merged.  And after the loss of its
+checkpoint it continues silently, and drops batches that its list already has.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
 __all__ = ["LoadReport", "LoadRun", "run_load_model", "start_load_model"]
 
 _LOG = logging.getLogger(__name__)
-_LOOK_S = 1.0  # how often a running stream is looked at
-_PATIENCE_S = 30.0  # for a batch to end before it is interrupted
+_POLL_S = 1.0  # interval of checks for the end of the stream
+_PATIENCE_S = 30.0  # a stop waits this long for the end of a batch
 
 OnBatch = Callable[["DataFrame", "LoadReport"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a run of the model did.
+    """Counts of a run of the load model.
 
     Attributes:
-        batches: that were landed.
-        samples: that were read.
-        late: that came too late to be counted; they are left out.
-        ahead: of this machine's clock, by too much; they are left out.
-        duplicates: that were there already.
-        refused: older than what is remembered (``forget_s``), as Spark counts them.
-        steps: rows that were written.
-        qualities: how many of each quality.
-        unread: writers whose samples this model does not read, because they are new to its checkpoint.
-        gone: files of samples that were there when a batch was planned, and not when it was read.
+        batches: landed batches.
+        samples: samples read.
+        late: samples dropped because they came too late.
+        ahead: samples dropped because they are too far ahead of this machine's clock.
+        duplicates: samples dropped as duplicates.
+        refused: samples dropped by Spark because they are older than ``forget_s``.
+        steps: rows written.
+        qualities: number of steps by quality.
+        unread: writers whose samples the model does not read, because its checkpoint is older than they are.
+        gone: files of samples that were deleted between planning and reading of a batch.
     """
 
     batches: int = 0
@@ -72,7 +72,7 @@ class LoadReport:
     gone: int = 0
 
     def __add__(self, other: LoadReport) -> LoadReport:
-        """This one, and what was done after it."""
+        """Add the report of later work."""
         return LoadReport(
             self.batches + other.batches,
             self.samples + other.samples,
@@ -88,12 +88,12 @@ class LoadReport:
 
     @property
     def gaps(self) -> int:
-        """Steps of which nothing is known."""
+        """Steps within gaps."""
         return self.qualities.get("gap", 0)
 
     @property
     def resets(self) -> int:
-        """Steps in which a log began anew, or a group was set back."""
+        """Steps in which a log was replaced, or a group's commit was reset."""
         return self.qualities.get("reset", 0)
 
 
@@ -109,28 +109,29 @@ def run_load_model(
     stop: threading.Event | None = None,
     on_batch: OnBatch | None = None,
 ) -> LoadReport:
-    """Run the model over ``samples/`` of a pipeline's folder into ``load/``, until its end.
+    """Run the model over ``samples/`` of a pipeline's folder into ``load/``.
 
     Args:
         spark: the session; it needs ``session.STREAMING``.
-        root: the pipeline's folder.
-        settings: of the model; the same each time, or the state does not fit.
-        available_now: end with what is there now.  Else it goes on until ``stop`` is set.
-        every_s: how long from the start of one batch to that of the next.
-        forget_s: how long a partition is remembered of which nothing is heard.
-        files_per_batch: most files of each writer in one batch; None: one batch has all there are.  With a
-            limit and several writers, one of them gets ahead of the others in a backlog, and what those have
-            is late.  Without one, a backlog takes about 400 bytes of a Python worker for each sample of the
-            one partition that it folds at a time: 25 MB for a week of samples every 10 s.
-        stop: ends the run after the batch at hand.
-        on_batch: called after each batch that landed, with its rows of ``LOAD`` and the report so far; what
-            it raises ends the run, and the batch comes again next time.
+        root: folder of the pipeline.
+        settings: settings of the model; they cannot change for an existing checkpoint.
+        available_now: process the samples there are now, and end.  Otherwise run until ``stop`` is set.
+        every_s: seconds from the start of one batch to the start of the next.
+        forget_s: the state of a partition without samples is dropped after this time, seconds.
+        files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
+            writers, one writer gets ahead in a backlog, and samples of the others are late.  Without a limit,
+            a backlog takes about 400 bytes of a Python worker for each sample of the one partition it folds
+            at a time: 25 MB for a week of samples every 10 s.
+        stop: ends the run after the current batch.
+        on_batch: called after each landed batch, with its rows of ``LOAD`` and the report so far.  An
+            exception of it ends the run, and the batch is repeated by the next run.
 
     Returns:
-        What was done.
+        The report of the run.
 
     Raises:
-        PipelineError: no samples, another model's checkpoint or rows, or the stream failed.
+        PipelineError: there are no samples, the checkpoint or the rows are of another model, or the stream
+            failed.
     """
     run = start_load_model(
         spark,
@@ -144,7 +145,7 @@ def run_load_model(
     )
     try:
         with one_line(f"the load model of {root}"):
-            while not run.query.awaitTermination(_LOOK_S):
+            while not run.query.awaitTermination(_POLL_S):
                 if stop is not None and stop.is_set():
                     break
     finally:
@@ -187,17 +188,17 @@ def start_load_model(
 
 
 class LoadRun:
-    """The model as a stream that runs.
+    """A running stream of the load model.
 
     Args:
-        storage: the pipeline's folder.
-        sink: where its rows land.
-        settings: of the model.
-        report: to count on from.
+        storage: folder of the pipeline.
+        sink: the sink of its rows.
+        settings: settings of the model.
+        report: report to start from.
         on_batch: see `run_load_model`.
 
     Attributes:
-        query: the stream; `stop` is the better way to end it.
+        query: the stream; end it with `stop`.
     """
 
     query: StreamingQuery
@@ -215,19 +216,19 @@ class LoadRun:
         self._settings = settings
         self._report = report
         self._on_batch = on_batch
-        self._lock = threading.Lock()  # Spark calls ``land`` on a thread of its own
+        self._lock = threading.Lock()  # Spark calls ``land`` on another thread
         self._started = threading.Event()
         self._refused_until = -1
 
     def begun(self, query: StreamingQuery) -> None:
-        """It runs."""
+        """Set the started stream."""
         self.query = query
         self._started.set()
 
     def land(self, steps: DataFrame, batch: int) -> None:
-        """For ``foreachBatch``."""
+        """Land a batch, for ``foreachBatch``."""
         self._started.wait()
-        self._note_refused()  # of the batch before, of which Spark tells only after its end
+        self._note_refused()  # of the batch before, which Spark reports only after its end
         gone = check_files(self._storage, CHECKPOINT, batch)
         steps.persist()
         try:
@@ -235,30 +236,30 @@ class LoadRun:
             counted = replace(_count(steps), gone=gone)
             self._sink.land(rows, batch)
             with self._lock:
-                self._say_once(counted)
+                self._warn_once(counted)
                 self._report += counted
             if self._on_batch is not None:
                 self._on_batch(rows, self._report)
         finally:
             steps.unpersist()
 
-    def _say_once(self, now: LoadReport) -> None:
-        """Tell of what is left out when that happens first; how much it was is in the report."""
-        for before, count, what in (
-            (self._report.late, now.late, "samples came too late, and are left out"),
-            (self._report.ahead, now.ahead, "samples are ahead of this machine's clock, and are left out"),
-            (self._report.gone, now.gone, "files of samples were gone before they were read"),
+    def _warn_once(self, counts: LoadReport) -> None:
+        """Log the first dropped samples of each kind; the report counts all."""
+        for before, count, dropped in (
+            (self._report.late, counts.late, "samples came too late, and were dropped"),
+            (self._report.ahead, counts.ahead, "samples are ahead of this machine's clock, and were dropped"),
+            (self._report.gone, counts.gone, "files of samples were deleted before they were read"),
         ):
             if count and not before:
-                _LOG.warning("load model: %d %s; of more the number is told at the end", count, what)
+                _LOG.warning("load model: %d %s; more are only counted in the report", count, dropped)
 
     def report(self) -> LoadReport:
-        """What was done since it was started here."""
+        """Return the report since this start."""
         self._note_refused()
         return self._report
 
     def stop(self) -> LoadReport:
-        """End it; best between two batches: one that is interrupted is done again next time."""
+        """End the stream after its batch, or after 30 s; the next start repeats an interrupted batch."""
         deadline = time.monotonic() + _PATIENCE_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -271,12 +272,12 @@ class LoadRun:
             if progress is None or progress["batchId"] <= self._refused_until:
                 return
             self._refused_until = progress["batchId"]
-            refused = sum(one["numRowsDroppedByWatermark"] for one in progress["stateOperators"])
+            refused = sum(operator["numRowsDroppedByWatermark"] for operator in progress["stateOperators"])
             self._report = replace(self._report, refused=self._report.refused + refused)
 
 
 def _count(steps: DataFrame) -> LoadReport:
-    """What one batch did."""
+    """Count the samples and steps of one batch."""
     from pyspark.sql import functions as F
 
     names = ("samples", "late", "ahead", "duplicates")
@@ -293,7 +294,7 @@ def _count(steps: DataFrame) -> LoadReport:
 
 @contextmanager
 def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
-    """Keep Spark from running a batch without samples after each one with some, for the watermark's sake."""
+    """Keep Spark from running an empty batch, to advance the watermark, after each batch with samples."""
     name = "spark.sql.streaming.noDataMicroBatches.enabled"
     before = spark.conf.get(name, "true") or "true"
     spark.conf.set(name, "false")

@@ -1,16 +1,15 @@
-"""The load model over the samples that have landed: all at once, or as a stream.
+"""The load model over landed samples: a batch, or a stream.
 
 Rules:
-- A stream and a batch give the same rows for the same samples, unless some come later than ``delay_s``, or
-  are from the future.
-- What is late is for each partition to say, by its own clock (``forecast.fold``), and is counted with the
-  rows.  So is what is ahead of the time of its batch, which is by the clock of Spark's driver.
-- Spark's watermark is only for forgetting: it is ``forget_s`` behind the newest sample of all, and a
-  partition that is behind it is flushed and let go.  A sample that is behind it is refused, and counted by
-  Spark.
-- The state of a partition is one value of about 4 kB (``forecast.codec``).  ``applyInPandasWithState`` hands
-  it over in the same Arrow batch as the samples; ``transformWithStateInPandas`` asks the JVM for it, a round
-  trip a call and partition.
+- A stream and a batch give the same rows for the same samples, unless samples are later than ``delay_s`` or
+  from the future.
+- Each partition decides by its own newest sample which samples are late (``forecast.fold``).  Samples ahead
+  of the time of their batch, by the clock of Spark's driver, are dropped.  Both are counted with the rows.
+- Spark's watermark only drops old state.  It is ``forget_s`` behind the newest sample of all.  A partition
+  behind it is flushed and dropped.  Spark drops and counts samples behind it.
+- The state of a partition is one value of about 4 kB (``forecast.codec``).  ``applyInPandasWithState`` passes
+  it in the Arrow batch of the samples; ``transformWithStateInPandas`` would take a round trip to the JVM for
+  each call and partition.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["FORGET_S", "follow_load", "model_load"]
 
 FORGET_S = 30 * 86_400.0
-"""How long a partition is remembered of which nothing is heard, seconds of the samples' time."""
+"""The state of a partition without samples is dropped after this time, seconds of the samples' clock."""
 
 
 def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True) -> DataFrame:
-    """What the model makes of a whole history; each partition is one task's work, in its memory.
+    """Run the model over a whole history; one task holds the samples of one partition in memory.
 
-    There is no clock in it, so nothing is from the future: when a clock was ahead for a while and then put
-    right, its samples and those of others are taken in the order of their times.
+    No clock is used, so no sample is from the future: samples of a clock that was ahead for a while are taken
+    in the order of their times, like all others.
 
     Args:
         samples: rows of ``SAMPLES``.
-        settings: of the model.
-        flush: also take what still waits for samples that might come later, which a stream does not.
+        settings: settings of the model.
+        flush: also take the samples still waiting for earlier ones, which a stream does not.
 
     Returns:
         Rows of ``LOAD``.
@@ -49,20 +48,20 @@ def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True
 
 
 def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float = FORGET_S) -> DataFrame:
-    """The same as a stream, with the counts of what became of the samples.
+    """Run the model over a stream of samples, and count dropped samples.
 
     Args:
         samples: a streaming DataFrame with rows of ``SAMPLES``.
-        settings: of the model.
-        forget_s: see the top.
+        settings: settings of the model.
+        forget_s: see `FORGET_S`.
 
     Returns:
-        A streaming DataFrame with rows of ``load_steps.STEPS``, for ``as_load``.
+        A streaming DataFrame with rows of ``steps.STEPS``, for ``as_load``.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.streaming.state import GroupStateTimeout
 
-    # A clock that is ahead must not make all others' samples old.
+    # A clock that is ahead must not make the samples of all other partitions old.
     seen = F.least(F.timestamp_micros("at"), F.current_timestamp())
     return (
         with_numbers(samples)

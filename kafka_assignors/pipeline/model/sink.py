@@ -1,13 +1,13 @@
-"""Where the load model's rows land, each exactly once.
+"""The sink of the load model: each row lands exactly once.
 
 Rules:
-- A batch's rows are written aside first, then moved to ``load/date=.../part-BATCH-N.parquet``.  A batch that
-  comes again, because it was interrupted anywhere on the way, has the same rows and replaces its files.
-- Files are plain Parquet: any program may read them, merge small ones or delete old days.  A reader may see
-  a batch while it is moved, some of its days sooner than others.
-- Aside is a folder of the batch and of this run: a run that was taken for dead and is not has its own.
-- Rows, checkpoint and settings belong together; a token that is kept with both says so.  Where one of them
-  was lost or is another's, nothing is written.
+- Rows of a batch are written to a staging folder first, then moved to
+  ``load/date=.../part-BATCH-N.parquet``.  A repeated batch has the same rows and replaces its files.
+- Files are plain Parquet: any program may read them, merge small ones or delete old days.  While a batch is
+  moved, a reader may see only some of its days.
+- The staging folder belongs to a batch and a run, so a run that was wrongly taken for dead has its own.
+- Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
+  one of them is lost or does not match, nothing is written.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["CHECKPOINT", "LoadSink", "has_load", "read_load"]
 
 CHECKPOINT = "checkpoints/load"
-_ASIDE = "_staged"
-_LEARN_AGAIN = "to learn anew from all samples, remove load/ and checkpoints/load"
+_STAGING = "_staged"
+_LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"
 
 
 def read_load(spark: SparkSession, root: str) -> DataFrame:
-    """Rows of ``LOAD`` that have landed.
+    """Read the landed rows of ``LOAD``.
 
     Raises:
-        PipelineError: there are none.
+        PipelineError: there are no rows.
     """
     if not has_load(spark, root):
         raise PipelineError(f"no load in {root}: run the load model first")
@@ -46,22 +46,22 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
 
 
 def has_load(spark: SparkSession, root: str) -> bool:
-    """Whether any row has landed; the first step needs two samples, and is told only some time after it.
+    """Return whether any row has landed; the first step needs two samples, and lands some time after them.
 
     Raises:
-        PipelineError: the folder cannot be looked into.
+        PipelineError: the folder cannot be read.
     """
-    with one_line(f"looking into {root}"):
+    with one_line(f"reading {root}"):
         return any(name.startswith("date=") for name in Storage(spark, root).folders("load"))
 
 
 class LoadSink:
-    """The folder ``load/`` and what is bound to it.
+    """Writes the folder ``load/``.
 
     Args:
-        storage: the pipeline's folder.
-        settings: of the model.
-        writers: of samples, that there are.
+        storage: folder of the pipeline.
+        settings: settings of the model.
+        writers: existing writers of samples.
     """
 
     def __init__(self, storage: Storage, settings: LoadSettings, writers: tuple[str, ...]) -> None:
@@ -77,28 +77,28 @@ class LoadSink:
         }
 
     def bind(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Bind rows and checkpoint to each other, or see that they are.
+        """Store one token with rows and checkpoint, or check that they have the same.
 
         Returns:
-            The writers whose samples the model reads: all there were when it began; and those that came
-            later, which it does not.
+            The writers whose samples the model reads, which existed at its first start; and the writers added
+            later, which it does not read.
 
         Raises:
-            PipelineError: no samples yet; or rows, checkpoint or settings do not belong together.
+            PipelineError: there are no samples yet; or rows, checkpoint and settings do not belong together.
         """
         storage = self._storage
-        there = self._writers
-        bound = self._kept(f"{CHECKPOINT}/_model.json", {"token": str, "settings": dict, "writers": list})
-        rows = self._kept("load/_model.json", {"token": str})
+        existing = self._writers
+        bound = self._stored(f"{CHECKPOINT}/_model.json", {"token": str, "settings": dict, "writers": list})
+        rows = self._stored("load/_model.json", {"token": str})
         has_rows = any(name.startswith("date=") for name in storage.folders("load"))
         if bound is None:
             if rows is not None or has_rows:
                 raise PipelineError(
                     f"{storage.root}/load was written with a checkpoint that is gone: {_LEARN_AGAIN}"
                 )
-            if not there:
+            if not existing:
                 raise PipelineError(f"no samples in {storage.root}: record some first")
-            bound = {"token": uuid.uuid4().hex, "settings": self._settings, "writers": there}
+            bound = {"token": uuid.uuid4().hex, "settings": self._settings, "writers": existing}
             storage.write(f"{CHECKPOINT}/_model.json", json.dumps(bound))
         if rows is None and not has_rows:
             rows = {"token": bound["token"]}
@@ -114,59 +114,61 @@ class LoadSink:
                 if bound["settings"].get(name) != value
             )
             raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
-        for left in storage.folders("load"):
-            if left.startswith(_ASIDE):
-                storage.remove(f"load/{left}")
+        for folder in storage.folders("load"):
+            if folder.startswith(_STAGING):
+                storage.remove(f"load/{folder}")
         writers = tuple(bound["writers"])
-        return writers, tuple(name for name in there if name not in writers)
+        return writers, tuple(name for name in existing if name not in writers)
 
     def land(self, rows: DataFrame, batch: int) -> None:
-        """Put the rows of a batch where they belong, in place of what an earlier attempt left.
+        """Land the rows of a batch, and replace those of an earlier attempt.
 
         Raises:
-            PipelineError: they could not all be put there; what was not is still aside.
+            PipelineError: a file did not land; it is still in the staging folder.
         """
-        aside = f"load/{_ASIDE}-{batch:09d}-{self._run}"
+        staging = f"load/{_STAGING}-{batch:09d}-{self._run}"
         (
             rows.repartition("date")
             .sortWithinPartitions("date", "group", "topic", "partition", "time")
             .write.mode("overwrite")
             .partitionBy("date")
-            .parquet(self._storage.at(aside))
+            .parquet(self._storage.at(staging))
         )
-        staged = self._storage.files(f"{aside}/date=*/*.parquet")
-        wanted = {
-            name: f"load/{name.split('/')[2]}/part-{batch:09d}-{place}.parquet"
-            for place, name in enumerate(staged)
+        staged = self._storage.files(f"{staging}/date=*/*.parquet")
+        targets = {
+            name: f"load/{name.split('/')[2]}/part-{batch:09d}-{number}.parquet"
+            for number, name in enumerate(staged)
         }
-        # A batch that is done again has the same rows, so they lie in the same folders: no need to list more.
-        folders = sorted({to.rpartition("/")[0] for to in wanted.values()})
-        for left in self._landed(batch, folders):
-            if left not in wanted.values():
-                self._storage.remove(left)
-        for name, to in wanted.items():
+        # A repeated batch has the same rows, so its files are in the same folders.
+        folders = sorted({to.rpartition("/")[0] for to in targets.values()})
+        for old in self._landed(batch, folders):
+            if old not in targets.values():
+                self._storage.remove(old)
+        for name, to in targets.items():
             self._storage.move(name, to)
-        # Aside may be the only copy, and Spark forgets the batch when this is done.
-        there = self._landed(batch, folders)
-        if left_out := set(wanted.values()).difference(there):
-            raise PipelineError(f"{self._storage.root}: {min(left_out)} did not land")
-        self._storage.remove(aside)
+        # The staging folder may have the only copy, and Spark drops the batch after this method.
+        landed = self._landed(batch, folders)
+        if missing := set(targets.values()).difference(landed):
+            raise PipelineError(f"{self._storage.root}: {min(missing)} did not land")
+        self._storage.remove(staging)
 
     def _landed(self, batch: int, folders: Iterable[str]) -> list[str]:
-        """What is there of a batch in these folders."""
+        """Return the landed files of a batch in these folders."""
         return [
             name for folder in folders for name in self._storage.files(f"{folder}/part-{batch:09d}-*.parquet")
         ]
 
-    def _kept(self, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
-        """What was kept of the model in a file; None without one."""
+    def _stored(self, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
+        """Read a file of the model; None without a file."""
         text = self._storage.read(name)
         if text is None:
             return None
         try:
-            found = json.loads(text)
+            stored = json.loads(text)
         except ValueError:
-            found = None
-        if not isinstance(found, dict) or not all(isinstance(found.get(n), kinds[n]) for n in kinds):
-            raise PipelineError(f"{self._storage.root}/{name} is damaged, or no file of ours: {_LEARN_AGAIN}")
-        return found
+            stored = None
+        if not isinstance(stored, dict) or not all(isinstance(stored.get(n), kinds[n]) for n in kinds):
+            raise PipelineError(
+                f"{self._storage.root}/{name} is damaged, or not of a load model: {_LEARN_AGAIN}"
+            )
+        return stored

@@ -1,7 +1,7 @@
 """The fold of ``kafka_assignors.forecast`` over a table: samples of a partition in, steps out.
 
-A batch and a stream fold each partition with the same code, so they give the same rows.  Python sees whole
-partitions as Arrow or pandas columns of whole numbers; times become timestamps again in Spark.
+A batch and a stream fold each partition with the same code, so they give the same rows.  Python gets the
+samples of a partition as Arrow or pandas columns of integers.  Spark converts times back to timestamps.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ STEPS = """
     time_lag bigint COMMENT 'microseconds',
     quality string,
     level double, trend double, season double, arrivals double, error double,
-    samples bigint COMMENT 'that were given since the row before', late bigint, duplicates bigint,
+    samples bigint COMMENT 'given since the row before', late bigint, duplicates bigint,
     ahead bigint
 """
-"""What the fold gives: a row a step, and in the first one of each call what became of the samples."""
+"""Rows of the fold: one a step; the first row of each call has the counts of samples."""
 
 STATE = "partition binary"
 
@@ -39,7 +39,7 @@ _Values = tuple[Any, ...]
 
 
 def with_numbers(samples: DataFrame) -> DataFrame:
-    """Samples as the fold takes them: whole numbers, what is not known as ``UNKNOWN``."""
+    """Convert samples for the fold: integers, with ``UNKNOWN`` for null."""
     from pyspark.sql import functions as F
 
     return samples.select(
@@ -53,7 +53,7 @@ def with_numbers(samples: DataFrame) -> DataFrame:
 
 
 def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
-    """Steps as rows of ``LOAD``."""
+    """Convert steps to rows of ``LOAD``."""
     from pyspark.sql import functions as F
 
     from kafka_assignors.pipeline.time import utc_date
@@ -82,7 +82,7 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
 
 
 def fold_all(settings: LoadSettings, *, flush: bool) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
-    """For ``applyInArrow``: all samples of a partition at once."""
+    """Make the function for ``applyInArrow`` that folds all samples of a partition."""
 
     def fold(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
         import pyarrow as pa
@@ -102,10 +102,10 @@ def fold_all(settings: LoadSettings, *, flush: bool) -> Callable[[tuple[pa.Scala
 def fold_more(
     settings: LoadSettings,
 ) -> Callable[[_Values, Iterator[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]:
-    """For ``applyInPandasWithState``: more samples of a partition, in whatever order.
+    """Make the function for ``applyInPandasWithState`` that folds more samples of a partition, in any order.
 
-    A partition of which nothing was heard for as long as the watermark is behind is flushed and forgotten.  A
-    sample that is ahead of the batch's time is left out; a batch that is done again has the same time again.
+    A partition behind the watermark is flushed and dropped.  Samples ahead of the batch's time are dropped; a
+    repeated batch has the same time again.
     """
 
     def fold(key: _Values, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
@@ -119,7 +119,7 @@ def fold_more(
             given = [
                 sample
                 for frame in frames
-                for sample in _samples(frame.iloc[:, at].tolist() for at in range(3, 7))
+                for sample in _samples(frame.iloc[:, column].tolist() for column in range(3, 7))
             ]
             rows, tally = partition.take(given, 1000 * state.getCurrentProcessingTimeMs())
             state.update((encode(partition),))
@@ -131,8 +131,8 @@ def fold_more(
 
 
 def samples_of(table: pa.Table) -> list[Sample]:
-    """The samples of a partition, from columns as `with_numbers` gives them."""
-    return _samples(table.column(at).to_pylist() for at in range(3, 7))
+    """Return the samples of a partition, from columns of `with_numbers`."""
+    return _samples(table.column(column).to_pylist() for column in range(3, 7))
 
 
 def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:
@@ -140,7 +140,7 @@ def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:
 
 
 def _columns(key: _Values, rows: list[Row], tally: Tally) -> list[list[Any]]:
-    """The columns of ``STEPS``; a call without a step still gives one row, for its counts."""
+    """Return the columns of ``STEPS``; a call without a step has one row for its counts."""
     values = [_values(row) for row in rows] or [(None,) * 11]
     counts = [tally, *[(0,) * len(tally)] * (len(values) - 1)]
     return [
@@ -151,8 +151,8 @@ def _columns(key: _Values, rows: list[Row], tally: Tally) -> list[list[Any]]:
 
 def _values(row: Row) -> _Values:
     step, outlook = row
-    ahead = (None,) * 5 if outlook is None else tuple(outlook)
-    return (step.at, step.arrived, step.served, step.lag, step.time_lag, step.quality, *ahead)
+    forecast = (None,) * 5 if outlook is None else tuple(outlook)
+    return (step.at, step.arrived, step.served, step.lag, step.time_lag, step.quality, *forecast)
 
 
 def _names() -> list[str]:

@@ -1,8 +1,8 @@
-"""Pure: a column of byte strings as Arrow has it, read at a position of each row, all rows at once.
+"""An Arrow column of byte strings, read at a position of each row, all rows at once.  Pure.
 
-Positions count from 0 within a row.  Whatever is not wholly inside a row's bytes is *not known*: it comes as
-0 beside a mask that says so.  Nothing here raises, whatever the bytes are, and no row becomes a Python object
-(but see ``is_text``).
+Positions count from 0 within a row.  A value that is not wholly inside a row's bytes is *unknown*: it is 0,
+and False in the mask beside it.  No bytes raise an error, and no row becomes a Python object (but see
+``is_text``).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["ByteColumn", "is_text"]
 
 _LONGEST_VARINT = 3
-"""Bytes of a varint that are read: up to 2 million.  Kafka's may take 5, of which no length here has need."""
+"""Maximum bytes read of a varint, for values up to 2 million.  Kafka allows 5, which no length here needs."""
 
 
 class ByteColumn:
-    """Byte strings, of which some may be null; the bytes stay where Arrow has them.
+    """Byte strings, some of them null; the bytes are not copied.
 
     Args:
         column: a binary array with offsets of 32 or 64 bits, whole or a slice of another.
@@ -41,7 +41,7 @@ class ByteColumn:
         self._type = column.type
         self._bits = np.int64 if column.type == pa.large_binary() else np.int32
         self._data = data if data is not None else pa.py_buffer(b"")
-        # Of an empty column there may be no offsets at all.
+        # An empty column may have no offsets at all.
         edges = np.frombuffer(offsets, self._bits)[column.offset :][: rows + 1] if rows else np.zeros(1, int)
         edges = edges.astype(np.int64)
         self._start = edges[:-1]
@@ -49,25 +49,25 @@ class ByteColumn:
         self.size: Ints = np.where(self.valid, np.diff(edges), 0)  # a null may have bytes
 
     def number(self, width: int, at: Ints | int) -> tuple[Ints, Mask]:
-        """A signed big-endian number of 2, 4 or 8 bytes, and where it is known."""
+        """Read a signed big-endian number of 2, 4 or 8 bytes, and the mask of known ones."""
         known = self.valid & (np.greater_equal(at, 0) & (at + width <= self.size))
         return self._taken(f">i{width}", self._start + at, known), known
 
     def varint(self, at: Ints) -> tuple[Ints, Ints, Mask, Mask]:
-        """An unsigned varint.
+        """Read an unsigned varint.
 
-        Bytes beyond the end of the row count as 0.  They can only make a varint that ends beyond the end,
-        which the caller has to check anyway, for what comes behind it.
+        Bytes beyond the end of the row count as 0.  Such a varint ends beyond the end of the row, which the
+        caller checks anyway.
 
         Returns:
-            Its value, how many bytes it takes, where its first byte is inside the row, and where it comes to
-            its end within so many bytes as are read of one; elsewhere value and size mean nothing.
+            Its value, its size in bytes, the mask of rows that have its first byte, and the mask of rows in
+            which it ends within the bytes read.  Value and size are meaningless in other rows.
         """
         begun = self.valid & (at >= 0) & (at < self.size)
         place = self._start + at
         byte = self._taken("u1", place, begun)
         value, size = byte & 0x7F, np.ones(len(byte), np.int64)
-        more = np.flatnonzero(byte >= 0x80)  # few: nearly all are of one byte
+        more = np.flatnonzero(byte >= 0x80)  # few, because nearly all varints have one byte
         for i in range(1, _LONGEST_VARINT):
             inside = begun[more] & (at[more] + i < self.size[more])
             byte = self._taken("u1", place[more] + i, inside)
@@ -79,29 +79,29 @@ class ByteColumn:
         return value, size, begun, ended
 
     def beyond_ascii(self) -> Ints:
-        """Rows with a byte that is not ASCII."""
+        """Return the rows with a byte that is not ASCII."""
         before = np.concatenate(([0], np.cumsum(np.frombuffer(self._data, np.uint8) >= 0x80)))
         beyond: Mask = before[self._start + self.size] > before[self._start]
         rows: Ints = np.flatnonzero(beyond)
         return rows
 
     def rows(self, which: Ints) -> ByteColumn:
-        """Some of the rows, in that order."""
+        """Return some of the rows, in that order."""
         some = ByteColumn.__new__(ByteColumn)
         some._type, some._bits, some._data = self._type, self._bits, self._data
         some._start, some.valid, some.size = self._start[which], self.valid[which], self.size[which]
         return some
 
     def pieces(self, at: Ints | int, length: Ints, rows: Ints) -> Any:
-        """So many bytes of each of these rows, as an array of the column's type without nulls.
+        """Return a part of each given row, as an array of the column's type without nulls.
 
         Args:
-            at: of all rows.
-            length: the same.
-            rows: increasing; in each of them the piece must be known to be inside.
+            at: position of the part, for all rows.
+            length: length of the part in bytes, for all rows.
+            rows: increasing; the part must be inside each of them.
         """
         first = (self._start + at)[rows]
-        # An array of pieces and, between them, of what lies between them: it needs no bytes of its own.
+        # Every second element is a gap between two parts, so the array can share the bytes.
         edges = np.empty(2 * len(rows), self._bits)
         edges[0::2], edges[1::2] = first, first + length[rows]
         if not len(rows):
@@ -110,24 +110,24 @@ class ByteColumn:
         return both.take(pa.array(np.arange(0, len(edges), 2)))
 
     def _taken(self, kind: str, place: Ints, known: Mask) -> Ints:
-        """Numbers of one kind at places of the data, 0 where they are not known."""
+        """Read numbers at positions of the data; 0 for unknown ones."""
         width = np.dtype(kind).itemsize
         if not known.any():
             return np.zeros(len(place), np.int64)
-        # A number begins at each byte: numpy reads where they are not aligned, too.
+        # A view with a number at each byte, because numpy also reads unaligned ones.
         numbers = np.ndarray((self._data.size - width + 1,), kind, self._data, 0, (1,))
-        found: Ints = np.zeros(len(place), np.int64)
+        taken: Ints = np.zeros(len(place), np.int64)
         if known.all():
-            found[:] = numbers[place]
-            return found
-        found[known] = numbers[place[known]]
-        return found
+            taken[:] = numbers[place]
+            return taken
+        taken[known] = numbers[place[known]]
+        return taken
 
 
 def is_text(pieces: Any) -> Mask:
-    """Which byte strings are valid UTF-8.
+    """Return which byte strings are valid UTF-8.
 
-    Where all are, Arrow says so at once.  Where one is not, Python is asked for each that is not ASCII.
+    If all are, Arrow checks them at once.  Otherwise Python checks each that is not ASCII.
 
     Args:
         pieces: a binary array without nulls, not a slice of another.

@@ -1,4 +1,4 @@
-"""Which cluster Spark reads from: a checkpoint is for one, and addresses may lead to another some day."""
+"""The id of the cluster, because a checkpoint belongs to one, and addresses may later lead to another."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ _LIMITS = {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000"}
 
 
 def cluster_id(spark: SparkSession, kafka_options: Mapping[str, str]) -> str:
-    """The name that a cluster gave itself when it was made.
-
-    It is Kafka's own admin client that asks, with the very options the connector has; it needs no rights.
+    """Return the cluster id, with Kafka's admin client and the options of the connector.  It needs no ACL.
 
     Args:
         spark: the session, with the connector's jars.
-        kafka_options: of Spark's connector.
+        kafka_options: options of Spark's connector.
 
     Raises:
-        Exception: the cluster does not answer within 30 s, or does not let us in; for ``one_line``.
+        Exception: the cluster does not answer within 30 s, or denies access; for ``one_line``.
     """
     jvm: Any = spark.sparkContext._jvm
     config = jvm.java.util.Properties()

@@ -1,8 +1,8 @@
-"""Record commits out of ``__consumer_offsets``: Spark's Kafka connector, decoded, landed, and nothing unsaid.
+"""Records commits from ``__consumer_offsets``: reads, decodes and lands them, and counts all others.
 
-The checkpoint knows which records were landed, so each commit lands once, however often this is killed.  What
-the topic has is what compaction has left: the last commit of each partition for certain, and of those before
-as many as were not compacted yet.  So history begins where recording does, and hardly before.
+The checkpoint knows the landed records, so each commit lands once, even after a kill.  Compaction leaves only
+the last commit of each partition, and earlier ones that are not compacted yet.  So the history hardly goes
+back before the start of the recording.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["TOPIC", "WRITER", "OffsetsReport", "record_offsets", "record_offsets
 TOPIC = "__consumer_offsets"
 WRITER = "offsets-topic"
 
-_AT_ONCE = 2_000_000  # records a batch, so that a topic of years fits into memory
+_AT_ONCE = 2_000_000  # maximum records a batch, so a large topic fits into memory
 
 
 def record_offsets(
@@ -43,26 +43,26 @@ def record_offsets(
     every_s: float = 10.0,
     available_now: bool = False,
 ) -> Recording[OffsetsReport]:
-    """Start a stream that lands commits in ``samples/offsets-topic``, from where it ended the last time.
+    """Start a stream that lands commits in ``samples/offsets-topic``, from the end of the last run.
 
     Args:
         spark: the session; it needs ``session.STREAMING``.
-        settings: how to reach the cluster, as ``KafkaConsumer`` takes it.
-        root: the pipeline's folder.
-        groups: whose commits, by name.
-        groups_like: and of all whose whole name matches.
-        topic: that one, or a copy of it.
-        every_s: from one batch to the next.
-        available_now: end with what is there now.
+        settings: connection settings of ``KafkaConsumer``.
+        root: folder of the pipeline.
+        groups: names of groups.
+        groups_like: pattern of the whole names of more groups.
+        topic: the offsets topic, or a copy of it.
+        every_s: seconds between two batches.
+        available_now: land the commits there are now, and end.
 
     Raises:
-        OptionError: groups or a pattern that cannot be, or a setting that the connector cannot have.
-        PipelineError: the cluster or the topic cannot be read, or the checkpoint is another stream's: of
-            another cluster or topic, or of other groups, whose commits it has passed by.
+        OptionError: groups, the pattern or a setting are invalid, or the connector cannot take a setting.
+        PipelineError: the cluster or the topic cannot be read, or the checkpoint is of another cluster or
+            topic, or of other groups: it has skipped the commits of these.
     """
-    # As the sampler has it, with the same errors.
-    named = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
-    wanted = Wanted.from_options({name: text for name, text in named.items() if text is not None})
+    # Parsed like the sampler's options, for the same errors.
+    given = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
+    wanted = Wanted.from_options({name: text for name, text in given.items() if text is not None})
     options = connector_options(settings)
     with watching(spark, OffsetsTally()) as watch, one_line(f"recording {topic}"):
         records = (
@@ -77,7 +77,7 @@ def record_offsets(
         about = {
             "cluster": cluster_id(spark, options),
             "topic": topic,
-            "groups": _in_words(wanted),
+            "groups": _text_of(wanted),
         }
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))
         samples = commits(decoded.observe(watch.metrics, *observed()).where("landed"))
@@ -88,7 +88,7 @@ def record_offsets(
 def record_offsets_once(
     spark: SparkSession, settings: Mapping[str, Any], root: str, **which: Any
 ) -> OffsetsReport:
-    """Land what is there now and was not landed yet; arguments and errors are those of `record_offsets`."""
+    """Land all new commits once; arguments and errors are those of `record_offsets`."""
     recording = record_offsets(spark, settings, root, **which, available_now=True)
     try:
         with one_line(f"recording {which.get('topic', TOPIC)}"):
@@ -98,8 +98,8 @@ def record_offsets_once(
     return report
 
 
-def _in_words(wanted: Wanted) -> str:
-    """Groups as a checkpoint tells them: the same words for the same groups, and for no others."""
-    named = [json.dumps(name, ensure_ascii=False) for name in sorted(set(wanted.groups))]
+def _text_of(wanted: Wanted) -> str:
+    """Return the groups as a text for the checkpoint, unique for each choice of groups."""
+    names = [json.dumps(name, ensure_ascii=False) for name in sorted(set(wanted.groups))]
     like = wanted.groups_like
-    return ", ".join([*named, *([] if like is None else [f"like {like.pattern}"])])
+    return ", ".join([*names, *([] if like is None else [f"like {like.pattern}"])])

@@ -1,7 +1,7 @@
-"""Pure: what was decoded of a batch, counted, as a text that travels with the batch's first row.
+"""Counts of a decoded batch, as a text in its first row.  Pure.
 
-Counting here costs Spark one aggregate.  One for each kind and problem would cost it more than all the rest:
-it plans and compiles them anew with each batch of a stream.
+Spark then needs only one aggregate.  An aggregate for each kind and problem would cost more than all other
+work, because Spark plans and compiles them again for each batch of a stream.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["Counts", "added_up", "counted"]
 
 
 class Counts(TypedDict):
-    """Of some records.
+    """Counts of records.
 
     Attributes:
-        records: all of them.
-        kinds: of those without a problem, how many of each kind.
-        problems: how many with each.
-        first: record time (us since 1970), partition and offset of the first with each problem.
-        landed: commits and tombstones of the groups asked for.
-        times: of these the first and the last time, us since 1970; empty: there are none.
+        records: number of records.
+        kinds: number of records without a problem, by kind.
+        problems: number of records by problem.
+        first: record time (us since 1970), partition and offset of the first record with each problem.
+        landed: number of commits and tombstones of the wanted groups.
+        times: first and last time of these, us since 1970; empty without any.
     """
 
     records: int
@@ -38,15 +38,15 @@ class Counts(TypedDict):
     times: list[int]
 
 
-def counted(found: Any) -> str:
-    """``Counts`` of a batch as ``offsets_decoder`` makes it, with ``landed``; in JSON."""
-    problem, landed = found.column("problem"), found.column("landed")
-    times = pc.min_max(found.column("time").filter(landed).cast(pa.int64())).as_py()
+def counted(decoded: Any) -> str:
+    """Return the `Counts` of a batch of ``offsets_decoder``, with ``landed``, as JSON."""
+    problem, landed = decoded.column("problem"), decoded.column("landed")
+    times = pc.min_max(decoded.column("time").filter(landed).cast(pa.int64())).as_py()
     counts = Counts(
-        records=len(found),
-        kinds=_of_each(found.column("kind").filter(problem.is_null())),
+        records=len(decoded),
+        kinds=_of_each(decoded.column("kind").filter(problem.is_null())),
         problems=_of_each(problem.drop_null()),
-        first=_first(found.filter(problem.is_valid())),
+        first=_first(decoded.filter(problem.is_valid())),
         landed=landed.true_count,
         times=[time for time in (times["min"], times["max"]) if time is not None],
     )
@@ -54,7 +54,7 @@ def counted(found: Any) -> str:
 
 
 def _of_each(names: Any) -> dict[str, int]:
-    return {one["values"]: one["counts"] for one in names.value_counts().to_pylist()}
+    return {entry["values"]: entry["counts"] for entry in names.value_counts().to_pylist()}
 
 
 def _first(bad: Any) -> dict[str, list[int]]:
@@ -66,24 +66,24 @@ def _first(bad: Any) -> dict[str, list[int]]:
     ]
     order = np.lexsort(places[::-1])
     coded = bad.column("problem").dictionary_encode()
-    codes, at = np.unique(np.asarray(coded.indices)[order], return_index=True)
+    codes, firsts = np.unique(np.asarray(coded.indices)[order], return_index=True)
     return {
         coded.dictionary[int(code)].as_py(): [int(place[order[n]]) for place in places]
-        for code, n in zip(codes, at, strict=True)
+        for code, n in zip(codes, firsts, strict=True)
     }
 
 
 def added_up(texts: Iterable[str]) -> Counts:
-    """All that `counted` told."""
+    """Sum the counts of several texts of `counted`."""
     total = Counts(records=0, kinds={}, problems={}, first={}, landed=0, times=[])
     for text in texts:
-        one: Counts = json.loads(text)
-        total["records"] += one["records"]
-        total["kinds"] = dict(Counter(total["kinds"]) + Counter(one["kinds"]))
-        total["problems"] = dict(Counter(total["problems"]) + Counter(one["problems"]))
-        for problem, place in one["first"].items():
+        counts: Counts = json.loads(text)
+        total["records"] += counts["records"]
+        total["kinds"] = dict(Counter(total["kinds"]) + Counter(counts["kinds"]))
+        total["problems"] = dict(Counter(total["problems"]) + Counter(counts["problems"]))
+        for problem, place in counts["first"].items():
             total["first"][problem] = min(place, total["first"].get(problem, place))
-        total["landed"] += one["landed"]
-        times = [*total["times"], *one["times"]]
+        total["landed"] += counts["landed"]
+        times = [*total["times"], *counts["times"]]
         total["times"] = [min(times), max(times)] if times else []
     return total

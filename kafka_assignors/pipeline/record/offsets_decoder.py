@@ -1,4 +1,4 @@
-"""Pure: decodes what the broker keeps in ``__consumer_offsets``, a batch of Arrow's at a time.
+"""Decodes records of ``__consumer_offsets``, an Arrow batch at a time.  Pure.
 
 A record's key begins with its type, its value with its version, 2 bytes each (Kafka's ``OffsetCommitKey``,
 ``OffsetCommitValue`` and the others, in the group coordinator's ``common/message``)::
@@ -10,13 +10,13 @@ A record's key begins with its type, its value with its version, 2 bytes each (K
             3           offset int64, leader epoch int32, metadata string, commit time int64
             4           as 3, with a compact string, and tagged fields at the end (0: the topic's id)
 
-Without a value it is a tombstone: the commit is gone, deleted or expired.  Type 2 is the state of a classic
-group; those after it are of consumer groups (KIP-848), share groups and streams groups.
+A record without a value is a tombstone: the commit was deleted or has expired.  Type 2 is the state of a
+classic group.  Higher types are of consumer groups (KIP-848), share groups and streams groups.
 
 Rules:
-- Arrays of a batch's rows only: no row becomes a Python object, except that of a batch with a text that is no
-  UTF-8 each text that is not ASCII does.
-- No record is an error, and none is guessed at: one that is not wholly as above has a ``problem``.
+- Rows are processed as arrays: no row becomes a Python object.  The exception is a batch with a text that is
+  not UTF-8, of which each text that is not ASCII does.
+- No record raises an error, and none is guessed: a record that differs from the above has a ``problem``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 
 from kafka_assignors.pipeline.record.byte_column import ByteColumn, is_text
 from kafka_assignors.pipeline.record.offsets_counts import counted
-from kafka_assignors.pipeline.record.own_groups import means
+from kafka_assignors.pipeline.record.own_groups import selects
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ KINDS = {
     "group": "the state of a classic group",
     "other": "of a consumer group (KIP-848), share group or streams group",
 }
-"""What a record can be."""
+"""Kinds of records."""
 
 PROBLEMS = {
     "no-key": "it has no key",
@@ -67,16 +67,16 @@ PROBLEMS = {
     "value-tags": "its tagged fields are not what they should be",
     "value-trailing": "its value goes on where it should end",
 }
-"""What can be wrong with a record: the first that is met.  What ends too early is met where it ends."""
+"""Problems of records.  A record has the first one found, in the order of its bytes."""
 
 COLUMNS = """
     kind string, problem string, time timestamp, group string, topic string, partition int,
     committed_offset bigint, record_partition int, record_offset bigint, record_time timestamp
 """
-"""What ``decode_batch`` gives, as Spark's DDL."""
+"""Columns of ``decode_batch``, as Spark's DDL."""
 
 FOR_GROUPS = "landed boolean, counted string"
-"""And with groups."""
+"""Additional columns with groups."""
 
 _CODES = {name: code for code, name in enumerate(PROBLEMS, start=1)}
 _KIND_NAMES = (None, *KINDS)  # by code
@@ -91,71 +91,71 @@ _FLEXIBLE = 4  # the first version with a compact string and tagged fields
 _WITH_EPOCH = 3
 _WITH_EXPIRY = 1  # and no other
 _LONGEST_TEXT = 0x7FFF
-_LATEST_MS = 253_402_300_799_999  # the end of 9999; Spark's timestamps would overflow some time later
+_LATEST_MS = 253_402_300_799_999  # the end of 9999; Spark's timestamps overflow later
 _TOPIC_ID, _UUID = 0, 16  # a tagged field, and its length
-_MOST_TAGS = 1000  # each takes a pass over the records that have so many; Kafka has one
+_MOST_TAGS = 1000  # each takes a pass over the records; Kafka writes one
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups that are asked for.
+    """The wanted groups.
 
     Attributes:
-        names: by name.
-        like: and all whose whole name matches, but for Spark's own consumers.
+        names: names of groups.
+        like: pattern of the whole names of more groups; Spark's own groups are excluded.
     """
 
     names: frozenset[str]
     like: Pattern[str] | None = None
 
     def among(self, column: Any) -> Mask:
-        """Which rows are of them; null is of none.  Each name that there is is looked at once."""
+        """Return which rows are of wanted groups; null is of none.  Each distinct name is checked once."""
         coded = column.dictionary_encode()
         wanted = [self._wanted(name) for name in coded.dictionary.to_pylist()]
         of_row = pa.array(wanted, pa.bool_()).take(coded.indices).fill_null(False)
         return np.asarray(of_row.to_numpy(zero_copy_only=False), dtype=bool)
 
     def _wanted(self, name: str) -> bool:
-        return name in self.names or (self.like is not None and means(self.like, name))
+        return name in self.names or (self.like is not None and selects(self.like, name))
 
 
 def decode_batches(batches: Iterable[Any], groups: Groups | None = None) -> Iterator[Any]:
-    """`decode_batch` of one after the other, as ``mapInArrow`` takes it."""
+    """Decode batches, for ``mapInArrow``."""
     for batch in batches:
         yield decode_batch(batch, groups)
 
 
 def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
-    """What each record says.
+    """Decode each record of a batch.
 
     Args:
         batch: a record batch with ``key``, ``value``, ``partition``, ``offset`` and ``timestamp``.
-        groups: those asked for.
+        groups: the wanted groups.
 
     Returns:
-        A batch with a row a record, and ``COLUMNS``; with ``groups`` also ``landed``, whether it is a commit
-        or tombstone of theirs without a problem, and ``counted``, in the first row: of all of them, by
-        ``offsets_counts``.
+        A batch with a row a record, and ``COLUMNS``.  With ``groups`` also ``landed``, whether the record is
+        a commit or tombstone of a wanted group without a problem, and ``counted``: in the first row the
+        counts of all, by ``offsets_counts``.
     """
     key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
-    met = _Met(len(batch))
-    kind = _kinds(key, value.valid, met)
+    problems = _Problems(len(batch))
+    kind = _kinds(key, value.valid, problems)
     is_commit = (kind == _COMMIT) | (kind == _TOMBSTONE)
-    of = _Keys(key, is_commit, met)
-    committed, commit_ms = _values(value, kind == _COMMIT, met)
-    fine = is_commit & met.nothing
+    keys = _Keys(key, is_commit, problems)
+    committed, commit_ms = _values(value, kind == _COMMIT, problems)
+    fine = is_commit & problems.none
 
     record_time = batch.column("timestamp")
     tombstone = kind == _TOMBSTONE
     commit_time = pa.array(commit_ms * 1000, mask=~fine).cast(record_time.type)
-    group, topic = of.names(fine)
+    group, topic = keys.names(fine)
     columns = {
         "kind": pa.array(_KIND_NAMES, pa.string()).take(pa.array(kind)),
-        "problem": pa.array((None, *PROBLEMS), pa.string()).take(pa.array(met.codes)),
+        "problem": pa.array((None, *PROBLEMS), pa.string()).take(pa.array(problems.codes)),
         "time": pc.if_else(pa.array(tombstone & fine), record_time, commit_time),
         "group": group,
         "topic": topic,
-        "partition": pa.array(of.partition, pa.int32(), mask=~fine),
+        "partition": pa.array(keys.partition, pa.int32(), mask=~fine),
         "committed_offset": pa.array(np.where(tombstone, -1, committed), mask=~fine),
         "record_partition": batch.column("partition"),
         "record_offset": batch.column("offset"),
@@ -164,51 +164,51 @@ def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
     if groups is None:
         return pa.RecordBatch.from_pydict(columns)
     columns["landed"] = pa.array(groups.among(group))
-    told = [counted(pa.RecordBatch.from_pydict(columns))] if len(batch) else []
+    counts = [counted(pa.RecordBatch.from_pydict(columns))] if len(batch) else []
     columns["counted"] = pa.concat_arrays(
-        [pa.array(told, pa.string()), pa.nulls(max(len(batch) - 1, 0), pa.string())]
+        [pa.array(counts, pa.string()), pa.nulls(max(len(batch) - 1, 0), pa.string())]
     )
     return pa.RecordBatch.from_pydict(columns)
 
 
-class _Met:
-    """What is wrong with each row: the first that is met."""
+class _Problems:
+    """The first problem of each row."""
 
     def __init__(self, rows: int) -> None:
         self.codes = np.zeros(rows, np.int8)
 
     def where(self, mask: Mask, problem: str) -> None:
-        """Rows that have this problem, unless they have one already."""
+        """Set the problem of rows that have none yet."""
         if mask.any():
             self.codes[mask & (self.codes == 0)] = _CODES[problem]
 
     @property
-    def nothing(self) -> Mask:
+    def none(self) -> Mask:
         mask: Mask = self.codes == 0
         return mask
 
 
-def _kinds(key: ByteColumn, has_value: Mask, met: _Met) -> NDArray[np.int64]:
-    """The kind of each row, by code; 0: it is not known."""
+def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> NDArray[np.int64]:
+    """Return the code of the kind of each row; 0: unknown."""
     number, known = key.number(2, 0)
     listed = known & (number >= 0) & (number < len(_KIND_OF_TYPE))
     kind = np.where(listed, _KIND_OF_TYPE[np.where(listed, number, 0)], 0)
-    met.where(~key.valid, "no-key")
-    met.where(~known, "key-cut")
-    met.where(kind == 0, "unknown-type")
+    problems.where(~key.valid, "no-key")
+    problems.where(~known, "key-cut")
+    problems.where(kind == 0, "unknown-type")
     return np.where((kind == _COMMIT) & ~has_value, _TOMBSTONE, kind)
 
 
 class _Keys:
-    """What keys of commits say.
+    """The decoded keys of commits.
 
     Args:
-        key: the column.
-        is_commit: which rows are of commits.
-        met: is told what is wrong with those.
+        key: the column of keys.
+        is_commit: which rows are commits.
+        problems: collects their problems.
     """
 
-    def __init__(self, key: ByteColumn, is_commit: Mask, met: _Met) -> None:
+    def __init__(self, key: ByteColumn, is_commit: Mask, problems: _Problems) -> None:
         group_length, has_group = key.number(2, 2)
         topic_at = group_length + 6
         topic_length, has_topic = key.number(2, topic_at - 2)
@@ -218,28 +218,28 @@ class _Keys:
         has_partition &= has_topic
 
         negative = (has_group & (group_length < 0)) | (has_topic & (topic_length < 0))
-        met.where(is_commit & negative, "key-length")
-        met.where(is_commit & ~has_partition, "key-cut")
-        met.where(is_commit & (key.size > end + 4), "key-trailing")
-        met.where(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
-        self._rows = np.flatnonzero(is_commit & met.nothing)
+        problems.where(is_commit & negative, "key-length")
+        problems.where(is_commit & ~has_partition, "key-cut")
+        problems.where(is_commit & (key.size > end + 4), "key-trailing")
+        problems.where(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
+        self._rows = np.flatnonzero(is_commit & problems.none)
         self._group = key.pieces(4, group_length, self._rows)
         self._topic = key.pieces(topic_at, topic_length, self._rows)
         no_text = np.zeros(len(is_commit), bool)
         no_text[self._rows] = ~(is_text(self._group) & is_text(self._topic))
-        met.where(no_text, "key-text")
-        met.where(is_commit & (self.partition < 0), "key-partition")
+        problems.where(no_text, "key-text")
+        problems.where(is_commit & (self.partition < 0), "key-partition")
 
     def names(self, fine: Mask) -> list[Any]:
-        """Groups and topics; null where it is not fine."""
+        """Return groups and topics; null for rows with a problem."""
         place = np.zeros(len(fine), np.int64)
         place[self._rows] = np.arange(len(self._rows))
         which = pa.array(place, mask=~fine)
         return [pieces.take(which).cast(pa.string()) for pieces in (self._group, self._topic)]
 
 
-def _values(value: ByteColumn, is_commit: Mask, met: _Met) -> tuple[Ints, Ints]:
-    """Committed offset and commit time (ms) of each row; 0 where they are not known."""
+def _values(value: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[Ints, Ints]:
+    """Return committed offset and commit time (ms) of each row; 0 if unknown."""
     version, has_version = value.number(2, 0)
     flexible = has_version & (version >= _FLEXIBLE)
     committed, has_committed = value.number(8, 2)
@@ -252,29 +252,29 @@ def _values(value: ByteColumn, is_commit: Mask, met: _Met) -> tuple[Ints, Ints]:
     time_at = text_at + length
     commit_ms, has_time = value.number(8, time_at)
 
-    met.where(is_commit & ~has_version, "value-cut")
-    met.where(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
-    met.where(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
-    met.where(is_commit & ~(has_committed & has_length & has_time), "value-cut")
-    rows = np.flatnonzero(is_commit & met.nothing & (length > 0))
+    problems.where(is_commit & ~has_version, "value-cut")
+    problems.where(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
+    problems.where(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
+    problems.where(is_commit & ~(has_committed & has_length & has_time), "value-cut")
+    rows = np.flatnonzero(is_commit & problems.none & (length > 0))
     no_text = np.zeros(len(is_commit), bool)
     no_text[rows] = ~is_text(value.pieces(text_at, length, rows))
-    met.where(no_text, "value-text")
-    met.where(is_commit & (committed < -1), "value-offset")
-    met.where(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
+    problems.where(no_text, "value-text")
+    problems.where(is_commit & (committed < -1), "value-offset")
+    problems.where(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
     end = time_at + np.where(version == _WITH_EXPIRY, 16, 8)
-    rows = np.flatnonzero(is_commit & met.nothing & flexible)
+    rows = np.flatnonzero(is_commit & problems.none & flexible)
     end[rows], well_formed = _end_of_tags(value.rows(rows), end[rows])
     no_tags = np.zeros(len(is_commit), bool)
     no_tags[rows] = ~well_formed
-    met.where(no_tags, "value-tags")
-    met.where(is_commit & (end > value.size), "value-cut")
-    met.where(is_commit & (end < value.size), "value-trailing")
-    return committed, np.where(met.nothing, commit_ms, 0)
+    problems.where(no_tags, "value-tags")
+    problems.where(is_commit & (end > value.size), "value-cut")
+    problems.where(is_commit & (end < value.size), "value-trailing")
+    return committed, np.where(problems.none, commit_ms, 0)
 
 
 def _end_of_tags(value: ByteColumn, at: Ints) -> tuple[Ints, Mask]:
-    """The position behind the tagged fields that begin at ``at``, and where they are well-formed."""
+    """Return the position behind the tagged fields at ``at``, and which rows are well-formed."""
     left, size, _, fine = value.varint(at)
     fine = fine & (left <= _MOST_TAGS)
     end = at + size

@@ -1,4 +1,4 @@
-"""What a recording of the offsets topic brought and left out, added up on the driver."""
+"""Counts of a recording of the offsets topic, summed on the driver."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport:
-    """What was read of the topic.
+    """Counts of the records read.
 
     Attributes:
-        records: all of them.
-        kinds: how many of each kind (``offsets_topic.KINDS``), those without a problem.
-        problems: how many had which problem (``offsets_topic.PROBLEMS``); they are left out.
-        first: where the first with that problem is: partition of the topic, and offset.
-        landed: commits and tombstones of the groups asked for.
-        since: time of the first one that landed; None: none did.
-        until: time of the last one.
+        records: number of records.
+        kinds: number of records without a problem, by kind (``offsets_topic.KINDS``).
+        problems: number of dropped records, by problem (``offsets_topic.PROBLEMS``).
+        first: partition and offset of the first record with each problem.
+        landed: number of commits and tombstones of the wanted groups.
+        since: time of the first landed one; None: none landed.
+        until: time of the last landed one.
     """
 
     records: int = 0
@@ -41,7 +41,7 @@ class OffsetsReport:
     until: datetime | None = None
 
     def __add__(self, other: OffsetsReport) -> OffsetsReport:
-        """This one, and what was read after it."""
+        """Add the report of later records."""
         times = [t for t in (self.since, self.until, other.since, other.until) if t is not None]
         return OffsetsReport(
             self.records + other.records,
@@ -55,27 +55,27 @@ class OffsetsReport:
 
 
 class OffsetsTally:
-    """Adds up what batches brought."""
+    """Sums the counts of batches."""
 
     def __init__(self) -> None:
         self.report = OffsetsReport()
 
     def add(self, seen: Mapping[str, Any]) -> None:
-        """One more batch, as ``observed`` has it; of a problem that is new the first is told at once."""
+        """Add a batch with the columns of ``observed``; log the first record with each problem."""
         counts = added_up(seen["counted"])
-        for problem, (_, partition, at) in counts["first"].items():
+        for problem, (_, partition, offset) in counts["first"].items():
             if problem not in self.report.problems:
                 _LOG.warning(
-                    "offsets topic: a record is left out, %s: offset %d of partition %d; of others like it "
-                    "the number is told at the end",
-                    *(PROBLEMS[problem], at, partition),
+                    "offsets topic: a record was dropped, %s: offset %d of partition %d; more like it are "
+                    "only counted in the report",
+                    *(PROBLEMS[problem], offset, partition),
                 )
         times = [_EPOCH + timedelta(microseconds=time) for time in counts["times"]]
         self.report += OffsetsReport(
             counts["records"],
             counts["kinds"],
             counts["problems"],
-            {problem: (partition, at) for problem, (_, partition, at) in counts["first"].items()},
+            {problem: (partition, offset) for problem, (_, partition, offset) in counts["first"].items()},
             counts["landed"],
             min(times, default=None),
             max(times, default=None),
@@ -83,7 +83,7 @@ class OffsetsTally:
 
 
 def observed() -> list[Any]:
-    """What ``OffsetsTally.add`` takes, as an aggregate over what ``offsets_topic.decode`` gives."""
+    """Return the aggregates over ``offsets_topic.decode`` that ``OffsetsTally.add`` takes."""
     from pyspark.sql import functions as F
 
     return [F.collect_list("counted").alias("counted")]

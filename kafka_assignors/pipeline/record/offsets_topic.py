@@ -1,4 +1,4 @@
-"""Decodes ``__consumer_offsets`` on Spark: ``offsets_decoder`` over the Arrow batches it hands to Python."""
+"""Decodes ``__consumer_offsets`` on Spark, with ``offsets_decoder`` over Arrow batches."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ SOURCE = "offsets-topic"
 
 
 def decode(records: DataFrame, groups: Groups | None = None) -> DataFrame:
-    """What each record of ``__consumer_offsets`` says.
+    """Decode each record of ``__consumer_offsets``.
 
     Args:
-        records: with ``key``, ``value``, ``partition``, ``offset`` and ``timestamp``, as Spark's Kafka source
-            has them.  Control records and aborted transactions must not be among them: read committed.
-        groups: those asked for.
+        records: rows of Spark's Kafka source, with ``key``, ``value``, ``partition``, ``offset`` and
+            ``timestamp``.  Read with ``read_committed``, without control records and aborted transactions.
+        groups: the wanted groups.
 
     Returns:
-        A row a record: ``kind`` (of ``KINDS``; null where not even that is known), ``problem`` (of
-        ``PROBLEMS``; null: it is as it should be), and of commits and tombstones without a problem ``time``,
-        ``group``, ``topic``, ``partition``, ``committed_offset`` (-1: no commit any more); where the record
-        is: ``record_partition``, ``record_offset``, ``record_time``.  With ``groups`` also ``landed``,
-        whether it is a commit or tombstone of theirs without a problem, and ``counted``: in some rows a text
-        for ``offsets_counts.added_up``, together of all rows.
+        A row a record: ``kind`` (of ``KINDS``; null: unknown), ``problem`` (of ``PROBLEMS``; null: none), and
+        for commits and tombstones without a problem ``time``, ``group``, ``topic``, ``partition``,
+        ``committed_offset`` (-1: the commit was removed); and the position of the record:
+        ``record_partition``, ``record_offset``, ``record_time``.  With ``groups`` also ``landed``, whether
+        the record is a commit or tombstone of a wanted group without a problem, and ``counted``: in some rows
+        a text for ``offsets_counts.added_up``; together they count all rows.
     """
     columns = COLUMNS if groups is None else f"{COLUMNS}, {FOR_GROUPS}"
     return records.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
@@ -48,7 +48,7 @@ def decode(records: DataFrame, groups: Groups | None = None) -> DataFrame:
 
 
 def commits(decoded: DataFrame) -> DataFrame:
-    """The commits and tombstones as ``SAMPLES``; which offsets the log then had, they do not know."""
+    """Return commits and tombstones as ``SAMPLES``, without begin and end offsets."""
     return decoded.where(F.col("group").isNotNull()).select(
         "time",
         "group",

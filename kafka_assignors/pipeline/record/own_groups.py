@@ -1,19 +1,19 @@
-"""Pure: groups that a pattern does not mean, though it matches them."""
+"""Excludes Spark's own consumer groups from a group pattern.  Pure."""
 
 from __future__ import annotations
 
 import re
 from re import Pattern
 
-__all__ = ["means"]
+__all__ = ["selects"]
 
 _SPARK_S = re.compile(r"spark-kafka-(source|relation|streaming)-.*")
-"""What Spark's connector calls its consumers, a new name each time one starts; they commit nothing."""
+"""Groups of Spark's connector: a new name at each start, and no commits."""
 
 
-def means(like: Pattern[str], group: str) -> bool:
-    """Whether a pattern stands for a group: matches its whole name, and it is none of Spark's consumers.
+def selects(like: Pattern[str], group: str) -> bool:
+    """Return whether a pattern selects a group: it matches the whole name, and the group is not Spark's own.
 
-    Those that record are of that kind, too: each start would bring a group whose lag is all there is.
+    The recording itself uses such groups, so each start would add a group with nothing but lag.
     """
     return like.fullmatch(group) is not None and _SPARK_S.fullmatch(group) is None

@@ -1,7 +1,7 @@
-"""What a recording of samples brought and missed: counted in Spark, added up and said on the driver.
+"""Counts of samples and problems: counted in Spark, summed and logged on the driver.
 
-Spark's workers are other processes, so what they missed comes out of them as rows, which ``observed`` counts;
-Spark hands these figures to the driver, with each batch of a stream.
+Spark's workers are other processes, so they return problems as rows.  ``observed`` counts these, and Spark
+sends the counts to the driver with each batch of a stream.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kafka_assignors.plan import shown
 __all__ = ["SamplesReport", "Tally", "observed"]
 
 _LOG = logging.getLogger(__name__)
-_MOST_LINES = 20  # of the log, for what is new in one look
+_MOST_LINES = 20  # maximum log lines for one batch
 
 
 @dataclass(frozen=True, slots=True)
 class SamplesReport:
-    """What was recorded.
+    """Counts of the recorded samples.
 
     Attributes:
-        looks: how often it was looked at the groups.
-        rows: samples that landed.
-        groups: of the last look, those with samples.
-        misses: what could not be seen, and how often: a group, or one of its topics, counts once a look.
+        looks: number of batches.
+        rows: landed samples.
+        groups: number of groups with samples in the last batch.
+        misses: number of problems by kind; a group, or one of its topics, counts once a batch.
     """
 
     looks: int = 0
@@ -38,7 +38,7 @@ class SamplesReport:
     misses: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: SamplesReport) -> SamplesReport:
-        """This one, and what was recorded after it."""
+        """Add the report of later samples."""
         return SamplesReport(
             self.looks + other.looks,
             self.rows + other.rows,
@@ -48,20 +48,20 @@ class SamplesReport:
 
 
 def observed() -> list[Any]:
-    """What ``Tally.add`` takes, as aggregates over rows of the source."""
+    """Return the aggregates over rows of the source that ``Tally.add`` takes."""
     from pyspark.sql import functions as F
 
     missed = F.col("problem").isNotNull()
     return [
         F.count(F.when(~missed, 1)).alias("rows"),
         F.size(F.collect_set(F.when(~missed, F.col("group")))).alias("groups"),
-        # Partitions of a topic share their problems: as a set they are few.
+        # Partitions of a topic share their problems, so the set is small.
         F.collect_set(F.when(missed, F.struct("group", "topic", "problem"))).alias("problems"),
     ]
 
 
 class Tally:
-    """Adds up what the looks brought, and says once what is missed."""
+    """Sums the counts of batches, and logs each new problem once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,13 +70,13 @@ class Tally:
         self.report = SamplesReport()
 
     def add(self, seen: Mapping[str, Any]) -> None:
-        """One more look: ``rows``, ``groups``, ``problems`` as ``observe`` counted them."""
-        problems = [(one["group"], one["topic"], one["problem"]) for one in seen["problems"]]
+        """Add a batch: ``rows``, ``groups`` and ``problems`` as counted by ``observed``."""
+        problems = [(row["group"], row["topic"], row["problem"]) for row in seen["problems"]]
         with self._lock:
             self._counts.update(_kind(problem) for _, _, problem in problems)
             now = frozenset((_name(group, topic), problem) for group, topic, problem in problems)
             kinds = {(name, _kind(problem)) for name, problem in self._missed}
-            new = sorted(one for one in now if (one[0], _kind(one[1])) not in kinds)
+            new = sorted((name, problem) for name, problem in now if (name, _kind(problem)) not in kinds)
             self._missed = now
             self.report = SamplesReport(
                 self.report.looks + 1,
@@ -84,13 +84,13 @@ class Tally:
                 int(seen["groups"]),
                 dict(self._counts),
             )
-        self._say(new)
+        self._log(new)
 
-    def _say(self, new: Sequence[tuple[str, str]]) -> None:
+    def _log(self, new: Sequence[tuple[str, str]]) -> None:
         for name, problem in new[:_MOST_LINES]:
             _LOG.warning("no samples of %s: %s", name, problem)
         if len(new) > _MOST_LINES:
-            _LOG.warning("no samples: and so on, of %d more", len(new) - _MOST_LINES)
+            _LOG.warning("no samples: %d more problems of this batch", len(new) - _MOST_LINES)
 
 
 def _name(group: str, topic: str | None) -> str:
@@ -100,5 +100,5 @@ def _name(group: str, topic: str | None) -> str:
 
 
 def _kind(problem: str) -> str:
-    """What goes on after the colon differs from one time to the next (a port, a number of a broker)."""
+    """Drop the details after the colon, such as a port, which differ each time."""
     return problem.partition(":")[0]

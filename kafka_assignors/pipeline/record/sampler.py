@@ -1,24 +1,25 @@
-"""A data source for Spark, ``kafka_group_samples``: how far groups are, asked over the admin client.
+"""A data source for Spark, ``kafka_group_samples``: offsets of groups, fetched with the admin client.
 
-Batch and streaming; it needs no connector jar.  A row is a look at one partition of one group, with the
-columns of ``SAMPLES`` but for the date; one with a ``problem`` says instead what could not be seen, and why
-(see ``ROWS``).  Whoever reads it has to deal with those, as ``record_samples`` does::
+It supports batch and streaming, and needs no connector jar.  A row is a sample of one partition of one group,
+with the columns of ``SAMPLES`` except the date.  A row with a ``problem`` says why a sample is missing (see
+``ROWS``).  Readers must filter these rows, as ``record_samples`` does::
 
     spark.dataSource.register(group_samples(settings))
     spark.read.format("kafka_group_samples").option("groups_like", "orders-.*").load()
 
-Options: ``groups`` (a list of names in JSON), ``groups_like``, ``topics_like`` (regular expressions of the
-whole name), ``every`` (seconds between a stream's looks), ``timeout`` (seconds), ``num_partitions`` (tasks).
+Options: ``groups`` (a JSON list of names), ``groups_like``, ``topics_like`` (regular expressions of whole
+names), ``every`` (seconds between two batches of a stream), ``timeout`` (seconds), ``num_partitions``
+(tasks).
 
 Rules:
-- The connection's settings travel inside the pickled reader, never as options: options are in plans, in
-  the event log, and in Spark's UI.  Files that they name have to be on every machine that runs tasks.
-- A stream's offset is a tick, the time rounded down to ``every``, not a place in any log.  A tick that is
-  done again, by a task that is tried again or after a crash, is a new look with a time of its own.  No look
-  is counted twice: of a tick's tries the file sink commits one.  Two sinks see two looks.
-- Looks that did not happen, while nothing ran, cannot be had later: those ticks are skipped.
-- Nothing a cluster does ends a stream.  What may pass is tried again within ``timeout``; then there is a
-  problem.
+- Connection settings are in the pickled reader, never in options: options are shown in plans, in the event
+  log, and in Spark's UI.  Files named in the settings must exist on every machine that runs tasks.
+- A stream's offset is a tick, the time rounded down to ``every``, not a position in a log.  A tick repeated
+  by a retried task or after a crash takes new samples with their own times.  No sample counts twice: the file
+  sink commits one attempt of a tick.  Two sinks get different samples.
+- Ticks that were missed while nothing ran are skipped, because past samples cannot be fetched.
+- No fault of the cluster ends a stream.  Temporary faults are retried within ``timeout``, and then reported
+  as a problem.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.looks import find_groups, look_at_groups
-from kafka_assignors.pipeline.record.own_groups import means
+from kafka_assignors.pipeline.record.own_groups import selects
 from kafka_assignors.pipeline.record.sampling import ROWS, Connection, Row, Wanted, deal, problem_row, rows_of
 
 __all__ = ["NAME", "group_samples"]
@@ -42,12 +43,12 @@ NAME = "kafka_group_samples"
 
 
 def group_samples(settings: Mapping[str, Any]) -> type[DataSource]:
-    """The data source for one cluster, to be registered with a session.
+    """Make the data source for one cluster, to be registered with a session.
 
     Args:
-        settings: as ``KafkaConsumer`` takes them; they have to pickle.
+        settings: connection settings of ``KafkaConsumer``; they must be picklable.
     """
-    # Of a class that was made here, unlike of one of a module, its attributes are pickled with it.
+    # A class made at run time is pickled with its attributes, unlike a class of a module.
     return type("GroupSamples", (_GroupSamples,), {"connection": Connection(dict(settings))})
 
 
@@ -73,7 +74,7 @@ class _GroupSamples(DataSource):
 
 
 class _Share(InputPartition):
-    """The groups of one task, and what to report beside."""
+    """The groups of one task, and a problem to report."""
 
     def __init__(self, groups: tuple[str, ...], problem: str | None = None) -> None:
         super().__init__(None)
@@ -81,34 +82,34 @@ class _Share(InputPartition):
         self.problem = problem
 
 
-class _Looking:
-    """What batch and streaming have in common."""
+class _Reader:
+    """The part that batch and streaming readers share."""
 
     def __init__(self, connection: Connection, wanted: Wanted) -> None:
         self._connection = connection
         self._wanted = wanted
 
     def _shares(self) -> list[InputPartition]:
-        """Groups dealt to tasks; asks the cluster only where there is a pattern.
+        """Divide groups among tasks; asks the cluster only if there is a pattern.
 
         Raises:
-            LagError: the cluster does not tell which groups there are.
+            LagError: the cluster does not list its groups.
         """
         wanted = self._wanted
-        found, problem = list(wanted.groups), None
+        groups, problem = list(wanted.groups), None
         if wanted.groups_like is not None:
-            _no_words_of_kafka_python()
+            _silence_kafka_python()
             like, problem = find_groups(
                 self._connection.settings, wanted.groups_like, wanted.timeout_s * 1000
             )
-            found += [name for name in like if means(wanted.groups_like, name)]
-        shares = [_Share(groups) for groups in deal(found, wanted.num_partitions)]
+            groups += [name for name in like if selects(wanted.groups_like, name)]
+        shares = [_Share(share) for share in deal(groups, wanted.num_partitions)]
         return [*shares, *([_Share((), problem)] if problem is not None else [])]
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
-        _no_words_of_kafka_python()
+        _silence_kafka_python()
         if partition is None or not isinstance(partition, _Share):
-            return  # Spark's stand-in where there is nothing to read
+            return  # Spark's placeholder if there is nothing to read
         if partition.problem is not None:
             yield problem_row(datetime.now(timezone.utc), "", partition.problem)
         wanted = self._wanted
@@ -118,8 +119,8 @@ class _Looking:
             yield from rows_of(look, datetime.now(timezone.utc))
 
 
-class _Batch(_Looking, DataSourceReader):
-    """One look.  Where nothing at all can be had that is an error, when Spark plans the query."""
+class _Batch(_Reader, DataSourceReader):
+    """Reads one batch of samples; an unreachable cluster is an error when Spark plans the query."""
 
     def partitions(self) -> list[InputPartition]:
         try:
@@ -128,14 +129,14 @@ class _Batch(_Looking, DataSourceReader):
             raise PipelineError(str(error)) from error
 
 
-class _Stream(_Looking, DataSourceStreamReader):
-    """A look a tick.
+class _Stream(_Reader, DataSourceStreamReader):
+    """Reads a batch of samples each tick.
 
     Args:
-        connection: how to reach the cluster.
-        wanted: what to look at.
+        connection: connection to the cluster.
+        wanted: groups and topics to sample.
         clock: seconds since 1970.
-        ticks: seconds that nobody sets back.
+        ticks: a monotonic clock, seconds.
     """
 
     def __init__(
@@ -152,14 +153,14 @@ class _Stream(_Looking, DataSourceStreamReader):
         self._last_at = ticks()
 
     def initialOffset(self) -> dict[str, int]:
-        return {"tick": self._now() - 1}  # so that the first look is now
+        return {"tick": self._now() - 1}  # so the first batch is now
 
     # Spark 4.1 calls it without arguments, 4.2 with both.
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
         last = max(self._last, start["tick"] if start else 0)
         tick, waited_s = max(self._now(), last), self._ticks() - self._last_at
         if tick == last and waited_s > 2 * self._wanted.every_s:
-            tick += 1  # the clock was set back, and looks must go on
+            tick += 1  # the clock was set back, and sampling must go on
         if tick > self._last:
             self._last, self._last_at = tick, self._ticks()
         return {"tick": tick}
@@ -172,21 +173,18 @@ class _Stream(_Looking, DataSourceStreamReader):
         except LagError as error:
             return [
                 *(_Share(groups) for groups in deal(self._wanted.groups, self._wanted.num_partitions)),
-                _Share((), f"which groups there are is not known: {error}"),
+                _Share((), f"groups cannot be listed: {error}"),
             ]
 
     def commit(self, end: Any) -> None:
-        """Nothing: there is no place in the cluster to remember."""
+        """Do nothing, because there is no position in the cluster to commit."""
 
     def _now(self) -> int:
         return int(self._clock() // self._wanted.every_s * self._wanted.every_s * 1000)
 
 
-def _no_words_of_kafka_python() -> None:
-    """Keep what it says of each lost connection off stderr: problems are rows, which are reported once.
-
-    Where somebody set up logging in the workers, nothing changes.
-    """
+def _silence_kafka_python() -> None:
+    """Keep its log of lost connections off stderr, unless logging is configured: problems are rows."""
     log = logging.getLogger("kafka")
     if not log.handlers:
         log.addHandler(logging.NullHandler())

@@ -1,7 +1,7 @@
-"""Record samples of groups: the data source ``kafka_group_samples``, landed, with what was missed counted.
+"""Records samples of groups: lands the data source ``kafka_group_samples``, and counts missing samples.
 
-What could not be seen comes out of Spark's tasks as rows with a ``problem``.  They are counted on the way by
-``observe``, which Spark reports to the driver with each batch, and dropped before anything lands.
+Spark's tasks return a row with a ``problem`` for a missing sample.  ``observe`` counts these rows, and Spark
+reports the counts to the driver with each batch.  Only rows without a problem land.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["record_samples", "record_samples_once", "samples_of"]
 
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
-_MOST_TASKS = 8  # each has a connection of its own, and the cluster answers no sooner for more of them
-_DOING = "looking at groups"
-_NOTHING = "no group matches, or none has read anything yet of topics that we may see"
-_AT_ONCE_S = 0.001  # from one look to the next: whenever it is asked for
+_MOST_TASKS = 8  # each task has its own connection, and more of them are not faster
+_DOING = "sampling groups"
+_NOTHING = "no group matches, or none has read a topic that we are authorized to see"
+_AT_ONCE_S = 0.001  # interval of batches: without a pause
 
 
 def record_samples(
@@ -43,23 +43,23 @@ def record_samples(
     timeout_s: float | None = None,
     writer: str = "sampler",
 ) -> Recording[SamplesReport]:
-    """Start a stream that looks at groups again and again, and lands what it sees.
+    """Start a stream that samples groups at an interval, and lands the samples.
 
     Args:
         spark: the session.
-        settings: how to reach the cluster, as ``KafkaConsumer`` takes it.
-        root: the pipeline's folder; to go on where it ended, the same one.
-        groups: by name.
-        groups_like: and all whose whole name matches, those that come to be later, too.
-        topics_like: only of topics whose whole name matches.
-        every_s: from one look to the next.
-        timeout_s: how long one may wait for the cluster; None: as long as ``every_s``, from 1 to 10 s.
-        writer: whose folder of samples.
+        settings: connection settings of ``KafkaConsumer``.
+        root: folder of the pipeline.
+        groups: names of groups.
+        groups_like: pattern of the whole names of more groups, future ones included.
+        topics_like: pattern of the whole names of topics; None: all topics.
+        every_s: seconds between two samples.
+        timeout_s: maximum seconds of waiting for the cluster; None: ``every_s``, between 1 and 10 s.
+        writer: name of the writer, and its folder of samples.
 
     Raises:
-        OptionError: groups, a pattern, a time or a setting that cannot be.
-        PipelineError: the cluster does not answer now, or does not let us in; or the folder holds something
-            else, or samples of another cluster.
+        OptionError: groups, a pattern, a time or a setting are invalid.
+        PipelineError: the cluster does not answer now or denies access; or the folder has other files, or
+            samples of another cluster.
     """
     wanted = _wanted(
         spark,
@@ -83,9 +83,9 @@ def record_samples_once(
     timeout_s: float = _LONGEST_TIMEOUT_S,
     writer: str = "sampler",
 ) -> SamplesReport:
-    """Look once, and land what is seen, where the stream of that writer would, too.
+    """Take one sample of each partition, and land them like the stream of that writer.
 
-    Args and errors are those of `record_samples`; and it is an error when nothing at all can be seen.
+    Arguments and errors are those of `record_samples`.  No sample at all is a `PipelineError`.
     """
     wanted = _wanted(
         spark,
@@ -108,7 +108,7 @@ def record_samples_once(
 
 
 def samples_of(looks: DataFrame) -> DataFrame:
-    """Of the source's rows the samples, with their date; in one file a look."""
+    """Return the samples among the source's rows, with their date; one file a batch."""
     from pyspark.sql import functions as F
 
     from kafka_assignors.pipeline.time import utc_date
@@ -124,8 +124,8 @@ def samples_of(looks: DataFrame) -> DataFrame:
 def _started(
     spark: SparkSession, settings: Mapping[str, Any], root: str, wanted: Wanted, writer: str, **how: Any
 ) -> Recording[SamplesReport]:
-    """The stream, landing; what groups and topics it looks at may be others than the last time."""
-    about = {"cluster": _reach(settings)}
+    """Start the stream; its groups and topics may differ from those of the last run."""
+    about = {"cluster": _cluster_id(settings)}
     with watching(spark, Tally()) as watch, one_line(_DOING):
         looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
         query = land_stream(samples_of(looks), root, writer, about=about, **how)
@@ -160,8 +160,8 @@ def _wanted(
     )
 
 
-def _reach(settings: Mapping[str, Any]) -> str:
-    """The cluster's id.  It is given more time than a look: a busy machine is no dead cluster."""
+def _cluster_id(settings: Mapping[str, Any]) -> str:
+    """Return the cluster id, with more time than a sample has, because a busy cluster answers late."""
     try:
         return reach(settings, _LONGEST_TIMEOUT_S * 1000)
     except LagError as error:

@@ -1,4 +1,4 @@
-"""Pure: what the sampler is to look at, how groups are dealt to tasks, and looks as rows."""
+"""Options of the sampler, the division of groups among tasks, and samples as rows.  Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kafka_assignors.lag.fetch.looks import GroupLook
 
 __all__ = ["ROWS", "Connection", "Row", "Wanted", "deal", "problem_row", "rows_of"]
 
-#: What the source gives.  A row has offsets, or a problem: of a partition, of a group (no topic), or of the
-#: list of groups (no group either).
+#: Columns of the source.  A row has offsets, or a problem: of a partition, of a group (no topic), or of the
+#: list of groups (neither group nor topic).
 ROWS = """
     time timestamp, group string, topic string, partition int,
     begin_offset bigint, end_offset bigint, committed_offset bigint, source string, problem string
@@ -31,10 +31,10 @@ _OPTIONS = ("groups", "groups_like", "topics_like", "every", "timeout", "num_par
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How to reach the cluster; it travels with the reader, and does not show.
+    """The connection to the cluster; pickled with the reader, and not shown.
 
     Attributes:
-        settings: as ``KafkaConsumer`` takes them.
+        settings: connection settings of ``KafkaConsumer``.
     """
 
     settings: Mapping[str, Any] = field(repr=False)
@@ -42,15 +42,16 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to look at, and how often.
+    """The options of the sampler.
 
     Attributes:
-        groups: by name, whether they exist or not.
-        groups_like: and all whose whole name matches, looked for anew each time; none of Spark's consumers.
-        topics_like: only of topics whose whole name matches.
-        every_s: from one look to the next, of a stream.
-        timeout_s: how long to wait for the cluster: for its groups, and then for what they did.
-        num_partitions: tasks that share the groups.
+        groups: names of groups, which may not exist.
+        groups_like: pattern of the whole names of more groups, listed again for each batch; Spark's own
+            groups are excluded.
+        topics_like: pattern of the whole names of topics; None: all topics.
+        every_s: seconds between two batches of a stream.
+        timeout_s: maximum seconds of waiting for the list of groups, and again for their offsets.
+        num_partitions: number of tasks that share the groups.
     """
 
     groups: tuple[str, ...] = ()
@@ -67,16 +68,16 @@ class Wanted:
             raise OptionError("groups", "a name is empty")
         for name, value in (("every", self.every_s), ("timeout", self.timeout_s)):
             if not 0 < value < float("inf"):
-                raise OptionError(name, f"{value:g} is no time in seconds")
+                raise OptionError(name, f"{value:g} is not a number of seconds above 0")
         if self.num_partitions < 1:
-            raise OptionError("num_partitions", "has to be 1 or more")
+            raise OptionError("num_partitions", "must be 1 or more")
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Wanted:
-        """Read the options of the data source; names are taken in any case, as Spark does.
+        """Parse the options of the data source; names are case-insensitive, as in Spark.
 
         Raises:
-            OptionError: one that is unknown, or wrong.
+            OptionError: an option is unknown or invalid.
         """
         given = {name.lower(): value for name, value in options.items()}
         if unknown := sorted(given.keys() - set(_OPTIONS)):
@@ -91,7 +92,7 @@ class Wanted:
         )
 
     def as_options(self) -> dict[str, str]:
-        """The other way round."""
+        """Return the options of the data source."""
         options = {
             "groups": json.dumps(self.groups),
             "every": repr(self.every_s),
@@ -99,7 +100,7 @@ class Wanted:
             "num_partitions": str(self.num_partitions),
         }
         patterns = {"groups_like": self.groups_like, "topics_like": self.topics_like}
-        return options | {name: one.pattern for name, one in patterns.items() if one is not None}
+        return options | {name: like.pattern for name, like in patterns.items() if like is not None}
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ def _names(text: str) -> tuple[str, ...]:
     except ValueError:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise OptionError("groups", 'has to be a list in JSON, as ["billing", "shipping"]')
+        raise OptionError("groups", 'must be a JSON list, such as ["billing", "shipping"]')
     return tuple(names)
 
 
@@ -116,42 +117,42 @@ def _pattern(name: str, text: str | None) -> Pattern[str] | None:
     try:
         return None if text is None else re.compile(text)
     except re.error as error:
-        raise OptionError(name, f"{text!r} is no regular expression: {error}") from error
+        raise OptionError(name, f"{text!r} is not a regular expression: {error}") from error
 
 
 def _number(name: str, text: str, kind: Any) -> Any:
     try:
         return kind(text)
     except ValueError as error:
-        raise OptionError(name, f"{text!r} is no number") from error
+        raise OptionError(name, f"{text!r} is not a number") from error
 
 
 def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
-    """Groups in turn to at most so many tasks, each of which gets one at least."""
+    """Divide groups among at most ``num_partitions`` tasks, at least one group each."""
     names = list(dict.fromkeys(groups))
     return [tuple(names[n::num_partitions]) for n in range(min(num_partitions, len(names)))]
 
 
 def rows_of(look: GroupLook, now: datetime) -> Iterator[Row]:
-    """A row for each partition; and one for the group if nothing is known of it.
+    """Return a row for each partition, and one for the group if it has a problem.
 
     Args:
-        look: at one group.
-        now: the time of what has no answer.
+        look: the offsets of one group.
+        now: time of the rows with a problem.
     """
     if look.problem is not None:
         yield problem_row(now, look.group_id, look.problem)
-    for tp, at in look.offsets.items():
+    for tp, offsets in look.offsets.items():
         yield (
             datetime.fromtimestamp(look.seen_at[tp], timezone.utc),
             *(look.group_id, tp.topic, tp.partition),
-            *(at.begin, at.end, -1 if at.committed is None else at.committed),
+            *(offsets.begin, offsets.end, -1 if offsets.committed is None else offsets.committed),
             *(_SOURCE, None),
         )
-    for tp, why in look.missing.items():
-        yield (now, look.group_id, tp.topic, tp.partition, None, None, None, _SOURCE, why)
+    for tp, problem in look.missing.items():
+        yield (now, look.group_id, tp.topic, tp.partition, None, None, None, _SOURCE, problem)
 
 
 def problem_row(now: datetime, group: str, problem: str) -> Row:
-    """A row that has only bad news; of the list of groups if ``group`` is empty."""
+    """Return a row with a problem; of the list of groups if ``group`` is empty."""
     return (now, group, None, None, None, None, None, _SOURCE, problem)

@@ -1,7 +1,7 @@
-"""Streams whose batches are counted: what Spark observed in each is added up as it comes.
+"""Counts the batches of a stream with a listener.
 
-Spark itself remembers the last hundred batches only.  It tells of each of them once, to a listener, on a
-thread of its own; of a batch that failed and is done again it tells when it is done.
+Spark itself keeps only the last hundred batches.  It reports each batch once to a listener, on another
+thread; a repeated batch is reported when it succeeds.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ Report_co = TypeVar("Report_co", covariant=True)
 
 
 class Tally(Protocol[Report_co]):
-    """Adds up what batches brought; `add` is called on one thread, ``report`` read on any."""
+    """Sums the counts of batches; `add` is called on one thread, ``report`` is read on any."""
 
     @property
     def report(self) -> Report_co:
-        """All of it until now, as a value."""
+        """The sum so far, as a value."""
 
     def add(self, seen: Mapping[str, Any]) -> None:
-        """One more batch, as ``observe`` counted it."""
+        """Add a batch, as counted by ``observe``."""
 
 
 @contextmanager
 def watching(spark: SparkSession, tally: Tally[Any]) -> Iterator[Any]:
-    """Make a listener for a stream that is started in the block; if that fails, it is taken away again.
+    """Make a listener for a stream started in the block; it is removed if the block fails.
 
-    Its ``metrics`` is the name for the stream to ``observe`` by.
+    Its ``metrics`` is the name of the stream's observation.
     """
     watch = _watch(tally)
     spark.streams.addListener(watch)
@@ -57,13 +57,13 @@ def _watch(tally: Tally[Any]) -> Any:
     from pyspark.sql.streaming import StreamingQueryListener
 
     class Watch(StreamingQueryListener):
-        """Of other streams it takes no notice."""
+        """Ignores other streams."""
 
         def __init__(self) -> None:
-            self.metrics = f"batch-{uuid.uuid4().hex}"  # only ours has a metric of this name
+            self.metrics = f"batch-{uuid.uuid4().hex}"  # no other stream has a metric of this name
             self.tally = tally
-            self._over: set[str] = set()
-            self._told = threading.Condition()
+            self._terminated: set[str] = set()
+            self._condition = threading.Condition()
 
         def onQueryStarted(self, event: Any) -> None:
             pass
@@ -74,28 +74,28 @@ def _watch(tally: Tally[Any]) -> Any:
                 tally.add(seen)
 
         def onQueryTerminated(self, event: Any) -> None:
-            with self._told:
-                self._over.add(str(event.runId))
-                self._told.notify_all()
+            with self._condition:
+                self._terminated.add(str(event.runId))
+                self._condition.notify_all()
 
-        def heard_all(self, run_id: object, timeout_s: float) -> bool:
-            """Whether a stream has ended, and all it had to tell was told; waits so long for that."""
-            with self._told:
-                return self._told.wait_for(lambda: str(run_id) in self._over, timeout_s)
+        def wait_terminated(self, run_id: object, timeout_s: float) -> bool:
+            """Wait for the termination of a stream, which follows its last batch; False after the timeout."""
+            with self._condition:
+                return self._condition.wait_for(lambda: str(run_id) in self._terminated, timeout_s)
 
     return Watch()
 
 
 class Recording(Generic[Report_co]):
-    """A stream that records.
+    """A running stream that records.
 
     Args:
-        spark: its session.
+        spark: the session.
         query: the stream.
-        watch: its listener.
+        watch: the listener of the stream.
 
     Attributes:
-        query: the stream; ``stop`` is the better way to end it.
+        query: the stream; end it with ``stop``.
     """
 
     def __init__(self, spark: SparkSession, query: StreamingQuery, watch: Any) -> None:
@@ -104,20 +104,22 @@ class Recording(Generic[Report_co]):
         self._watch = watch
 
     def report(self) -> Report_co:
-        """What was recorded since the stream was started here; it may lack the last batch."""
+        """Return the report since this start; the last batch may be missing."""
         report: Report_co = self._watch.tally.report
         return report
 
     def stop(self) -> Report_co:
-        """End the stream; between two batches, if that does not take long.
+        """End the stream after its batch, or after 5 s.
 
-        Of a batch that is cut short nothing lands, but Spark logs a page about it.
+        An interrupted batch does not land, but Spark logs a stack trace.
         """
         deadline = time.monotonic() + _BETWEEN_BATCHES_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.02)
         self.query.stop()
-        if not self._watch.heard_all(self.query.runId, _LAST_WORD_S):
-            _LOG.warning("Spark has not told of all that a stream did: the last batches are not counted")
+        if not self._watch.wait_terminated(self.query.runId, _LAST_WORD_S):
+            _LOG.warning(
+                "recording: Spark did not report the end of the stream; the last batches are not counted"
+            )
         self._spark.streams.removeListener(self._watch)
         return self.report()

@@ -1,17 +1,16 @@
-"""Which files a batch of a stream has, and that there is something in them.
+"""Checks the files of a streaming batch for empty and deleted ones.
 
-Spark passes over a file without a byte, and over one that is gone, and says neither.  The first is what is
-left of a file that was on its way to the disk when a machine went down; or one that somebody else's program
-has opened and not yet filled.  All other damage is an error of Spark's own, which names the file.
+Spark silently ignores an empty or deleted file.  A file is empty after a crash of the machine that wrote it,
+or while another program writes it.  For all other damage Spark raises an error that names the file.
 
-Which files a batch has, Spark writes into its checkpoint before it begins, and goes by that when the batch is
-done again.  It keeps the form of that from version to version::
+Spark writes the files of a batch into its checkpoint before the batch starts, and reads them from there when
+the batch is repeated.  The format is stable across versions::
 
-    offsets/7      v1, settings, then a line a source: {"logOffset":5}, or - as long as it had nothing
+    offsets/7      v1, settings, then a line a source: {"logOffset":5}, or - while it has no files
     sources/0/5    v1, then a line a file: {"path":"file:///...","timestamp":...,"batchId":5}
 
-Every tenth of the latter has ``.compact`` in its name, and all files of those before in it, too, above its
-own; so only its end is read, however long the stream has run.
+Every tenth of the latter has ``.compact`` in its name, and lists all earlier files before its own.  So only
+its end is read, however long the stream has run.
 """
 
 from __future__ import annotations
@@ -28,28 +27,27 @@ if TYPE_CHECKING:
 
 __all__ = ["check_files", "files_of"]
 
-_AT_ONCE = 1 << 16  # bytes of the end of a list: some hundred files
+_AT_ONCE = 1 << 16  # bytes read from the end of a list: some hundred files
 _MANY = 100
-"""Files of a folder from which on the folder is listed: that tells of all files of its day, at no more than a
-call of the storage for some thousand of them."""
+"""With as many files in a folder the folder is listed, which takes one call for some thousand files."""
 
 
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
-    """See that no file of a batch is empty.
+    """Check that no file of a batch is empty.
 
-    That takes two calls of the storage a file, as long as a folder has few of them; one a folder of which
-    the batch has many, as when a model learns anew, where days of looks are one batch.
+    Cost: two calls of the storage a file for folders with few files of the batch; one call a folder with
+    many, as in the first batch of a new model, which has days of samples.
 
     Args:
-        storage: with the checkpoint in it.
-        checkpoint: its folder there.
-        batch: one that is under way.
+        storage: the storage with the checkpoint.
+        checkpoint: folder of the checkpoint.
+        batch: a running batch.
 
     Returns:
-        How many of its files are gone; Spark reads the others.
+        Number of deleted files; Spark reads the others.
 
     Raises:
-        PipelineError: one is empty, or the checkpoint does not tell.
+        PipelineError: a file is empty, or the checkpoint cannot be read.
     """
     folders: dict[str, list[str]] = {}
     for file in files_of(storage, checkpoint, batch):
@@ -58,25 +56,25 @@ def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
     for folder, files in folders.items():
         for file, size in _sizes(storage, folder, files):
             if size == 0:
-                raise PipelineError(f"{file} is no whole Parquet file: remove it, or bring a whole one back")
+                raise PipelineError(f"{file} is not a complete Parquet file: remove or restore it")
             gone += size is None
     return gone
 
 
 def _sizes(storage: Storage, folder: str, files: list[str]) -> Iterator[tuple[str, int | None]]:
-    """Bytes of files in a folder; None: it is gone."""
+    """Return the sizes of files in a folder, bytes; None: deleted."""
     if len(files) < _MANY:
         yield from ((file, storage.size(file)) for file in files)
     else:
-        found = storage.sizes(folder)
-        yield from ((file, found.get(unquote(file.rpartition("/")[2]))) for file in files)
+        sizes = storage.sizes(folder)
+        yield from ((file, sizes.get(unquote(file.rpartition("/")[2]))) for file in files)
 
 
 def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
-    """The files of a batch, as URIs.
+    """Return the files of a batch, as URIs.
 
     Raises:
-        PipelineError: the checkpoint does not tell.
+        PipelineError: the checkpoint cannot be read.
     """
     before = _ends(storage, checkpoint, batch - 1) if batch else []
     for source, end in enumerate(_ends(storage, checkpoint, batch)):
@@ -86,7 +84,7 @@ def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
 
 
 def _ends(storage: Storage, checkpoint: str, batch: int) -> list[int]:
-    """Of each source the last list of files that a batch has; -1: none yet."""
+    """Return the number of the last list of files of each source in a batch; -1: none yet."""
     name = f"{checkpoint}/offsets/{batch}"
     text = storage.read(name)
     if text is None:
@@ -99,19 +97,20 @@ def _ends(storage: Storage, checkpoint: str, batch: int) -> list[int]:
 
 
 def _new_in(storage: Storage, name: str, number: int) -> Iterable[str]:
-    """The files that came with that list, which are its last."""
-    for there in (name, f"{name}.compact"):
+    """Return the files added by a list, which are its last ones."""
+    for path in (name, f"{name}.compact"):
         limit = _AT_ONCE
-        while (end := storage.read_end(there, limit)) is not None:
+        while (end := storage.read_end(path, limit)) is not None:
             text, whole = end
             lines = text.split("\n")
             try:
-                # What is cut begins in the middle of a line.
-                found = [json.loads(line) for line in (_below_version(lines) if whole else lines[1:]) if line]
-                if whole or any(one["batchId"] != number for one in found):
-                    return [str(one["path"]) for one in found if one["batchId"] == number]
+                # A cut text begins in the middle of a line.
+                lines = _below_version(lines) if whole else lines[1:]
+                entries = [json.loads(line) for line in lines if line]
+                if whole or any(entry["batchId"] != number for entry in entries):
+                    return [str(entry["path"]) for entry in entries if entry["batchId"] == number]
             except (KeyError, TypeError, ValueError) as error:
-                raise _other_form(storage, there) from error
+                raise _other_form(storage, path) from error
             limit *= 8
     raise _other_form(storage, name)
 

@@ -1,7 +1,7 @@
-"""Which Parquet files of a writer can be used, and what is wrong with the others.
+"""Finds damaged Parquet files of a writer.
 
-All files are looked at together, in one job over their footers; only if that fails is the culprit searched
-for, by halves.  A column that may be null may also be absent: it reads as null.
+One job reads the footers of all files together.  Only if it fails, damaged files are searched by halving.  A
+nullable column may be absent, and reads as null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Damage", "find_damage", "schema_trouble"]
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A file that cannot be used, and why."""
+    """A file that cannot be used, and the reason."""
 
     file: str
     what: str
@@ -34,27 +34,27 @@ class Damage:
 def find_damage(
     spark: SparkSession, folder: str, files: Sequence[str], wanted: StructType, *, thorough: bool = False
 ) -> list[Damage]:
-    """The files that cannot be used; none: all can.
+    """Return the files that cannot be used.
 
     Args:
         spark: the session.
-        folder: the writer's, above its ``date=``.
-        files: in it.
-        wanted: columns and types that files may have.
+        folder: folder of the writer, above its ``date=``.
+        files: files in it.
+        wanted: allowed columns and their types.
         thorough: read all of each file, not only its footer; costs as much as reading the data.
 
     Raises:
-        PipelineError: Spark itself is in trouble.
+        PipelineError: Spark itself fails.
     """
 
     def trouble(some: Sequence[str]) -> str | None:
         try:
-            found = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*some)
-            if (wrong := schema_trouble(found.schema, wanted)) is not None:
+            rows = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*some)
+            if (wrong := schema_trouble(rows.schema, wanted)) is not None:
                 return wrong
             if thorough:
-                _read_all(found)
-        except Exception as error:  # whatever Spark makes of such a file
+                _read_all(rows)
+        except Exception as error:  # Spark raises many kinds of errors for damaged files
             return str(pipeline_error(error, "damaged")).removeprefix("damaged: ")
         return None
 
@@ -69,12 +69,12 @@ def find_damage(
 
     damaged = list(search(files))
     if damaged:
-        _still_there(spark)
+        _check_spark(spark)
     return damaged
 
 
 def schema_trouble(found: StructType, wanted: StructType) -> str | None:
-    """What is wrong with columns: one that should not be there, or of another type."""
+    """Return the first unknown column, or column of another type, as a message; None: there is none."""
     types = {column.name: column.dataType for column in wanted}
     for column in found:
         if column.name not in types:
@@ -85,12 +85,12 @@ def schema_trouble(found: StructType, wanted: StructType) -> str | None:
     return None
 
 
-def _read_all(found: DataFrame) -> None:
-    found.write.format("noop").mode("overwrite").save()
+def _read_all(rows: DataFrame) -> None:
+    rows.write.format("noop").mode("overwrite").save()
 
 
-def _still_there(spark: SparkSession) -> None:
-    """Before files are blamed: does this Spark do anything at all?"""
+def _check_spark(spark: SparkSession) -> None:
+    """Check that Spark still works, before files are reported as damaged."""
     try:
         spark.range(1).count()
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Takes over samples that something else recorded: a demo's run, a monitoring system's export.
+"""Imports samples of other programs, such as a demo or a monitoring system.
 
-A line is a JSON object with the columns of ``SAMPLES`` but for ``source`` and ``date``: ``time`` (ISO 8601
-with its offset to UTC, or ``Z``), ``group``, ``topic``, ``partition``, and, where known, ``begin_offset``,
+A line is a JSON object with the columns of ``SAMPLES`` except ``source`` and ``date``: ``time`` (ISO 8601
+with its offset to UTC, or ``Z``), ``group``, ``topic``, ``partition``, and, if known, ``begin_offset``,
 ``end_offset``, ``committed_offset``.
 """
 
@@ -35,13 +35,13 @@ _TIME = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][.SSSSS][.SSSS][.SSS][.SS][.S]XXX"
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of the lines.
+    """Counts of the imported lines.
 
     Attributes:
-        read: how many there were.
+        read: lines read.
         written: new samples.
-        known: lines whose sample (time, group, topic, partition) was there before, or came twice.
-        problems: what is wrong with the others, and how many have it.
+        known: lines with a known sample (same time, group, topic, partition), or a duplicate in the input.
+        problems: number of invalid lines by problem.
     """
 
     read: int
@@ -55,16 +55,16 @@ def import_samples(
 ) -> ImportReport:
     """Add samples to those of writer ``import``.
 
-    The same again changes nothing, and after a crash the same again completes it: what is there already, by
-    time, group, topic and partition, is left out.  One import at a time.
+    A repeated import changes nothing, and after a crash it completes the first one: samples with a known
+    time, group, topic and partition are skipped.  Only one import may run at a time.
 
     Args:
         spark: the session.
         rows: a file of JSON lines (or a folder, or a pattern, as Spark takes them), or objects.
-        root: the pipeline's folder.
+        root: folder of the pipeline.
 
     Raises:
-        PipelineError: it cannot be read or written.  A line that is wrong is no error: it is counted.
+        PipelineError: the input cannot be read, or the folder cannot be written.  Invalid lines are counted.
     """
     with one_line("importing samples"):
         if isinstance(rows, (str, Path)):
@@ -79,7 +79,7 @@ def import_samples(
 
 
 def parse_lines(lines: DataFrame) -> DataFrame:
-    """Samples out of lines of JSON in ``value``, and ``problem``, null where there is none."""
+    """Parse samples from lines of JSON in ``value``; ``problem`` is null for valid ones."""
     text = ", ".join(f"{name} {'string' if name == 'time' else COLUMNS[name]}" for name in _GIVEN)
     given = F.from_json("value", text)
     keys = F.json_object_keys("value")
@@ -108,25 +108,25 @@ def parse_lines(lines: DataFrame) -> DataFrame:
 
 
 def _wrong(name: str, keys: Column) -> Column:
-    """What is there, is not null, and yet reads as null is of the wrong type."""
-    there = F.array_contains(keys, name) & F.get_json_object("value", f"$.{name}").isNotNull()
-    return F.when(there & F.col(f"given.{name}").isNull(), f"wrong {name}")
+    """Detect a value of the wrong type: the field is not null, but its parsed value is."""
+    present = F.array_contains(keys, name) & F.get_json_object("value", f"$.{name}").isNotNull()
+    return F.when(present & F.col(f"given.{name}").isNull(), f"wrong {name}")
 
 
 def _write_new(spark: SparkSession, parsed: DataFrame, root: str) -> ImportReport:
     counts = {row["problem"]: row["count"] for row in parsed.groupBy("problem").count().collect()}
     good = counts.pop(None, 0)
-    fine = parsed.where(F.col("problem").isNull()).drop("problem").dropDuplicates(list(_KEY))
+    new = parsed.where(F.col("problem").isNull()).drop("problem").dropDuplicates(list(_KEY))
     if SOURCE in writers(spark, root):
         before = read_samples(spark, root).where(F.col("source") == SOURCE).select(*_KEY)
-        fine = fine.join(before, on=list(_KEY), how="left_anti")
-    fine = fine.persist()
+        new = new.join(before, on=list(_KEY), how="left_anti")
+    new = new.persist()
     try:
-        written = fine.count()
+        written = new.count()
         if written:
-            write_samples(fine.repartition("date"), root, SOURCE)
+            write_samples(new.repartition("date"), root, SOURCE)
     finally:
-        fine.unpersist()
+        new.unpersist()
     if not good and counts:
         worst = max(counts, key=lambda problem: (counts[problem], problem))
         raise PipelineError(f"none of {sum(counts.values()):,} lines is a sample: {worst}")

@@ -1,12 +1,12 @@
-"""Where samples land, and how they are read again.
+"""Writes and reads samples.
 
 Rules:
-- A writer has a folder of its own, ``samples/WRITER``, partitioned by ``date``; a stream's list of finished
-  files (``_spark_metadata``) lies in it, its checkpoint in ``checkpoints/WRITER``.
-- What a crash left half-written is in no such list, and is not read.
-- A checkpoint is for one thing only, which ``about.json`` beside it tells.  Spark itself would take another
-  cluster's offsets for its own, or drop all it reads because the list of files says that it has those.
-- What is read has the columns of ``SAMPLES`` and their types, or there is an error that names the file.
+- Each writer has its own folder ``samples/WRITER``, partitioned by ``date``.  A stream has its list of
+  finished files (``_spark_metadata``) there, and its checkpoint in ``checkpoints/WRITER``.
+- Files left half-written by a crash are not in the list, and are not read.
+- A checkpoint belongs to one recording, described in its ``about.json``.  Without this check, Spark would use
+  the offsets of another cluster, or drop new samples because its list already has those batches.
+- Samples have the columns of ``SAMPLES`` and their types, or reading raises an error that names the file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, str] = {name: kind for name, kind, _ in _FIELD.findall(SAM
 
 _NEVER_NULL = tuple(name for name, _, required in _FIELD.findall(SAMPLES) if required and name != "date")
 _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-"""For reading: Spark believes a NOT NULL, whatever is in the file."""
+"""Schema for reading; Spark would trust a NOT NULL even if the file has nulls."""
 
 
 def land_stream(
@@ -58,15 +58,15 @@ def land_stream(
 
     Args:
         samples: a streaming DataFrame with the columns of ``SAMPLES``.
-        root: the pipeline's folder.
-        writer: whose folder; one stream at a time may write to it.
-        about: what is recorded, in words: topic, cluster.  A checkpoint that is about something else is
+        root: folder of the pipeline.
+        writer: name of the writer; only one stream at a time may write to its folder.
+        about: description of the recording, such as topic and cluster.  A checkpoint with another one is
             refused.
-        available_now: end with what is there now.
-        every_s: how long from the start of one batch to that of the next; 0: at once.
+        available_now: land the samples there are now, and end.
+        every_s: seconds from the start of one batch to the start of the next; 0: no pause.
 
     Raises:
-        PipelineError: columns that are not those of samples; a checkpoint that does not fit.
+        PipelineError: the columns are not those of samples, or the checkpoint does not match.
     """
     _check_columns(samples)
     with one_line(f"recording to {root}"):
@@ -87,15 +87,15 @@ def land_stream(
 
 
 def write_samples(samples: DataFrame, root: str, writer: str) -> None:
-    """Append samples to the folder of a writer that is no stream.
+    """Append samples to the folder of a writer that is not a stream.
 
     Raises:
-        PipelineError: columns that are not those of samples; a folder that a stream writes to.
+        PipelineError: the columns are not those of samples, or a stream writes to the folder.
     """
     _check_columns(samples)
     with one_line(f"writing to {root}"):
         if Storage(samples.sparkSession, root).has(f"samples/{_named(writer)}/_spark_metadata"):
-            raise PipelineError(f"samples/{writer} in {root} is a stream's: name another writer")
+            raise PipelineError(f"samples/{writer} in {root} belongs to a stream: name another writer")
         samples.select(*COLUMNS).write.mode("append").partitionBy("date").parquet(f"{root}/samples/{writer}")
 
 
@@ -107,53 +107,53 @@ def read_samples(
     *,
     on_damage: Callable[[Damage], None] | None = None,
 ) -> DataFrame:
-    """Samples of all writers.
+    """Read the samples of all writers.
 
     Args:
         spark: the session.
-        root: the pipeline's folder.
-        since: of this time and later.
-        until: of before this time.
-        on_damage: told of each file that cannot be used, which is then left out; all files are read once to
-            find them.  None: such a file is an error, found by its footer now, or when its rows are read.
+        root: folder of the pipeline.
+        since: start of the period.
+        until: end of the period, exclusive.
+        on_damage: called for each damaged file, which is then skipped; all files are read once to find them.
+            None: a damaged file is an error, raised now if its footer shows it, or when its rows are read.
 
     Raises:
-        PipelineError: nothing was recorded there, or a file (named) cannot be used.
+        PipelineError: there are no samples, or a file (named) cannot be used.
     """
     with one_line(f"reading samples of {root}"):
         names = writers(spark, root)
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")
         first, last = (None if time is None else _utc(time).date() for time in (since, until))
-        of_all = [_read_writer(spark, f"{root}/samples/{name}", first, last, on_damage) for name in names]
-    return _between(reduce(lambda one, other: one.unionByName(other), of_all), since, until)
+        parts = [_read_writer(spark, f"{root}/samples/{name}", first, last, on_damage) for name in names]
+    return _between(reduce(lambda left, right: left.unionByName(right), parts), since, until)
 
 
 def stream_samples(
     spark: SparkSession, root: str, names: tuple[str, ...], *, files_per_batch: int | None = None
 ) -> DataFrame:
-    """Samples of these writers as a stream: what is there, and what comes.
+    """Read the samples of some writers as a stream.
 
-    The writers are part of what a checkpoint of the stream is about, so they are named; see ``writers``.
+    The writers are named, because a checkpoint of the stream belongs to them; see ``writers``.
 
     Args:
         spark: the session.
-        root: the pipeline's folder.
-        names: of the writers.
-        files_per_batch: most files of each writer in a batch; None: all there are.
+        root: folder of the pipeline.
+        names: names of the writers.
+        files_per_batch: maximum files of each writer in a batch; None: no limit.
     """
-    # A file that is older than the newest one by more than this would not be read, without a word.
+    # Spark silently skips files older than the newest one by more than this.
     options = {"maxFileAge": "3650d"}
     if files_per_batch is not None:
         options["maxFilesPerTrigger"] = str(files_per_batch)
     reader = spark.readStream.schema(_NULLABLE).options(**options)
-    # A union no longer knows its files, so each writer is checked by itself.
-    of_all = [_with_nothing_missing(reader.parquet(f"{root}/samples/{name}")) for name in names]
-    return reduce(lambda one, other: one.unionByName(other), of_all)
+    # A union has no file names for errors, so each writer is checked separately.
+    parts = [_without_nulls(reader.parquet(f"{root}/samples/{name}")) for name in names]
+    return reduce(lambda left, right: left.unionByName(right), parts)
 
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
-    """Who recorded something there."""
+    """Return the names of the writers with samples."""
     return tuple(name for name in Storage(spark, root).folders("samples") if _WRITER.fullmatch(name))
 
 
@@ -161,41 +161,44 @@ def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
 
 
 def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
-    """Make sure that checkpoint and list of files are of this very recording, or that there are none."""
+    """Check that checkpoint and list of files belong to this recording, or do not exist."""
     checkpoint, samples = f"checkpoints/{_named(writer)}", f"samples/{writer}"
     wanted = {"layout": _LAYOUT, "columns": dict(COLUMNS), **about}
     known = storage.read(f"{checkpoint}/about.json")
     started = storage.has(f"{checkpoint}/offsets")
     finished = storage.has(f"{samples}/_spark_metadata")
-    # Spark makes the list's folder before the checkpoint's.  Killed in between, there is nothing to lose yet.
+    # Spark creates the folder of the list before that of the checkpoint.  After a kill in between, both are
+    # empty.
     listed = finished and bool(storage.files(f"{samples}/_spark_metadata/[0-9]*"))
     if known is not None:
         _compare(_parsed(known, f"{checkpoint}/about.json"), wanted, f"{checkpoint} in {storage.root}")
     elif started:
-        raise PipelineError(f"{checkpoint} in {storage.root} is another program's: take another folder")
+        raise PipelineError(f"{checkpoint} in {storage.root} belongs to another program: take another folder")
     if listed and not started:
         raise PipelineError(
-            f"{samples} in {storage.root} has lost its checkpoint, so going on would drop what comes: bring "
-            f"{checkpoint} back, or move {samples} away"
+            f"{samples} in {storage.root} has lost its checkpoint, so going on would drop new samples: "
+            f"restore {checkpoint}, or move {samples} away"
         )
-    # Spark keeps the last hundred only, so it need not be the first.
+    # Spark keeps only the last hundred commits, so the first may be missing.
     if storage.files(f"{checkpoint}/commits/*") and not finished:
         raise PipelineError(
-            f"{checkpoint} in {storage.root} has lost its samples, so going on would miss them: bring "
-            f"{samples} back, or move {checkpoint} away"
+            f"{checkpoint} in {storage.root} has lost its samples, so going on would miss them: "
+            f"restore {samples}, or move {checkpoint} away"
         )
     if not finished and storage.folders(samples):
-        raise PipelineError(f"{samples} in {storage.root} has files of no stream: take another folder")
+        raise PipelineError(
+            f"{samples} in {storage.root} has files that are not of a stream: take another folder"
+        )
     if known is None:
         storage.write(f"{checkpoint}/about.json", json.dumps(wanted, indent=1))
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError as error:
         raise PipelineError(f"{name} is damaged: take another folder") from error
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def _compare(known: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
@@ -210,7 +213,7 @@ def _compare(known: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
 
 def _named(writer: str) -> str:
     if not _WRITER.fullmatch(writer):
-        raise PipelineError(f"writer {writer!r}: a name is letters, digits, - and _")
+        raise PipelineError(f"writer {writer!r}: a name may have letters, digits, - and _")
     return writer
 
 
@@ -225,32 +228,32 @@ def _read_writer(
     on_damage: Callable[[Damage], None] | None,
 ) -> DataFrame:
     whole = spark.read.schema(_NULLABLE).parquet(folder)
-    # Spark tells names as URIs have them, and takes them as they are.
+    # Spark returns names encoded as in URIs, but expects them decoded.
     files = [unquote(file) for file in whole.inputFiles() if _of(file, first, last)]
     damaged = find_damage(spark, folder, files, whole.schema, thorough=on_damage is not None)
     if damaged and on_damage is None:
         more = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""
         raise PipelineError(f"cannot use {damaged[0]}{more}")
     if on_damage is None or not damaged:
-        return _with_nothing_missing(whole)
-    for one in damaged:
-        on_damage(one)
-    lost = {one.file for one in damaged}
+        return _without_nulls(whole)
+    for damage in damaged:
+        on_damage(damage)
+    lost = {damage.file for damage in damaged}
     if not (left := [file for file in files if file not in lost]):
         return spark.createDataFrame([], _NULLABLE)
-    return _with_nothing_missing(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*left))
+    return _without_nulls(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*left))
 
 
 def _of(file: str, first: date | None, last: date | None) -> bool:
-    """Whether a file is of these dates; one that does not say is."""
-    if (found := _DATE.search(file)) is None:
+    """Return whether a file is of these dates; a file without a date is."""
+    if (match := _DATE.search(file)) is None:
         return True
-    day = date.fromisoformat(found[1])
+    day = date.fromisoformat(match[1])
     return (first is None or first <= day) and (last is None or day <= last)
 
 
-def _with_nothing_missing(samples: DataFrame) -> DataFrame:
-    """Samples in which what must be there is there: else reading is an error that names the file."""
+def _without_nulls(samples: DataFrame) -> DataFrame:
+    """Make a null in a required column an error that names the file."""
     from pyspark.sql import functions as F
 
     def required(name: str) -> Any:
@@ -261,7 +264,7 @@ def _with_nothing_missing(samples: DataFrame) -> DataFrame:
 
 
 def _between(samples: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
-    """Samples of a period; folders of other dates are not opened."""
+    """Keep the samples of a period; folders of other dates are not opened."""
     from pyspark.sql import functions as F
 
     if since is not None:
@@ -272,13 +275,13 @@ def _between(samples: DataFrame, since: datetime | None, until: datetime | None)
 
 
 def _check_columns(samples: DataFrame) -> None:
-    found: StructType = samples.schema
+    schema: StructType = samples.schema
     wanted = samples.sparkSession.createDataFrame([], _NULLABLE).schema
-    absent = sorted(COLUMNS.keys() - set(found.names))
-    if trouble := f"has no column {absent[0]!r}" if absent else schema_trouble(found, wanted):
-        raise PipelineError(f"what is to be written as samples {trouble}")
+    absent = sorted(COLUMNS.keys() - set(schema.names))
+    if trouble := f"has no column {absent[0]!r}" if absent else schema_trouble(schema, wanted):
+        raise PipelineError(f"cannot write samples: the table {trouble}")
 
 
 def _utc(time: datetime) -> datetime:
-    """In UTC; a time without a zone is this machine's, as everywhere in Python."""
+    """Convert to UTC; a time without a zone is local time, as everywhere in Python."""
     return time.astimezone(timezone.utc)

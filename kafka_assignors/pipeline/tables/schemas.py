@@ -1,18 +1,18 @@
-"""The tables that the steps of the pipeline hand to each other, as Spark's DDL.
+"""The tables of the pipeline, as Spark's DDL.
 
 Both are Parquet, partitioned by ``date`` (of ``time``, in UTC), under one folder of the pipeline::
 
-    samples/WRITER/date=2026-11-22/*.parquet    what was seen (``sampler``, ``offsets-topic``, ...)
-    load/date=2026-11-22/*.parquet              what the model made of it
+    samples/WRITER/date=2026-11-22/*.parquet    recorded samples (``sampler``, ``offsets-topic``, ...)
+    load/date=2026-11-22/*.parquet              rows of the load model
 
-A writer has a folder of its own, since a streaming query's list of finished files belongs to one folder.
+Each writer has its own folder, because a streaming query's list of finished files belongs to one folder.
 """
 
 from __future__ import annotations
 
 __all__ = ["LOAD", "SAMPLES"]
 
-#: One look at one partition.  What the writer cannot know is null: a commit says nothing of the end offset.
+#: One sample of one partition.  Offsets the writer does not know are null: a commit has no end offset.
 SAMPLES = """
     time timestamp NOT NULL COMMENT 'when the broker answered, or the commit was made',
     group string NOT NULL COMMENT 'group id; empty: of the topic alone, no group looked at',
@@ -25,7 +25,7 @@ SAMPLES = """
     date date NOT NULL COMMENT 'of time, in UTC'
 """
 
-#: One partition of one group in one step of time, and what to expect after it.
+#: One partition of one group in one step of time, with the forecast at its end.
 LOAD = """
     time timestamp NOT NULL COMMENT 'end of the step',
     step_s double NOT NULL COMMENT 'length of the step, seconds',

@@ -1,9 +1,9 @@
-"""Folders and small files where Spark keeps its data: this machine's disk, HDFS, an object store.
+"""Folders and small files on the storage of Spark: a local disk, HDFS, an object store.
 
-Python's own files would only do for the first.  This goes through the Hadoop file systems that Spark itself
-uses, with the settings they have there; a call costs about 1 ms on a local disk.
+Python's own files work only for a local disk.  This module uses Hadoop's file systems with Spark's settings;
+a call takes about 1 ms on a local disk.
 
-Those say of some faults only that they did not do it (``false``).  Here that is an error as any other.
+Hadoop returns only ``false`` for some faults.  This module raises an error.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ from kafka_assignors.errors import PipelineError
 
 __all__ = ["Storage"]
 
-_SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # in the names that ``files`` looks for
+_SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patterns
 
 
 class Storage:
-    """What is under one folder.
+    """The files under one folder.
 
     Args:
-        spark: whose file systems.
-        root: the folder, as Spark takes it: a path or a URI.
+        spark: the session.
+        root: the folder, a path or a URI for Spark.
 
     Raises:
-        PipelineError: Spark knows no such storage; so do all methods, where a file system does not do what
-            it was told.
+        PipelineError: Spark does not support the storage.  All methods raise it if an operation fails.
     """
 
     def __init__(self, spark: Any, root: str) -> None:
         self._jvm = spark.sparkContext._jvm
         self.root = root
-        # Of the session, not the context: it has what was set with spark.conf.set, too.
+        # The session's settings, because those of the context lack the ones of spark.conf.set.
         settings = spark._jsparkSession.sessionState().newHadoopConf()
         try:
             self._path = self._jvm.org.apache.hadoop.fs.Path(root)
@@ -43,30 +42,30 @@ class Storage:
             raise PipelineError(f"cannot use the folder {root}: {_why(error)}") from error
 
     def at(self, name: str) -> str:
-        """The full name of something under the root, with its scheme."""
+        """Return the full name of a path under the root, with its scheme."""
         return str(self._files.makeQualified(self._under(name)).toString())
 
     def folders(self, name: str = "") -> list[str]:
-        """Names of the folders directly under ``name``, sorted; none if that is not there itself."""
+        """Return the names of the folders directly under ``name``, sorted; none if it does not exist."""
         return sorted(str(s.getPath().getName()) for s in self._listed(name) if s.isDirectory())
 
     def has(self, name: str) -> bool:
-        """Whether there is a file or folder of that name."""
+        """Return whether a file or folder exists."""
         return bool(self._files.exists(self._under(name)))
 
     def make(self, name: str) -> None:
-        """Make a folder, with those above it; nothing happens if it is there."""
+        """Create a folder and its parents, if it does not exist."""
         self._make(self._under(name))
 
     def read(self, name: str, limit: int = 1 << 20) -> str | None:
-        """Text of a small file; None without one."""
+        """Return the text of a small file; None if it does not exist."""
         if not self.has(name):
             return None
         with closing(self._files.open(self._under(name))) as stream:
             return bytes(stream.readNBytes(limit)).decode(errors="replace")
 
     def read_end(self, name: str, limit: int) -> tuple[str, bool] | None:
-        """The last so many bytes of a file as text, and whether that is all of it; None without one."""
+        """Return the last bytes of a file as text, and whether they are all; None if it does not exist."""
         if not self.has(name):
             return None
         start = max(int(self._files.getFileStatus(self._under(name)).getLen()) - limit, 0)
@@ -75,9 +74,9 @@ class Storage:
             return bytes(stream.readNBytes(limit)).decode(errors="replace"), start == 0
 
     def write(self, name: str, text: str) -> None:
-        """Make a small file, with the folders above it; it is there whole, or not at all.
+        """Write a small file atomically, and create its parents.
 
-        One that was there is removed first: whoever looks, or crashes, in between finds none.
+        An existing file is removed first, so a reader, or a crash, in between finds none.
         """
         partial = f"{name}.partial"
         with closing(self._files.create(self._under(partial), True)) as stream:
@@ -85,32 +84,34 @@ class Storage:
         self.move(partial, name)
 
     def files(self, pattern: str) -> list[str]:
-        """Files whose names under the root fit a pattern (``load/date=*/x-*``), sorted, relative to it."""
+        """Return the files that match a pattern (``load/date=*/x-*``), sorted, relative to the root."""
         plain = _SPECIAL.sub(r"\\\g<0>", str(self._path.toString()))
-        found = self._files.globStatus(self._jvm.org.apache.hadoop.fs.Path(plain, pattern)) or []
-        names = [str(status.getPath().toUri().getPath()) for status in found if status.isFile()]
+        statuses = self._files.globStatus(self._jvm.org.apache.hadoop.fs.Path(plain, pattern)) or []
+        names = [str(status.getPath().toUri().getPath()) for status in statuses if status.isFile()]
         root = str(self._files.makeQualified(self._path).toUri().getPath()).rstrip("/") + "/"
         return sorted(name.removeprefix(root) for name in names)
 
     def empty_files(self, pattern: str) -> list[str]:
-        """Those of ``files`` that have no bytes."""
+        """Return the empty files that match a pattern."""
         return [
             name for name in self.files(pattern) if not self._files.getFileStatus(self._under(name)).getLen()
         ]
 
     def size(self, uri: str) -> int | None:
-        """Bytes of a file, wherever under the same scheme it lies; None: it is not there."""
+        """Return the size of a file of the same scheme, bytes; None if it does not exist."""
         path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri))
         return int(self._files.getFileStatus(path).getLen()) if self._files.exists(path) else None
 
     def sizes(self, uri: str) -> dict[str, int]:
-        """Bytes of each file in a folder, by its own name, in one call; none: it is not there."""
+        """Return the sizes of the files in a folder, bytes by name, in one call; empty if it is missing."""
         path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri))
-        found = self._files.listStatus(path) if self._files.exists(path) else []
-        return {str(status.getPath().getName()): int(status.getLen()) for status in found if status.isFile()}
+        statuses = self._files.listStatus(path) if self._files.exists(path) else []
+        return {
+            str(status.getPath().getName()): int(status.getLen()) for status in statuses if status.isFile()
+        }
 
     def move(self, name: str, to: str) -> None:
-        """Give a file another name, in a folder that is made if need be; what has that name is removed."""
+        """Move a file; creates the folder, and replaces a file of that name."""
         target = self._under(to)
         self._make(target.getParent())
         self.remove(to)
@@ -118,8 +119,8 @@ class Storage:
             raise self._failed(f"{name} could not be moved to {to}")
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it; no effect if it is not there."""
-        # False is also said of what was not there.
+        """Remove a file or a folder, if it exists."""
+        # ``delete`` also returns false if the file does not exist.
         if not self._files.delete(self._under(name), True) and self.has(name):
             raise self._failed(f"{name} could not be removed")
 
@@ -128,7 +129,7 @@ class Storage:
             raise self._failed(f"the folder {folder.toString()} could not be made")
 
     def _failed(self, what: str) -> PipelineError:
-        return PipelineError(f"{self.root}: {what}: see that there is room and that we may write there")
+        return PipelineError(f"{self.root}: {what}: check free space and permissions")
 
     def _listed(self, name: str) -> list[Any]:
         return list(self._files.listStatus(self._under(name))) if self.has(name) else []
@@ -138,13 +139,13 @@ class Storage:
 
 
 def _why(error: Exception) -> str:
-    """Why there is no file system, in a line; Java says it in pages."""
+    """Return the first line of Java's message."""
     java = getattr(error, "java_exception", None)
-    said = str(java.toString() if java is not None else error).partition("\n")[0]
-    if "ClassNotFoundException" in said or "UnsupportedFileSystemException" in said:
-        kind = said.rpartition(": ")[2]
+    message = str(java.toString() if java is not None else error).partition("\n")[0]
+    if "ClassNotFoundException" in message or "UnsupportedFileSystemException" in message:
+        kind = message.rpartition(": ")[2]
         return (
-            f"this Spark lacks what it takes ({kind}); give spark-submit its --packages, such as "
+            f"this Spark has no support for it ({kind}): give spark-submit its --packages, such as "
             f"org.apache.hadoop:hadoop-aws for s3a"
         )
-    return said
+    return message

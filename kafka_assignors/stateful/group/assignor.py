@@ -176,7 +176,7 @@ class StatefulAssignor(Assignor):
         self._joined = {
             member.member_id: report.more
             for member, report in reports
-            if isinstance(told.more, (stateful_subscription.Subscription, Newer))
+            if isinstance(report.more, (stateful_subscription.Subscription, Newer))
         }
         return group
 

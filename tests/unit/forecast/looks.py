@@ -1,4 +1,4 @@
-"""Samples of one partition, written shortly: seconds, and offsets that are known."""
+"""Short forms for samples of one partition."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ SETTINGS = LoadSettings(step_s=60, horizon_s=900, delay_s=120, max_gap_s=600)
 def look(
     after_s: float, end: int | None = None, committed: int | None = None, begin: int | None = 0
 ) -> Sample:
-    """A sample so long after the start; None: not known."""
+    """Make a sample so many seconds after the start; None: unknown."""
     offsets = (UNKNOWN if offset is None else offset for offset in (begin, end, committed))
     return Sample(round((START + after_s) * SECOND), *offsets)
 
 
 def steps_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[Step]:
-    """Steps, from samples in order."""
+    """Return the steps of samples in order."""
     steps = Steps(settings)
     return [step for sample in samples for step in steps.take(sample)]
 
 
 def rows_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[Row]:
-    """All rows, from samples in any order."""
+    """Return all rows of samples in any order."""
     partition = Partition(settings)
     rows, _ = partition.take(samples)
     return rows + partition.flush()
 
 
 def minutes(step: Step) -> float:
-    """When a step ended, in minutes after the start."""
+    """Return the end of a step, in minutes after the start."""
     return (step.at / SECOND - START) / 60

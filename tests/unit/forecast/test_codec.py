@@ -1,4 +1,4 @@
-"""What is known of a partition, as bytes."""
+"""The state of a partition as bytes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def known() -> Partition:
     return partition
 
 
-def test_what_was_read_back_is_written_the_same() -> None:
-    for more in ([], [look(10_100, None, 5, begin=None), look(11_000, None, 5, begin=None)]):  # set back
+def test_decoded_state_is_encoded_to_the_same_bytes() -> None:
+    for more in ([], [look(10_100, None, 5, begin=None), look(11_000, None, 5, begin=None)]):  # a reset
         partition = known()
         partition.take(more)
         data = encode(partition)
@@ -28,7 +28,7 @@ def test_what_was_read_back_is_written_the_same() -> None:
     assert partition.steps.ends.doubted
 
 
-def test_its_size_does_not_grow_with_time() -> None:
+def test_encoded_size_does_not_grow_with_time() -> None:
     partition, sizes = Partition(SETTINGS), []
     for n in range(20_000):
         partition.take([look(30 * n, 1000 * n, 10 * n)])
@@ -38,12 +38,12 @@ def test_its_size_does_not_grow_with_time() -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x03", b"\x02\x00"])
-def test_what_is_no_state_is_refused(damage: bytes) -> None:
+def test_bytes_that_are_no_state_are_refused(damage: bytes) -> None:
     with pytest.raises(CodecError, match="state of a partition"):
         decode(damage, SETTINGS)
 
 
-def test_a_state_that_is_cut_off_is_refused() -> None:
+def test_truncated_state_is_refused() -> None:
     data = encode(known())
     for length in (13, 100, len(data) // 2, len(data) - 1):
         with pytest.raises(CodecError, match="state of a partition"):
@@ -51,7 +51,7 @@ def test_a_state_that_is_cut_off_is_refused() -> None:
 
 
 def parts(data: bytes) -> tuple[list[int], list[float], bytes]:
-    """Whole, floating-point and small numbers."""
+    """Split an encoded state into its integers, floats and small integers."""
     ints, floats, _small = np.frombuffer(data, "<u4", 3, 1).tolist()
     at = 13 + 8 * ints
     return (
@@ -62,12 +62,12 @@ def parts(data: bytes) -> tuple[list[int], list[float], bytes]:
 
 
 def joined(ints: list[int], floats: list[float], small: bytes) -> bytes:
-    """A state with a header that fits."""
+    """Join the parts of a state, with a matching header."""
     head = np.array([len(ints), len(floats), len(small)], "<u4").tobytes()
     return b"\x02" + head + np.array(ints, "<i8").tobytes() + np.array(floats, "<f8").tobytes() + small
 
 
-def test_too_few_and_too_many_of_any_kind_are_refused_though_the_header_says_so() -> None:
+def test_too_few_or_too_many_numbers_are_refused_though_the_header_matches() -> None:
     ints, floats, small = parts(encode(known()))
     assert joined(ints, floats, small) == encode(known())
     wrong = [
@@ -84,13 +84,13 @@ def test_too_few_and_too_many_of_any_kind_are_refused_though_the_header_says_so(
 
 
 @pytest.mark.parametrize("strange", [-1, 2])
-def test_what_is_read_is_written_the_same_or_it_is_refused(strange: int) -> None:
-    """A count below none, and a yes that is no 1, would not be."""
+def test_accepted_state_is_encoded_to_the_same_bytes(strange: int) -> None:
+    """A negative count, or a boolean that is neither 0 nor 1, must be refused."""
     for state in (known(), Partition(SETTINGS)):
         ints, floats, small = parts(encode(state))
-        for place, was in enumerate(ints):
-            if was in (0, 1):
-                data = joined([*ints[:place], strange, *ints[place + 1 :]], floats, small)
+        for index, number in enumerate(ints):
+            if number in (0, 1):
+                data = joined([*ints[:index], strange, *ints[index + 1 :]], floats, small)
                 assert is_refused(data) or encode(decode(data, SETTINGS)) == data
 
 
@@ -103,7 +103,7 @@ def is_refused(data: bytes) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_is_damaged_there_is_one_kind_of_error(seed: int) -> None:
+def test_damaged_state_raises_only_codec_error(seed: int) -> None:
     rng = Random(seed)
     whole = encode(known())
     ints, floats, small = parts(whole)
@@ -117,14 +117,14 @@ def test_whatever_is_damaged_there_is_one_kind_of_error(seed: int) -> None:
         other[rng.randrange(len(ints))] = rng.choice(strange)
         for data in (bytes(damaged), joined(other, floats, small), rng.randbytes(rng.randrange(60))):
             refused += is_refused(data)
-    assert refused > 400  # what is random is no state, at least
+    assert refused > 400  # random bytes are never a state
 
 
-def test_a_state_of_another_version_is_refused() -> None:
+def test_state_of_another_version_is_refused() -> None:
     with pytest.raises(CodecError, match="version 9, know only 2"):
         decode(b"\x09" + encode(known())[1:], SETTINGS)
 
 
-def test_a_state_made_with_other_settings_is_refused() -> None:
+def test_state_encoded_with_other_settings_is_refused() -> None:
     with pytest.raises(CodecError, match="of 60, 900, 600, 120 s, not 60, 1800, 600, 120 s"):
         decode(encode(known()), dataclasses.replace(SETTINGS, horizon_s=1800))

@@ -1,4 +1,4 @@
-"""One partition's samples in any order: what waits, what is late, what comes out."""
+"""Samples of one partition in any order: waiting, late and ahead."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of
 
 
 def growing(count: int = 400) -> list[Sample]:
-    """A look every 20 s or so, for more than two hours."""
+    """Make a sample about every 20 s, for more than two hours."""
     chance = random.Random(5)
     end = committed = 0
-    looks = []
+    samples = []
     for n in range(count):
         end += chance.randrange(50)
         committed = min(end, committed + chance.randrange(52))
-        looks.append(look(20 * n + chance.randrange(15), end, committed))
-    return looks
+        samples.append(look(20 * n + chance.randrange(15), end, committed))
+    return samples
 
 
-def test_a_step_waits_until_nothing_before_its_end_can_come() -> None:
-    """Two minutes of delay: the step of the first minute is final with a look at 3:00."""
+def test_step_is_final_when_no_sample_before_its_end_can_arrive() -> None:
+    """With a delay of two minutes, the step of the first minute is final with a sample at 3:00."""
     partition = Partition(SETTINGS)
     rows, _ = partition.take([look(0, 0), look(60, 5), look(179, 9)])
     assert rows == []
@@ -34,93 +34,92 @@ def test_a_step_waits_until_nothing_before_its_end_can_come() -> None:
 
 
 def test_samples_out_of_order_give_the_same_rows() -> None:
-    looks = growing()
-    expected = rows_of(looks)
+    samples = growing()
+    expected = rows_of(samples)
     assert len(expected) > 100
     partition, chance, got = Partition(SETTINGS), random.Random(7), []
-    for first in range(0, len(looks), 5):  # 5 looks are 100 s, less than the delay
-        batch = looks[first : first + 5]
+    for first in range(0, len(samples), 5):  # 5 samples are 100 s, less than the delay
+        batch = samples[first : first + 5]
         chance.shuffle(batch)
         for sample in batch:
             got += partition.take([sample])[0]
     assert got + partition.flush() == expected
 
 
-def test_the_state_goes_through_bytes_unchanged() -> None:
-    """A partition that is written down and read back after each sample gives the same rows."""
-    looks, partition, got = growing(), Partition(SETTINGS), []
-    for sample in looks:
+def test_encoding_and_decoding_after_each_sample_gives_the_same_rows() -> None:
+    samples, partition, got = growing(), Partition(SETTINGS), []
+    for sample in samples:
         rows, _ = partition.take([sample])
         got += rows
         partition = decode(encode(partition), SETTINGS)
-    assert got + partition.flush() == rows_of(looks)
+    assert got + partition.flush() == rows_of(samples)
 
 
-def test_a_sample_twice_counts_once() -> None:
-    looks = growing(40)
+def test_duplicate_sample_counts_once() -> None:
+    samples = growing(40)
     partition = Partition(SETTINGS)
-    first, told = partition.take([*looks, *looks[::2]])
-    assert told == Tally(60, 0, 20)
-    again, told = partition.take(looks[-3:])
-    assert (again, told) == ([], Tally(3, 0, 3))
-    assert first + partition.flush() == rows_of(looks)
+    first, tally = partition.take([*samples, *samples[::2]])
+    assert tally == Tally(60, 0, 20)
+    again, tally = partition.take(samples[-3:])
+    assert (again, tally) == ([], Tally(3, 0, 3))
+    assert first + partition.flush() == rows_of(samples)
 
 
-def test_a_sample_is_late_once_a_later_one_was_taken() -> None:
-    """It is counted, and changes nothing."""
+def test_sample_is_late_once_a_later_one_was_taken() -> None:
+    """A late sample is counted and changes nothing."""
     partition = Partition(SETTINGS)
     partition.take([look(0, 0), look(60, 5), look(120, 9), look(300, 20)])
-    rows, told = partition.take([look(90, 7)])
-    assert (rows, told) == ([], Tally(1, 1, 0))
+    rows, tally = partition.take([look(90, 7)])
+    assert (rows, tally) == ([], Tally(1, 1, 0))
     rows = partition.flush()
     assert [row.step.arrived for row in rows] == [3, 4, 4]
 
 
-def test_a_sample_that_was_already_taken_and_is_not_the_last_counts_as_late() -> None:
+def test_duplicate_of_an_earlier_sample_than_the_last_is_late() -> None:
     partition = Partition(SETTINGS)
     partition.take([look(0, 0), look(60, 5), look(120, 9), look(300, 20)])
     assert partition.take([look(60, 5)])[1] == Tally(1, 1, 0)
 
 
-def test_a_sample_behind_the_delay_is_taken_if_nothing_after_it_was() -> None:
+def test_sample_older_than_the_delay_is_taken_if_no_later_one_was() -> None:
     partition = Partition(SETTINGS)
     partition.take([look(0, 0), look(600, 20)])
-    _, told = partition.take([look(60, 5)])
-    assert told == Tally(1, 0, 0)
+    _, tally = partition.take([look(60, 5)])
+    assert tally == Tally(1, 0, 0)
 
 
-def test_a_sample_from_the_future_makes_nobody_late() -> None:
-    """A clock that was a day ahead for once: what comes after it is still taken, in its order."""
+def test_one_sample_from_the_future_makes_no_other_late() -> None:
+    """The clock was a day ahead once; later samples are still taken in their order."""
     partition, got = Partition(SETTINGS), []
-    looks = growing(60)
-    for sample in [*looks[:30], look(86_400, 10**6), *looks[30:]]:
-        rows, told = partition.take([sample])
-        assert told.late == 0
+    samples = growing(60)
+    for sample in [*samples[:30], look(86_400, 10**6), *samples[30:]]:
+        rows, tally = partition.take([sample])
+        assert tally.late == 0
         got += rows
-    assert [row.step.arrived for row in got] == [row.step.arrived for row in rows_of(looks)][: len(got)]
+    assert [row.step.arrived for row in got] == [row.step.arrived for row in rows_of(samples)][: len(got)]
 
 
 @pytest.mark.parametrize(("delay_s", "most"), [(0, 60), (120, 120)])
-def test_a_sample_is_ahead_when_it_is_beyond_what_clocks_differ_by(delay_s: float, most: int) -> None:
-    """By more than a minute, or the delay; it is counted, and changes nothing."""
+def test_sample_ahead_by_more_than_a_minute_or_the_delay_is_dropped(delay_s: float, most: int) -> None:
+    """A sample ahead is counted and changes nothing."""
     partition = Partition(dataclasses.replace(SETTINGS, delay_s=delay_s))
     now = look(60).time
-    _, told = partition.take([look(0, 5), look(60 + most, 6), look(61 + most, 7), look(61 + most, 7)], now)
-    assert told == Tally(4, 0, 0, 2)
+    _, tally = partition.take([look(0, 5), look(60 + most, 6), look(61 + most, 7), look(61 + most, 7)], now)
+    assert tally == Tally(4, 0, 0, 2)
     assert partition.newest == look(60 + most).time
     assert partition.take([look(61 + most, 7)], now + SECOND)[1] == Tally(1, 0, 0, 0)
-    assert partition.take([look(90_000, 8)])[1] == Tally(1, 0, 0, 0)  # nobody says what time it is
+    assert partition.take([look(90_000, 8)])[1] == Tally(1, 0, 0, 0)  # the time is unknown
 
 
-def test_a_clock_that_was_an_hour_ahead_for_ten_minutes_costs_those_and_no_more() -> None:
-    """All that comes once it was put right is taken in its order, as if the clock had said nothing."""
+def test_clock_an_hour_ahead_for_ten_minutes_loses_only_those_samples() -> None:
+    """Samples after the correction of the clock are taken in their order."""
     partition, got = Partition(SETTINGS), []
     late = ahead = 0
     right = [(at, look(at, at, at)) for at in range(0, 14_400, 10)]
-    seen = [(at, look(at + 3_600, at, at) if 3_600 <= at < 4_200 else sample) for at, sample in right]
-    for at, sample in seen:
-        rows, told = partition.take([sample], look(at + 1).time)
-        late, ahead = late + told.late, ahead + told.ahead
+    sampled = [(at, look(at + 3_600, at, at) if 3_600 <= at < 4_200 else sample) for at, sample in right]
+    for at, sample in sampled:
+        rows, tally = partition.take([sample], look(at + 1).time)
+        late, ahead = late + tally.late, ahead + tally.ahead
         got += rows
     assert (late, ahead) == (0, 60)
     expected = rows_of([sample for at, sample in right if not 3_600 <= at < 4_200])
@@ -133,8 +132,8 @@ def test_impossible_offsets_are_unknown() -> None:
     assert [(row.step.arrived, row.step.served) for row in rows] == [(20, 2), (10, 1)]
 
 
-def test_an_empty_step_has_no_outlook() -> None:
-    """But the step at which the end was seen again has: the level before the gap is the best there is."""
+def test_empty_step_has_no_forecast() -> None:
+    """The first step with a known end after a gap has the forecast of the level before it."""
     rows = rows_of([*[look(60 * n, 60 * n) for n in range(30)], look(3_600, 9_000), look(3_660, 9_060)])
     gap = [row for row in rows if row.step.quality == "gap"]
     assert [row.outlook is None for row in gap] == [True] * (len(gap) - 1) + [False]

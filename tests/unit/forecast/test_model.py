@@ -21,7 +21,7 @@ MONDAY = 1_384_128_000  # s; 2013-11-11 00:00:00 UTC
 def taught(
     rate: Callable[[float], float], span_s: float, *, step_s: float = 300, horizon_s: float = HOURS
 ) -> tuple[Model, int]:
-    """A model that has seen records arrive at a rate (of seconds after Monday 0:00), and when it is."""
+    """Teach a model a rate (a function of seconds after Monday 0:00); return it and the last step's end."""
     settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
     model, end = Model(settings), MONDAY * SECOND
     carried = 0.0
@@ -40,25 +40,25 @@ def looking(model: Model, at: int) -> Outlook:
     return outlook
 
 
-def test_nothing_is_expected_before_anything_was_seen() -> None:
+def test_model_without_steps_has_no_forecast() -> None:
     assert Model(LoadSettings()).outlook(MONDAY * SECOND) is None
 
 
-def test_a_steady_rate_is_expected_to_go_on() -> None:
+def test_steady_rate_is_forecast_to_continue() -> None:
     outlook = looking(*taught(lambda _: 2.0, 3 * HOURS))
     assert outlook.arrivals == pytest.approx(7200)
     assert outlook.level == pytest.approx(2)
     assert outlook.error == pytest.approx(0, abs=1)
 
 
-def test_the_error_is_not_told_before_it_is_known() -> None:
-    """A forecast is scored once its hour is over, so not in the first one."""
+def test_error_is_unknown_before_forecasts_are_scored() -> None:
+    """A forecast is scored at the end of its hour, so none is scored in the first hour."""
     assert looking(*taught(lambda _: 2.0, HOURS)).error is None
     assert looking(*taught(lambda _: 2.0, 2 * HOURS)).error is not None
 
 
-def test_the_error_is_as_large_as_what_chance_does() -> None:
-    """3,600 records an hour by pure chance: their number varies by 60, a forecast of them more."""
+def test_error_is_as_large_as_random_variation() -> None:
+    """A Poisson rate of 3,600 records an hour varies by 60; a forecast of it is off by more."""
     chance = random.Random(3)
     settings = LoadSettings(step_s=300, horizon_s=HOURS)
     model, at = Model(settings), MONDAY * SECOND
@@ -70,8 +70,8 @@ def test_the_error_is_as_large_as_what_chance_does() -> None:
     assert 50 < error < 100
 
 
-def test_a_ramp_goes_on_for_a_while() -> None:
-    """The trend counts, but damped: less than if it went on for the whole horizon."""
+def test_trend_is_damped() -> None:
+    """A ramp is forecast to flatten within the horizon."""
     model, at = taught(lambda t: t / HOURS, 8 * HOURS)
     outlook = looking(model, at)
     assert outlook.trend > 0
@@ -82,8 +82,8 @@ def by_day(t: float) -> float:
     return 10 + 8 * math.sin(2 * math.pi * t / DAYS)
 
 
-def test_a_day_is_known_after_the_first() -> None:
-    """On the second day, at the steepest time, what comes is known far better than from what came."""
+def test_daily_season_is_used_from_the_second_day() -> None:
+    """At the steepest time of the second day, the forecast is far better than the naive one."""
     model, at = taught(by_day, DAYS + 22 * HOURS, horizon_s=4 * HOURS)
     now = DAYS + 22 * HOURS
     truth = sum(by_day(now + t) for t in range(0, 4 * HOURS, 60)) * 60
@@ -91,15 +91,15 @@ def test_a_day_is_known_after_the_first() -> None:
     assert abs(looking(model, at).arrivals - truth) < 0.4 * abs(naive - truth)
 
 
-def test_before_a_whole_day_was_seen_it_is_no_worse_than_plain_smoothing() -> None:
+def test_forecast_within_the_first_day_beats_the_naive_forecast() -> None:
     model, at = taught(by_day, 9 * HOURS)
     truth = sum(by_day(9 * HOURS + t) for t in range(0, HOURS, 60)) * 60
     naive = sum(by_day(9 * HOURS - t) for t in range(0, HOURS, 60)) * 60
     assert abs(looking(model, at).arrivals - truth) < abs(naive - truth)
 
 
-def test_a_weekend_is_known_after_the_second() -> None:
-    """On Saturdays and Sundays nothing arrives; on the third Friday at midnight, little is expected."""
+def test_weekends_are_known_after_the_second() -> None:
+    """Nothing arrives on Saturdays and Sundays; on the third Friday at midnight the forecast is low."""
 
     def weekdays(t: float) -> float:
         return 10.0 if t % (7 * DAYS) < 5 * DAYS else 0.0
@@ -112,8 +112,8 @@ def test_a_weekend_is_known_after_the_second() -> None:
     assert looking(model, at).arrivals > 0.65 * usual
 
 
-def test_what_happens_each_day_at_a_quarter_of_an_hour_is_expected_then() -> None:
-    """A job writes 9,000 records at 3:10 each night; seen at 3:00 and at 4:00."""
+def test_nightly_job_is_forecast_at_its_quarter_of_an_hour() -> None:
+    """A job writes 9,000 records at 3:10 each night; the forecasts are made at 3:00 and at 4:00."""
 
     def nightly(t: float) -> float:
         return 31.0 if 600 <= t % DAYS - 3 * HOURS < 900 else 1.0
@@ -124,13 +124,13 @@ def test_what_happens_each_day_at_a_quarter_of_an_hour_is_expected_then() -> Non
     assert looking(after, at_four).arrivals == pytest.approx(900, rel=0.05)
 
 
-def test_a_new_level_is_believed_after_two_horizons() -> None:
+def test_new_level_is_learnt_within_two_horizons() -> None:
     model, at = taught(lambda t: 10.0 if t < DAYS else 100.0, DAYS + 2 * HOURS)
     assert looking(model, at).arrivals == pytest.approx(360_000, rel=0.05)
 
 
-def test_a_single_outlier_is_not_taken_for_the_level() -> None:
-    """A million records at once; half an hour later, and when the last hour no longer has them."""
+def test_single_outlier_does_not_set_the_level() -> None:
+    """A million records arrive in one step; forecasts are made half an hour and 1.5 hours later."""
 
     def once(t: float) -> float:
         return 10.0 + (1e6 / 300 if t == DAYS else 0.0)
@@ -140,28 +140,28 @@ def test_a_single_outlier_is_not_taken_for_the_level() -> None:
     assert looking(*taught(once, DAYS + 1.5 * HOURS)).arrivals < 2 * usual
 
 
-def test_the_first_records_after_idle_times_are_believed() -> None:
+def test_first_records_after_an_idle_day_set_the_level() -> None:
     model, at = taught(lambda t: 0.0 if t < DAYS else 50.0, DAYS + HOURS)
     assert looking(model, at).arrivals > 0.7 * 50 * 3600
 
 
-def test_it_never_expects_less_than_nothing() -> None:
+def test_forecast_is_never_negative() -> None:
     model, at = taught(lambda t: max(0.0, 50 - t / 60), 2 * HOURS)
     assert looking(model, at).arrivals >= 0
 
 
-def test_after_steps_that_are_not_known_it_goes_on_with_what_it_knew() -> None:
+def test_level_is_kept_over_unknown_steps() -> None:
     model, at = taught(lambda _: 2.0, 5 * HOURS)
     model.skip()
     assert looking(model, at + 3600 * SECOND).arrivals == pytest.approx(7200, rel=0.01)
     assert model.pending == []
 
 
-def test_a_season_of_nothing_adds_nothing() -> None:
+def test_season_without_steps_adds_nothing() -> None:
     assert {Season().adds(quarter) for quarter in range(700)} == {0.0}
 
 
-def test_a_quarter_that_was_hardly_seen_teaches_nothing() -> None:
+def test_quarter_of_which_less_than_half_is_known_is_not_learnt() -> None:
     season = Season()
     step = 60 * SECOND
     at = MONDAY * SECOND
@@ -177,7 +177,7 @@ def test_hours_of_the_week_begin_on_monday() -> None:
     for day in range(8):
         season.learn(at + day * 96 * QUARTER + QUARTER, 5.0, QUARTER)
         season.learn(at + day * 96 * QUARTER + 2 * QUARTER, 5.0, QUARTER)
-    # The first day is no different from itself, and the hour that is going on does not count yet.
+    # The first day has no mean to compare to, and the current hour does not count yet.
     assert [hour for hour, seen in enumerate(season.week_seen) if seen] == [24 * day for day in range(1, 7)]
     season.learn(at + 8 * 96 * QUARTER + QUARTER, 5.0, QUARTER)
     assert season.week_seen[0] == 1

@@ -1,4 +1,4 @@
-"""Settings that do not fit together are refused where they are made."""
+"""Settings of the load model are checked when they are created."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka_assignors.forecast import LoadSettings
     ("given", "option"),
     [
         ({"step_s": 0}, "step_s"),
-        ({"step_s": 7}, "step_s"),  # a quarter of an hour is no whole number of them
+        ({"step_s": 7}, "step_s"),  # does not divide a quarter of an hour
         ({"step_s": 1800}, "step_s"),
         ({"step_s": -60}, "step_s"),
         ({"step_s": float("nan")}, "step_s"),
@@ -26,13 +26,13 @@ from kafka_assignors.forecast import LoadSettings
         ({"reset": "none"}, "reset"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, float], option: str) -> None:
+def test_invalid_setting_is_refused(given: dict[str, float], option: str) -> None:
     with pytest.raises(OptionError) as refused:
         LoadSettings(**given)  # type: ignore[arg-type]  # wrong on purpose
     assert refused.value.option == option
 
 
-def test_the_longest_gap_fits_the_step() -> None:
+def test_default_gap_is_ten_minutes_or_three_steps() -> None:
     assert LoadSettings(step_s=60).max_gap == 600_000_000
     assert LoadSettings(step_s=900).max_gap == 2_700_000_000
     assert LoadSettings(step_s=60, max_gap_s=90).max_gap == 90_000_000

@@ -1,4 +1,4 @@
-"""From samples to steps: what arrived, what was served, what was left, and how well that is known."""
+"""From samples to steps: records arrived and served, lag, and quality."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from tests.unit.forecast.looks import SETTINGS, look, minutes, steps_of
 MINUTE = 60 * SECOND
 
 
-def test_looks_at_the_ends_of_steps_are_subtracted() -> None:
-    """What arrived and was served is the difference of two looks, the lag what is left at the later one."""
+def test_samples_at_the_ends_of_steps_are_subtracted() -> None:
+    """Arrived and served are differences of two samples; the lag is that of the later one."""
     [step] = steps_of([look(0, 100, 80), look(60, 160, 110)])
     assert (step.arrived, step.served, step.lag, step.quality) == (60, 30, 50, "ok")
     assert minutes(step) == 1
 
 
-def test_looks_between_the_ends_of_steps_are_joined_by_lines() -> None:
+def test_samples_between_the_ends_of_steps_are_interpolated() -> None:
     steps = steps_of([look(30, 100, 100), look(90, 160, 130), look(150, 160, 160)])
     # At 1:00 the end is 130 and the commit 115; at 2:00 160 and 145.
     assert [(s.arrived, s.served, s.lag) for s in steps] == [(30, 30, 15)]
 
 
-def test_no_step_is_given_before_it_is_over() -> None:
+def test_step_is_not_returned_before_its_end() -> None:
     assert steps_of([look(0, 100, 80), look(59, 160, 110)]) == []
 
 
-def test_a_first_step_is_not_given_from_half_of_it() -> None:
-    """Of the step in which the first look was, too little is known."""
+def test_step_of_the_first_sample_is_not_returned() -> None:
+    """Only a part of that step is known."""
     assert [minutes(step) for step in steps_of([look(30, 5), look(60, 9), look(120, 12)])] == [2]
 
 
-def test_looks_further_apart_than_a_step_are_interpolated() -> None:
+def test_samples_further_apart_than_a_step_are_interpolated() -> None:
     steps = steps_of([look(0, 0, 0), look(180, 90, 30)])
     assert [step.arrived for step in steps] == [30, 30, 30]
     assert [step.quality for step in steps] == ["interpolated", "interpolated", "interpolated"]
 
 
-def test_a_gap_is_empty_steps_and_no_arrivals() -> None:
-    """Looks 11 minutes apart, 10 allowed: nothing is known of the steps between, but the lag after them."""
+def test_gap_has_empty_steps_without_arrivals() -> None:
+    """Samples are 11 minutes apart, 10 are allowed: only the lag at the end of the gap is known."""
     steps = steps_of([look(0, 0, 0), look(60, 10, 10), look(720, 9_000, 4_000), look(780, 9_010, 4_020)])
     assert [minutes(step) for step in steps] == [*range(1, 14)]
     assert [step.arrived for step in steps] == [10, *[None] * 11, 10]
@@ -52,13 +52,13 @@ def test_a_gap_is_empty_steps_and_no_arrivals() -> None:
     assert [step.lag for step in steps] == [0, *[None] * 10, 5_000, 4_990]
 
 
-def test_a_gap_may_end_between_two_steps() -> None:
-    """The first step after it that is known as a whole begins at the next end of a step."""
+def test_gap_may_end_within_a_step() -> None:
+    """The first known step begins at the next end of a step."""
     steps = steps_of([look(0, 0), look(725, 9_000), look(785, 9_060), look(840, 9_115)])
     assert [(minutes(step), step.arrived) for step in steps[-2:]] == [(13, None), (14, 60)]
 
 
-def test_a_long_gap_leaves_a_bounded_number_of_rows() -> None:
+def test_long_gap_has_a_bounded_number_of_steps() -> None:
     year = 365 * 86_400
     steps = steps_of([look(0, 0), look(60, 1), look(year, 5), look(year + 60, 6)])
     assert len(steps) == 1 + MOST_EMPTY + 1
@@ -66,8 +66,8 @@ def test_a_long_gap_leaves_a_bounded_number_of_rows() -> None:
     assert minutes(steps[-2]) == year / 60
 
 
-def test_a_topic_that_was_created_again_has_no_arrivals_in_that_step() -> None:
-    """Neither a negative number, nor all of the new log at once; then it goes on."""
+def test_recreated_topic_has_unknown_arrivals_in_that_step() -> None:
+    """They are neither negative nor the whole new log; the next step is known."""
     steps = steps_of([look(0, 1_000, 900), look(60, 1_010, 950), look(120, 7, 3), look(180, 9, 8)])
     assert [step.arrived for step in steps] == [10, None, 2]
     assert [step.served for step in steps] == [50, None, 5]
@@ -75,7 +75,7 @@ def test_a_topic_that_was_created_again_has_no_arrivals_in_that_step() -> None:
     assert [step.quality for step in steps] == ["ok", "reset", "ok"]
 
 
-def test_a_topic_that_was_created_again_and_grew_beyond_is_known_by_its_begin() -> None:
+def test_recreated_topic_that_outgrew_the_old_one_is_found_by_its_begin() -> None:
     steps = steps_of(
         [look(0, 1_000, 900, begin=500), look(60, 1_010, 950, begin=500), look(120, 5_000, 3, begin=0)]
     )
@@ -84,10 +84,10 @@ def test_a_topic_that_was_created_again_and_grew_beyond_is_known_by_its_begin() 
 
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("commit", [NO_COMMIT, 10])
-def test_a_topic_that_was_created_again_and_grew_beyond_is_known_by_the_group_that_began_anew(
+def test_recreated_topic_that_outgrew_the_old_one_is_found_by_the_reset_of_the_group(
     commit: int, recorded: bool
 ) -> None:
-    """Nothing else tells it from one that went on; also when it was told of the group between two looks."""
+    """No other sign exists; the reset may be in a sample or in a commit between two samples."""
     between = [look(100, None, NO_COMMIT, begin=None), look(119, None, commit, begin=None)]
     samples = [
         look(0, 800, 700), look(30, None, 750, begin=None), look(60, 900, 800),
@@ -109,29 +109,29 @@ def test_a_topic_that_was_created_again_and_grew_beyond_is_known_by_the_group_th
         ((0, 0), (900, 900), 0),
     ],
 )
-def test_what_arrived_while_a_group_was_set_back_is_known_if_it_can_only_be_the_same_log(
+def test_arrivals_during_a_reset_are_known_if_the_log_must_be_the_same(
     begins: tuple[int | None, int | None], ends: tuple[int, int], arrived: int | None
 ) -> None:
-    """It begins where it did, beyond 0; or it has not grown."""
+    """Its begin is unchanged and above 0, or its end has not grown."""
     before, after = (look(60 * n, ends[n], 800 - 100 * n, begin=begins[n]) for n in range(2))
     [step] = steps_of([before, after])
     assert (step.arrived, step.served, step.quality) == (arrived, None, "reset")
 
 
-def test_a_commit_between_two_looks_may_be_beyond_the_end_of_the_first() -> None:
-    """The log has grown, too: that is no commit out of range, and not all of the log is left to read."""
+def test_commit_between_two_samples_may_be_beyond_the_end_of_the_first() -> None:
+    """The log has grown as well, so the commit is not out of range."""
     steps = steps_of([look(0, 100, 100), look(50, None, 140, begin=None), look(70, 160, 150)])
     assert [(step.served, step.lag) for step in steps] == [(45, 6)]
 
 
-def test_a_log_that_lost_its_last_records_counts_on_from_there() -> None:
-    """An unclean election: the end goes back a little, with it the meaning of what arrived."""
+def test_log_that_lost_its_last_records_has_one_step_of_unknown_arrivals() -> None:
+    """After an unclean leader election the end offset decreases a little."""
     steps = steps_of([look(0, 1_000, 990), look(60, 960, 960), look(120, 970, 965)])
     assert [(step.arrived, step.quality) for step in steps] == [(None, "reset"), (10, "ok")]
 
 
-def test_records_that_retention_took_were_not_served() -> None:
-    """The log begins beyond the commit: the group goes on from there, and only that way counts."""
+def test_records_deleted_by_retention_were_not_served() -> None:
+    """The log begins beyond the commit, so the group continues from the begin of the log."""
     steps = steps_of(
         [
             look(0, 1_000, 100, begin=0),
@@ -143,57 +143,57 @@ def test_records_that_retention_took_were_not_served() -> None:
     assert [step.lag for step in steps] == [500, 500]
 
 
-def test_a_group_that_is_set_back_has_no_number_for_what_it_served() -> None:
-    """Arrivals go on being known in a log that begins where it did; the lag is the new one."""
-    looks = [look(0, 1_000, 900), look(60, 1_010, 200), look(120, 1_020, 260)]
-    steps = steps_of(sample._replace(begin=1) for sample in looks)
+def test_reset_of_a_group_makes_served_unknown() -> None:
+    """Arrivals stay known, because the begin of the log is unchanged; the lag is the new one."""
+    samples = [look(0, 1_000, 900), look(60, 1_010, 200), look(120, 1_020, 260)]
+    steps = steps_of(sample._replace(begin=1) for sample in samples)
     assert [step.served for step in steps] == [None, 60]
     assert [step.arrived for step in steps] == [10, 10]
     assert [step.lag for step in steps] == [810, 760]
     assert [step.quality for step in steps] == ["reset", "ok"]
 
 
-def test_a_group_that_is_set_forward_has_served_what_it_skipped() -> None:
-    """A commit says no more than how far: a skip looks like reading."""
+def test_skipped_records_count_as_served() -> None:
+    """A commit is only a position, so a skip looks like reading."""
     steps = steps_of([look(0, 1_000, 100), look(60, 1_000, 900)])
     assert [step.served for step in steps] == [800]
 
 
-def test_a_commit_that_expired_is_a_reset() -> None:
+def test_expired_commit_is_a_reset() -> None:
     steps = steps_of([look(0, 100, 90, begin=40), look(60, 100, NO_COMMIT, begin=40)])
     assert [(step.served, step.lag, step.quality) for step in steps] == [(None, 60, "reset")]
 
 
 @pytest.mark.parametrize(("reset", "lag"), [("earliest", 60), ("latest", 0)])
-def test_without_a_commit_the_lag_is_where_the_group_would_start(reset: str, lag: int) -> None:
+def test_lag_without_a_commit_counts_from_the_reset_position(reset: str, lag: int) -> None:
     settings = dataclasses.replace(SETTINGS, reset=reset)  # type: ignore[arg-type]  # one of the two
-    looks = [look(0, 90, NO_COMMIT, begin=40), look(60, 100, NO_COMMIT, begin=40)]
-    [step] = steps_of(looks, settings)
+    samples = [look(0, 90, NO_COMMIT, begin=40), look(60, 100, NO_COMMIT, begin=40)]
+    [step] = steps_of(samples, settings)
     assert (step.lag, step.served, step.quality) == (lag, 0, "ok")
 
 
-def test_the_first_commit_of_a_group_is_no_service() -> None:
-    """Where it began to read is not known."""
+def test_first_commit_of_a_group_makes_served_unknown() -> None:
+    """The offset where the group began to read is unknown."""
     steps = steps_of([look(0, 5_000, NO_COMMIT), look(60, 5_000, 4_000), look(120, 5_000, 4_100)])
     assert [(step.served, step.lag) for step in steps] == [(None, 1_000), (100, 900)]
     assert [step.quality for step in steps] == ["ok", "ok"]
 
 
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-def test_a_commit_beyond_the_end_is_as_good_as_none(reset: str) -> None:
+def test_commit_beyond_the_end_counts_as_none(reset: str) -> None:
     settings = dataclasses.replace(SETTINGS, reset=reset)  # type: ignore[arg-type]  # one of the two
     [step] = steps_of([look(0, 90, 500, begin=40), look(60, 100, 500, begin=40)], settings)
     assert step.lag == (60 if reset == "earliest" else 0)
 
 
-def test_without_a_group_there_are_arrivals_alone() -> None:
+def test_samples_without_a_group_have_only_arrivals() -> None:
     [step] = steps_of([look(0, 10), look(60, 30)])
     assert (step.arrived, step.served, step.lag, step.time_lag) == (20, None, None, None)
     assert step.quality == "ok"
 
 
-def test_commits_alone_tell_what_was_served() -> None:
-    """As read from the topic of offsets: nobody knows where the log ends."""
+def test_commits_without_end_offsets_have_only_served_records() -> None:
+    """The offsets topic has no end offsets."""
     steps = steps_of(
         [look(0, None, 10, begin=None), look(60, None, 30, begin=None), look(120, None, 35, begin=None)]
     )
@@ -203,8 +203,8 @@ def test_commits_alone_tell_what_was_served() -> None:
     ]
 
 
-def test_commits_between_two_looks_count_where_they_were_made() -> None:
-    """Two writers: one looks every two minutes, one hears of each commit."""
+def test_commits_between_two_samples_count_in_their_step() -> None:
+    """One writer samples every two minutes, the other records each commit."""
     steps = steps_of(
         [
             look(0, 100, 50),
@@ -216,8 +216,8 @@ def test_commits_between_two_looks_count_where_they_were_made() -> None:
     assert [(step.arrived, step.served, step.lag) for step in steps] == [(50, 40, 60), (50, 0, 110)]
 
 
-def test_ends_that_are_not_seen_for_long_leave_commits_alone_to_tell() -> None:
-    """What was served stays known, and arrivals are again once two looks are near each other."""
+def test_served_stays_known_while_end_offsets_are_missing() -> None:
+    """Arrivals are known again after two end offsets near each other."""
     commits = [look(60 * n, None, 50 + n, begin=None) for n in range(1, 14)]
     steps = steps_of([look(0, 100, 50), *commits, look(840, 300, 70), look(900, 360, 71)])
     assert [step.quality for step in steps] == [*["unknown"] * 14, "ok"]
@@ -225,36 +225,36 @@ def test_ends_that_are_not_seen_for_long_leave_commits_alone_to_tell() -> None:
     assert [step.served for step in steps] == [*[1] * 13, 7, 1]
 
 
-def test_a_step_that_begins_within_a_long_line_is_interpolated() -> None:
+def test_step_that_begins_between_distant_samples_is_interpolated() -> None:
     steps = steps_of([look(0, 0), look(30, 5), look(150, 65), look(180, 70), look(240, 80)])
     assert [step.quality for step in steps] == ["interpolated", "interpolated", "interpolated", "ok"]
 
 
-def test_the_oldest_record_left_is_dated_by_when_it_arrived() -> None:
-    """Ten records a minute; the group has read those of the first minute only."""
+def test_time_lag_is_the_age_of_the_oldest_unread_record() -> None:
+    """Ten records arrive a minute; the group has read only those of the first minute."""
     steps = steps_of([look(60 * n, 10 * n, min(10 * n, 10)) for n in range(6)])
     assert [step.lag for step in steps] == [0, 10, 20, 30, 40]
     assert [step.time_lag for step in steps] == [0, MINUTE, 2 * MINUTE, 3 * MINUTE, 4 * MINUTE]
 
 
-def test_a_record_is_dated_on_the_line_between_two_looks() -> None:
+def test_arrival_time_is_interpolated_between_two_samples() -> None:
     steps = steps_of([look(0, 0, 0), look(60, 10, 0), look(120, 10, 5)])
-    assert steps[-1].time_lag == 90 * SECOND  # offset 5 came half a minute after the start
+    assert steps[-1].time_lag == 90 * SECOND  # offset 5 arrived half a minute after the start
 
 
-def test_a_record_from_before_the_first_look_has_no_known_age() -> None:
+def test_age_of_a_record_from_before_the_first_sample_is_unknown() -> None:
     [step] = steps_of([look(0, 1_000, 10), look(60, 1_001, 20)])
     assert (step.lag, step.time_lag) == (981, None)
 
 
-def test_an_old_lag_is_still_dated_after_thousands_of_steps() -> None:
-    """Coarsely: points are let go, the further back the more of them."""
+def test_time_lag_is_known_after_thousands_of_steps() -> None:
+    """Old points are dropped, so the time lag gets coarser."""
     steps = steps_of([look(60 * n, 10 * n, 0 if n < 3_000 else 10 * 1_500) for n in range(3_001)])
     assert steps[-2].time_lag == 2_999 * MINUTE
-    assert steps[-1].time_lag == 1_500 * MINUTE  # it grew evenly, so what is between points is exact
+    assert steps[-1].time_lag == 1_500 * MINUTE  # exact, because the log grew evenly
 
 
-def test_steps_are_whole_quarters_of_an_hour_at_most() -> None:
+def test_step_may_be_a_quarter_of_an_hour() -> None:
     steps = steps_of(
         [look(900 * n, n) for n in range(3)], dataclasses.replace(SETTINGS, step_s=900, max_gap_s=900)
     )

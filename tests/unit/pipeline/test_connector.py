@@ -37,11 +37,11 @@ def options(**settings: Any) -> dict[str, str]:
     return connector_options({**SERVERS, **settings}, read)
 
 
-def test_an_open_door() -> None:
+def test_plaintext_without_login() -> None:
     assert options() == {"kafka.bootstrap.servers": "a:1,b:2", "kafka.security.protocol": "PLAINTEXT"}
 
 
-def test_what_the_command_line_makes_of_java_s_properties() -> None:
+def test_properties_of_java_clients_round_trip() -> None:
     """A file for Java's clients comes out as it went in."""
     settings = connection_settings(
         "a:1",
@@ -84,7 +84,7 @@ def test_user_and_password(mechanism: str, module: str) -> None:
     ("password", "quoted"),
     [('a"; x', r'"a\"; x"'), ("a\\", r'"a\\"'), ("a\nb\r", r'"a\nb\r"'), ("é'=#//", '"é\'=#//"')],
 )
-def test_what_a_password_may_have_in_it(password: str, quoted: str) -> None:
+def test_special_characters_of_a_password_are_quoted(password: str, quoted: str) -> None:
     found = options(**{**SASL, "sasl_plain_password": password}, sasl_mechanism="PLAIN")
     assert found["kafka.sasl.jaas.config"].endswith(f" password={quoted};")
 
@@ -108,13 +108,13 @@ def test_tls_with_certificate_and_key_in_two_files() -> None:
 
 
 @pytest.mark.parametrize("files", [{"ssl_certfile": "both"}, {"ssl_certfile": "both", "ssl_keyfile": "both"}])
-def test_tls_with_both_in_one_file_leaves_the_key_there(files: dict[str, str]) -> None:
+def test_key_in_the_certificate_file_is_not_an_option(files: dict[str, str]) -> None:
     found = options(security_protocol="SSL", **files)
     assert found["kafka.ssl.keystore.location"] == "both"
     assert "BB==" not in str(found)
 
 
-def test_an_encrypted_key_has_its_password() -> None:
+def test_encrypted_key_needs_its_password() -> None:
     settings = {"security_protocol": "SSL", "ssl_certfile": "cert", "ssl_keyfile": "locked"}
     assert options(**settings, ssl_password=SECRET)["kafka.ssl.key.password"] == SECRET
     with pytest.raises(OptionError, match="encrypted") as caught:
@@ -122,7 +122,7 @@ def test_an_encrypted_key_has_its_password() -> None:
     assert caught.value.option == "ssl_password"
 
 
-def test_without_tls_nothing_is_said_of_it() -> None:
+def test_tls_settings_without_tls_are_ignored() -> None:
     """As kafka-python does with such settings: they have no effect."""
     assert options(ssl_cafile="ca", ssl_certfile="nowhere") == options()
 
@@ -152,7 +152,7 @@ def test_without_tls_nothing_is_said_of_it() -> None:
         ({"security_protocol": "SSL", "ssl_certfile": "cert", "ssl_keyfile": "nowhere"}, "ssl_keyfile"),
     ],
 )
-def test_what_cannot_be_taken_over_is_named_and_no_secret_told(settings: dict[str, Any], named: str) -> None:
+def test_error_names_the_unsupported_setting_without_secrets(settings: dict[str, Any], named: str) -> None:
     with pytest.raises(OptionError) as caught:
         options(**settings)
     assert caught.value.option == named

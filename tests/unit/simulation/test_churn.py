@@ -6,16 +6,16 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.churn import Step, client_id, first_members, parse, present_after, rehearse
 
 
-def test_steps_come_in_the_order_of_their_times() -> None:
+def test_steps_are_sorted_by_time() -> None:
     assert parse(" kill@40, join@12.5 ,leave@26") == (Step("join", 12.5), Step("leave", 26), Step("kill", 40))
 
 
-def test_an_empty_script_has_no_steps() -> None:
+def test_empty_churn_has_no_steps() -> None:
     assert parse("") == ()
 
 
 @pytest.mark.parametrize(
-    ("script", "says"),
+    ("script", "message"),
     [
         ("stop@3", "'stop@3': not one of join@SECONDS, leave@SECONDS, kill@SECONDS"),
         ("join", "'' is not a number of seconds"),
@@ -26,19 +26,19 @@ def test_an_empty_script_has_no_steps() -> None:
         ("join@3,kill@3", "two steps at the same time"),
     ],
 )
-def test_a_wrong_script_is_named(script: str, says: str) -> None:
+def test_invalid_churn_is_refused(script: str, message: str) -> None:
     with pytest.raises(OptionError, match="churn") as caught:
         parse(script)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_join_brings_a_new_name_and_the_others_take_the_oldest() -> None:
+def test_join_adds_a_new_name_and_leave_and_kill_take_the_oldest_member() -> None:
     acts = rehearse(parse("join@1,leave@2,kill@3,join@4"), 4)
     assert [str(act) for act in acts] == ["join m5", "leave m1", "kill m2", "join m6"]
     assert present_after(acts, 4) == ("m3", "m4", "m5", "m6")
 
 
-def test_nobody_is_there_twice_and_somebody_always_is() -> None:
+def test_churn_that_leaves_no_member_is_refused() -> None:
     assert first_members(2) == ("m1", "m2")
     with pytest.raises(OptionError, match="kill@2 would leave the group without a member"):
         rehearse(parse("leave@1,kill@2"), 2)

@@ -11,14 +11,14 @@ from kafka_assignors.simulation import History
 from tests.support.histories import history
 
 
-def test_topics_are_in_the_planners_order_whatever_order_they_come_in() -> None:
+def test_topics_are_sorted_as_in_the_planner() -> None:
     made = history([1, 2, 3], topics={"b": 1, "a": 2})
     assert list(made.topics) == ["a", "b"]
     assert (made.steps, made.partitions, made.length_s, made.records) == (1, 3, 1.0, 6)
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"step_s": 0.0}, "history.step_s: 0.0 is not a number above 0"),
         ({"service_rate": float("inf")}, "history.service_rate: inf"),
@@ -39,7 +39,7 @@ def test_topics_are_in_the_planners_order_whatever_order_they_come_in() -> None:
         ({"expected": np.array([[1.0, 1]]), "horizon_s": -1.0}, "history.horizon_s: -1.0 is not"),
     ],
 )
-def test_a_wrong_field_is_named(change: dict[str, Any], says: str) -> None:
+def test_error_names_the_invalid_field(change: dict[str, Any], message: str) -> None:
     fields: dict[str, Any] = {
         "group": "g",
         "step_s": 1.0,
@@ -48,12 +48,11 @@ def test_a_wrong_field_is_named(change: dict[str, Any], says: str) -> None:
         "start_lags": np.array([0, 0]),
     }
     History(**fields)
-    with pytest.raises(ProblemError, match=says):
+    with pytest.raises(ProblemError, match=message):
         History(**{**fields, **change})
 
 
-def test_a_forecast_is_known_once_its_step_has_ended() -> None:
-    """Else a strategy would know what it cannot know yet."""
+def test_forecast_is_known_only_after_the_end_of_its_step() -> None:
     plain = history([1, 1], [2, 2], [3, 3])
     assert plain.expected_at(1) is None
     expected = np.array([[10.0, np.nan], [20, 20], [30, 30]])
@@ -64,7 +63,7 @@ def test_a_forecast_is_known_once_its_step_has_ended() -> None:
     np.testing.assert_array_equal(made.expected_at(9), [30, 30])
 
 
-def test_scaled_and_cut_histories_keep_everything_in_step() -> None:
+def test_scaled_and_cut_histories_keep_all_fields_consistent() -> None:
     made = History(
         "g",
         60.0,
@@ -94,7 +93,7 @@ def test_scaled_and_cut_histories_keep_everything_in_step() -> None:
         made.scaled(0)
 
 
-def test_it_survives_pickling() -> None:
+def test_history_can_be_pickled() -> None:
     made = history([1, 2], [3, 4], start=[5, 6])
     again = pickle.loads(pickle.dumps(made))  # noqa: S301  # our own bytes
     assert again.arrivals.tolist() == made.arrivals.tolist()

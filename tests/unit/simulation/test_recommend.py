@@ -14,7 +14,7 @@ from tests.support.examples import ROOT
 
 
 def outcome(strategy: str, history: str = "h", **figures: Any) -> Outcome:
-    """One that is good in every way, but for what is given."""
+    """Make an outcome with good figures, except the given ones."""
     values: dict[str, Any] = {
         "group": "g",
         "history": history,
@@ -46,7 +46,7 @@ def outcome(strategy: str, history: str = "h", **figures: Any) -> Outcome:
 
 
 def places(*outcomes: Outcome) -> list[tuple[int, str]]:
-    return [(one.place, str(one)) for one in recommend(outcomes).ranking]
+    return [(ranked.place, str(ranked)) for ranked in recommend(outcomes).ranking]
 
 
 def test_time_lag_decides_before_lag_and_lag_before_moves() -> None:
@@ -57,43 +57,49 @@ def test_time_lag_decides_before_lag_and_lag_before_moves() -> None:
     ) == [(1, "b"), (2, "c"), (3, "a")]
 
 
-def test_one_that_is_never_drained_is_last_whatever_else_it_does() -> None:
-    found = recommend([outcome("a", drain_s=None, recovery_s=None, time_lag_p99=0.0), outcome("b")])
-    assert [one.strategy for one in found.ranking] == ["b", "a"]
-    assert found.ranking[1].reasons == ("100% of situations never worked off, 0% for b",)
+def test_strategy_that_never_drains_is_last_despite_other_figures() -> None:
+    recommendation = recommend([outcome("a", drain_s=None, recovery_s=None, time_lag_p99=0.0), outcome("b")])
+    assert [ranked.strategy for ranked in recommendation.ranking] == ["b", "a"]
+    assert recommendation.ranking[1].reasons == ("100% of situations never worked off, 0% for b",)
 
 
-def test_differences_that_a_simulation_cannot_tell_are_none() -> None:
-    found = recommend([outcome("b", time_lag_p99=31.0), outcome("a", moved=11), outcome("c", drain_s=10.5)])
-    assert [(one.place, one.strategy) for one in found.ranking] == [(1, "a"), (1, "b"), (1, "c")]
-    assert found.best == found.ranking
-    assert found.ranking[0].reasons == ("no real difference to b, c",)
-    assert "it makes no real difference which of them is used here" in found.notes
+def test_differences_within_the_error_of_a_simulation_do_not_count() -> None:
+    recommendation = recommend(
+        [outcome("b", time_lag_p99=31.0), outcome("a", moved=11), outcome("c", drain_s=10.5)]
+    )
+    assert [(ranked.place, ranked.strategy) for ranked in recommendation.ranking] == [
+        (1, "a"),
+        (1, "b"),
+        (1, "c"),
+    ]
+    assert recommendation.best == recommendation.ranking
+    assert recommendation.ranking[0].reasons == ("no real difference to b, c",)
+    assert "it makes no real difference which of them is used here" in recommendation.notes
 
 
-def test_small_times_and_lags_do_not_differ_however_many_times_one_is_the_other() -> None:
+def test_small_times_and_lags_do_not_differ_despite_a_large_ratio() -> None:
     assert [p for p, _ in places(outcome("a", time_lag_p99=0.4), outcome("b", time_lag_p99=0.0))] == [1, 1]
 
 
-def test_it_says_why_and_what_it_costs() -> None:
-    found = recommend([outcome("a", moved=40), outcome("b", time_lag_p99=90.0)])
-    assert found.ranking[0].reasons == (
+def test_reasons_have_the_deciding_figure_and_the_costs() -> None:
+    recommendation = recommend([outcome("a", moved=40), outcome("b", time_lag_p99=90.0)])
+    assert recommendation.ranking[0].reasons == (
         "time lag (p99) 30.0 s, 90.0 s for b",
         "but 40 partitions moved, 10 for b",
     )
-    assert found.ranking[1].reasons == ("time lag (p99) 90.0 s, 30.0 s for a",)
+    assert recommendation.ranking[1].reasons == ("time lag (p99) 90.0 s, 30.0 s for a",)
 
 
-def test_reasons_are_by_the_one_it_was_split_from_and_say_when_the_one_above_is_close() -> None:
-    """B is as good as a by time lag, and has more lag; c is not as good as a, but hardly worse than b."""
-    found = recommend(
+def test_reasons_compare_to_the_best_and_mention_a_close_strategy_above() -> None:
+    """B equals a in time lag and has more lag; c is worse than a, but hardly worse than b."""
+    recommendation = recommend(
         [
             outcome("a", time_lag_p99=30.0, mean_lag=100.0),
             outcome("b", time_lag_p99=35.0, mean_lag=200.0),
             outcome("c", time_lag_p99=36.0, mean_lag=50.0),
         ]
     )
-    assert [one.reasons for one in found.ranking] == [
+    assert [ranked.reasons for ranked in recommendation.ranking] == [
         ("mean lag 100 records, 200 for b",),
         (
             "mean lag 200 records, 100 for a",
@@ -105,7 +111,7 @@ def test_reasons_are_by_the_one_it_was_split_from_and_say_when_the_one_above_is_
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_place_but_the_first_has_a_reason(seed: int) -> None:
-    """And there the other one is really better, beyond what a simulation can tell."""
+    """The reason names a difference beyond the error of a simulation."""
     rng = Random(seed)
     outcomes = [
         outcome(
@@ -118,21 +124,21 @@ def test_every_place_but_the_first_has_a_reason(seed: int) -> None:
         for name in "abcdef"
     ]
     ranking = recommend(outcomes).ranking
-    for one in ranking:
-        if one.place > 1:
-            mine, other = map(float, re.findall(r"[\d.]+", one.reasons[0].replace("(p99)", ""))[:2])
-            assert mine - other > 0.14 * mine  # as they are rounded
-        assert all(one.reasons for one in ranking)
+    for ranked in ranking:
+        if ranked.place > 1:
+            figure, other = map(float, re.findall(r"[\d.]+", ranked.reasons[0].replace("(p99)", ""))[:2])
+            assert figure - other > 0.14 * figure  # less than 0.15, because figures are rounded
+        assert ranked.reasons
 
 
-def test_two_outcomes_of_one_scenario_are_refused() -> None:
-    """As of two sets of pauses: the later one would count for both."""
+def test_two_outcomes_of_one_strategy_and_situation_are_refused() -> None:
+    """They may differ in pauses, and only the later one would count."""
     with pytest.raises(ProblemError, match=r"outcomes: two of a for history 'h'.*in the history's name"):
         recommend([outcome("a"), outcome("b"), outcome("a", moved=99)])
 
 
-def test_a_situation_with_large_figures_does_not_hide_one_with_small_ones() -> None:
-    """The example of docs/backtest.md: by its means there would be no difference, and a move would decide."""
+def test_situation_with_large_figures_does_not_hide_one_with_small_figures() -> None:
+    """The example of docs/backtest.md: arithmetic means would not differ, and a move would decide."""
     page = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| (\w+) \| ([\d,]+) s, (\d) moves? \| ([\d,]+) s, (\d) moves? \|$", page, re.MULTILINE
@@ -151,7 +157,9 @@ def test_a_situation_with_large_figures_does_not_hide_one_with_small_ones() -> N
     assert second.reasons == (
         "time lag (p99) 300.0 s, 2.0 s for cooperative-lag-aware in checkout (worse in 1 of 2 situations)",
     )
-    batch, checkout = ([one for one in outcomes if one.history == name] for name in ("batch", "checkout"))
+    batch, checkout = (
+        [tried for tried in outcomes if tried.history == name] for name in ("batch", "checkout")
+    )
     assert recommend(batch).best[0].strategy == "range"
     assert recommend(checkout).best[0].strategy == "cooperative-lag-aware"
     ratios = [math.exp(GOALS[1].level(one) - GOALS[1].level(other)) for one, other in (batch, checkout)]
@@ -160,8 +168,8 @@ def test_a_situation_with_large_figures_does_not_hide_one_with_small_ones() -> N
 
 
 @pytest.mark.parametrize("times", [1.0, 1000.0])
-def test_as_much_better_here_as_worse_there_is_no_difference(times: float) -> None:
-    """However much more lag there is in one of the situations."""
+def test_opposite_differences_of_equal_ratio_cancel_out(times: float) -> None:
+    """The amount of lag in either situation does not matter."""
     outcomes = [
         outcome("a", "h1", mean_lag=4000.0),
         outcome("a", "h2", mean_lag=16000.0 * times),
@@ -172,14 +180,14 @@ def test_as_much_better_here_as_worse_there_is_no_difference(times: float) -> No
     assert places(*outcomes, outcome("a", "h3"), outcome("b", "h3", mean_lag=500.0)) == [(1, "a"), (2, "b")]
 
 
-def test_small_figures_of_many_situations_do_not_add_up_to_a_difference() -> None:
+def test_small_differences_in_many_situations_do_not_add_up() -> None:
     outcomes = [outcome("a", f"h{n}", time_lag_p99=0.0, recovery_s=0.0) for n in range(50)]
     outcomes += [outcome("b", f"h{n}", time_lag_p99=0.49, recovery_s=0.98) for n in range(50)]
     assert places(*outcomes) == [(1, "a"), (1, "b")]
 
 
-def test_a_situation_is_named_by_what_tells_it_from_others() -> None:
-    found = recommend(
+def test_situation_is_named_by_its_differences_from_others() -> None:
+    recommendation = recommend(
         [
             outcome("a", members=3, churn="join@5"),
             outcome("a", members=4, churn="join@5"),
@@ -187,13 +195,13 @@ def test_a_situation_is_named_by_what_tells_it_from_others() -> None:
             outcome("b", members=4, churn="join@5", time_lag_p99=90.0),
         ]
     )
-    assert found.ranking[1].reasons == (
+    assert recommendation.ranking[1].reasons == (
         "time lag (p99) 90.0 s, 30.0 s for a in h, 4 members (worse in 2 of 2 situations)",
     )
 
 
-def test_strategies_are_judged_by_the_situations_that_all_were_tried_in() -> None:
-    found = recommend(
+def test_only_situations_common_to_all_strategies_count() -> None:
+    recommendation = recommend(
         [
             outcome("a", "h1", time_lag_p99=10.0),
             outcome("a", "h2", time_lag_p99=90.0),
@@ -202,23 +210,23 @@ def test_strategies_are_judged_by_the_situations_that_all_were_tried_in() -> Non
             outcome("b", "h3", time_lag_p99=9000.0),
         ]
     )
-    assert [one.strategy for one in found.ranking] == ["a", "b"]
-    assert found.ranking[0].reasons == (
+    assert [ranked.strategy for ranked in recommendation.ranking] == ["a", "b"]
+    assert recommendation.ranking[0].reasons == (
         "time lag (p99) 10.0 s, 40.0 s for b in h1 (better in 1 of 2 situations, worse in 1)",
     )
-    assert found.scenarios == 2
-    assert found.notes == ("1 situations were not tried with every strategy and do not count",)
+    assert recommendation.scenarios == 2
+    assert recommendation.notes == ("1 situations were not tried with every strategy and do not count",)
 
 
-def test_parameters_make_another_strategy_of_it() -> None:
+def test_strategies_with_other_parameters_are_ranked_separately() -> None:
     assert places(
         outcome("a", parameters={"x": 2}, time_lag_p99=90.0), outcome("a", parameters={"x": 1})
     ) == [(1, "a (x=1)"), (2, "a (x=2)")]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_order_of_outcomes_has_no_say(seed: int) -> None:
-    """Differences that are none are not transitive, so tiers could depend on who comes first."""
+def test_order_of_outcomes_does_not_matter(seed: int) -> None:
+    """Equality within a tolerance is not transitive, so tiers could depend on the order."""
     rng = Random(seed)
     outcomes = [outcome(name, time_lag_p99=30 * 1.1**n) for n, name in enumerate("dbaecf")]
     expected = places(*outcomes)
@@ -227,7 +235,7 @@ def test_the_order_of_outcomes_has_no_say(seed: int) -> None:
     assert len({place for place, _ in expected}) > 1
 
 
-def test_nothing_to_recommend_by_is_refused() -> None:
+def test_outcomes_without_a_common_situation_are_refused() -> None:
     with pytest.raises(ProblemError, match="there is none"):
         recommend([])
     with pytest.raises(ProblemError, match="no situation that all"):

@@ -12,7 +12,7 @@ from tests.support.histories import BY_RANGE, COOPERATIVE
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"members": 0}, "members.*0 is less than 1"),
         ({"service_rate": 0.0}, "service_rate"),
@@ -23,22 +23,22 @@ from tests.support.histories import BY_RANGE, COOPERATIVE
         ({"churn": parse("kill@1,leave@2")}, "churn.*leave@2 would leave the group without a member"),
     ],
 )
-def test_a_wrong_field_is_named(change: dict[str, Any], says: str) -> None:
-    with pytest.raises(OptionError, match=says):
+def test_error_names_the_invalid_field(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         Scenario(**{"history": "h", "strategy": BY_RANGE, "members": 2, **change})
 
 
 @pytest.mark.parametrize("field", ["start_s", "heartbeat_s", "join_s", "refetch_s", "warm_up_s"])
-def test_pauses_last_no_negative_time(field: str) -> None:
+def test_negative_pause_is_refused(field: str) -> None:
     with pytest.raises(OptionError, match=field):
         Pauses(**{field: -0.1})
 
 
-def test_steps_in_any_order_are_cast_by_time() -> None:
-    made = Scenario("h", BY_RANGE, 2, churn=(Step("leave", 5), Step("join", 3)))
-    assert [str(act) for act in made.acts()] == ["join m3", "leave m1"]
+def test_members_are_assigned_to_steps_in_the_order_of_time() -> None:
+    scenario = Scenario("h", BY_RANGE, 2, churn=(Step("leave", 5), Step("join", 3)))
+    assert [str(act) for act in scenario.acts()] == ["join m3", "leave m1"]
 
 
-def test_a_scenario_can_be_sent_to_another_process() -> None:
-    made = Scenario("h", COOPERATIVE, 3, rates={"m1": 5.0}, churn=parse("join@1"))
-    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  # our own bytes
+def test_scenario_can_be_pickled() -> None:
+    scenario = Scenario("h", COOPERATIVE, 3, rates={"m1": 5.0}, churn=parse("join@1"))
+    assert pickle.loads(pickle.dumps(scenario)) == scenario  # noqa: S301  # our own bytes

@@ -9,30 +9,30 @@ from kafka_assignors.simulation.time_lag import ages, quantile, stretches
 
 
 def of_one(at: list[float], arrived: list[float], read: list[float]) -> list[float]:
-    found = ages(np.array(at), np.array(arrived)[:, None], np.array(read)[:, None])
-    return [float(age) for age in found[:, 0]]
+    by_partition = ages(np.array(at), np.array(arrived)[:, None], np.array(read)[:, None])
+    return [float(age) for age in by_partition[:, 0]]
 
 
-def test_the_oldest_record_counts_from_when_it_came() -> None:
-    # 10 come in each second; at 3 s the first 15 are read: the next one came at 1.5 s.
+def test_age_counts_from_the_arrival_of_the_oldest_unread_record() -> None:
+    # 10 records arrive a second; at 3 s the first 15 are read; the next one arrived at 1.5 s.
     assert of_one([0, 1, 2, 3], [0, 10, 20, 30], [0, 10, 15, 15]) == pytest.approx([0, 0, 0.5, 1.5])
 
 
-def test_what_was_there_at_the_start_counts_from_then() -> None:
+def test_records_present_at_the_start_count_from_the_start() -> None:
     assert of_one([0, 1, 2], [5, 5, 5], [0, 2, 5]) == [0, 1, 0]
 
 
-def test_a_time_without_arrivals_does_not_make_records_older() -> None:
-    """All that came before the gap is read, so the oldest one came after it."""
+def test_gap_in_arrivals_does_not_make_records_older() -> None:
+    """All records from before the gap are read, so the oldest unread one arrived after it."""
     assert of_one([0, 1, 5, 6], [0, 10, 10, 20], [0, 10, 10, 10]) == pytest.approx([0, 0, 0, 1])
 
 
-def test_what_floats_lose_is_no_lag() -> None:
+def test_rounding_error_is_no_lag() -> None:
     assert of_one([0, 1, 2], [0, 10, 10], [0, 10 - 1e-9, 10 - 1e-9]) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_it_agrees_with_counting_records_one_by_one(seed: int) -> None:
+def test_age_agrees_with_counting_single_records(seed: int) -> None:
     rng = np.random.default_rng(seed)
     at = np.arange(12.0)
     come = rng.integers(0, 6, 12) * (rng.random(12) < 0.7)
@@ -43,9 +43,9 @@ def test_it_agrees_with_counting_records_one_by_one(seed: int) -> None:
     times: list[float] = [0.0] * 3  # of each record, evenly spread over its step
     for step, records in enumerate(come[1:].tolist(), 1):
         times += [step - 1 + n / records for n in range(records)]
-    for step, found in enumerate(of_one(at.tolist(), arrived.tolist(), read.tolist())):
-        here = times[int(read[step]) : int(arrived[step])]
-        assert found == pytest.approx(step - here[0] if here else 0.0, abs=1e-5)
+    for step, age in enumerate(of_one(at.tolist(), arrived.tolist(), read.tolist())):
+        unread = times[int(read[step]) : int(arrived[step])]
+        assert age == pytest.approx(step - unread[0] if unread else 0.0, abs=1e-5)
 
 
 def over_time(
@@ -55,43 +55,43 @@ def over_time(
     return [quantile(stretches(np.array(at), come, gone, at[-1]), part) for part in parts]
 
 
-def test_a_pause_makes_the_age_rise_by_a_second_each_second() -> None:
-    """Nothing is read for 10 s of 20, and then all at once."""
+def test_age_rises_by_a_second_a_second_during_a_pause() -> None:
+    """Nothing is read for 10 s of 20, and then all records at once."""
     at, arrived, read = [0, 5, 15, 15.001, 20], [0, 50, 150, 150, 200], [0, 50, 50, 150, 200]
     assert over_time(at, arrived, read, 0.4, 0.5, 0.75, 1) == pytest.approx([0, 0, 5, 10], abs=0.002)
 
 
-def test_what_was_not_read_for_long_is_as_old_until_it_is_read() -> None:
-    """Ten at the start, and nothing more; read evenly from 4 s to 6 s."""
+def test_records_age_until_they_are_read() -> None:
+    """Ten records are present at the start; they are read evenly from 4 s to 6 s."""
     at, arrived, read = [0, 4, 6, 10], [10, 10, 10, 10], [0, 0, 10, 10]
     assert over_time(at, arrived, read, 0.1, 0.4, 0.5, 0.99) == pytest.approx([0, 0, 1, 5.9], abs=1e-6)
 
 
-def test_where_a_gap_in_arrivals_is_read_over_the_age_falls_at_once() -> None:
-    """What came in the first second is read at 4 s, the next one came at 3 s."""
+def test_age_drops_when_the_records_before_a_gap_are_read() -> None:
+    """Records of the first second are read at 4 s; the next one arrived at 3 s."""
     at, arrived, read = [0, 1, 3, 4, 5], [0, 10, 10, 20, 30], [0, 0, 0, 10, 20]
-    found = stretches(np.array(at), np.array(arrived)[:, None], np.array(read)[:, None], 5)
-    assert found.first.tolist() == pytest.approx([0, 1, 3, 1])
-    assert found.last.tolist() == pytest.approx([1, 3, 3, 1])
+    periods = stretches(np.array(at), np.array(arrived)[:, None], np.array(read)[:, None], 5)
+    assert periods.first.tolist() == pytest.approx([0, 1, 3, 1])
+    assert periods.last.tolist() == pytest.approx([1, 3, 3, 1])
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_quantiles_over_time_agree_with_looking_all_the_time(seed: int) -> None:
+def test_quantiles_over_time_agree_with_frequent_samples(seed: int) -> None:
     rng = np.random.default_rng(seed)
     at = np.cumsum(rng.random(20) * 3 + 0.1)
     arrived = np.cumsum(rng.integers(0, 6, (20, 3)) * (rng.random((20, 3)) < 0.7), axis=0).astype(float)
     read = np.minimum(arrived, np.cumsum(rng.integers(0, 6, (20, 3)), axis=0)).astype(float)
     read = np.maximum.accumulate(read)
     until = float(at[14])
-    looks = np.linspace(at[0], until, 20_001)[:-1]
-    looks = np.union1d(looks, at)
+    times = np.linspace(at[0], until, 20_001)[:-1]
+    times = np.union1d(times, at)
     come, gone = (
-        np.stack([np.interp(looks, at, levels[:, p]) for p in range(3)], axis=1) for levels in (arrived, read)
+        np.stack([np.interp(times, at, levels[:, p]) for p in range(3)], axis=1) for levels in (arrived, read)
     )
-    seen = ages(looks, come, gone)
-    found = stretches(at, arrived, read, until)
-    within = seen[looks <= until]
+    sampled = ages(times, come, gone)
+    periods = stretches(at, arrived, read, until)
+    within = sampled[times <= until]
     for part in (0.1, 0.5, 0.9, 0.99):
         least, most = np.quantile(within, [max(part - 0.002, 0), min(part + 0.002, 1)])
-        assert least - 0.01 <= quantile(found, part) <= most + 0.01
-    assert max(found.first.max(), found.last.max()) == pytest.approx(seen.max(), abs=0.01)
+        assert least - 0.01 <= quantile(periods, part) <= most + 0.01
+    assert max(periods.first.max(), periods.last.max()) == pytest.approx(sampled.max(), abs=0.01)

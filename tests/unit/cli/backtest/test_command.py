@@ -17,7 +17,7 @@ from kafka_assignors.cli.backtest.options import read_moment, read_parameters
 from kafka_assignors.cli.backtest.progress import BarView, LineView, progress_line
 from kafka_assignors.cli.backtest.view import backtest_lines
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
-from kafka_assignors.pipeline.backtest.words import for_each_group, verdict
+from kafka_assignors.pipeline.backtest.phrases import for_each_group, verdict
 from tests.unit.pipeline.backtest.trials import small_results
 
 CONTEXT = click.Context(cli_backtest.command)

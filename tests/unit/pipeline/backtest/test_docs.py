@@ -13,18 +13,18 @@ from tests.support.examples import ROOT
 PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
 
 
-def test_the_table_of_columns_is_that_of_the_file() -> None:
+def test_docs_list_the_columns_of_results() -> None:
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (int32|int64|double|string) \|", PAGE, re.MULTILINE)
     told = {name: kind for names, kind in rows for name in re.findall(r"\w+", names)}
     assert told == RESULTS
 
 
-def test_every_column_of_the_courses_is_named() -> None:
+def test_docs_name_every_column_of_series() -> None:
     paragraph = PAGE[PAGE.index("`series.parquet` has") : PAGE.index("`results.json` has")]
     assert set(re.findall(r"`(\w+)`", paragraph)) == set(SERIES)
 
 
-def test_every_option_and_parameter_is_named() -> None:
+def test_docs_name_every_option_and_parameter() -> None:
     options = {option for parameter in command.params for option in parameter.opts if option[0] == "-"}
     for option in options - {"--output"}:
         assert f"`{option}" in PAGE or f", `{option}" in PAGE, option

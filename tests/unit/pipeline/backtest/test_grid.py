@@ -32,7 +32,7 @@ def labels(found: tuple[Candidate, ...]) -> list[str]:
     return [str(one.strategy) for one in found]
 
 
-def test_each_strategy_gets_the_parameters_it_has() -> None:
+def test_strategies_get_only_their_own_parameters() -> None:
     found = candidates(
         ["range", "cooperative-lag-aware"],
         {"min_improvement": [0.1, 0.3], "rebalance_on_skew": [False], "replan_s": [None, 60]},
@@ -50,7 +50,7 @@ def test_each_strategy_gets_the_parameters_it_has() -> None:
     assert all(one.skew is None for one in found)
 
 
-def test_what_plans_by_lag_is_tried_with_and_without_its_watch_and_forecasts_where_there_are_any() -> None:
+def test_lag_strategies_are_tried_with_and_without_skew_watcher_and_forecast() -> None:
     names = ["sticky", "lag-aware", "cooperative-lag-aware"]
     assert labels(candidates(names, {}, forecasts=False)) == [
         "sticky",
@@ -63,7 +63,7 @@ def test_what_plans_by_lag_is_tried_with_and_without_its_watch_and_forecasts_whe
     assert [(one.strategy.by_load, one.skew is not None) for one in fed] == [(False, True), (True, True)]
 
 
-def test_every_strategy_makes_a_candidate_that_can_be_sent_and_simulated() -> None:
+def test_every_strategy_makes_a_picklable_candidate() -> None:
     grid = Grid(candidates(STRATEGIES, {"rebalance_on_skew": [True]}, forecasts=False), members=(3,))
     trials = pickle.loads(pickle.dumps(grid.trials([history(steps=12)])))  # noqa: S301  # our own
     assert [trial.scenario.strategy.name for trial in trials] == list(STRATEGIES)
@@ -84,7 +84,7 @@ def test_every_strategy_makes_a_candidate_that_can_be_sent_and_simulated() -> No
         (["range"], {"replan_s": [True]}, "replan_s"),
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_named(
+def test_error_names_the_invalid_parameter(
     names: list[str], given: dict[str, list[float | str | None]], option: str
 ) -> None:
     with pytest.raises(OptionError) as caught:
@@ -92,7 +92,7 @@ def test_a_parameter_that_makes_no_sense_is_named(
     assert caught.value.option == option
 
 
-def test_the_trials_are_all_combinations_numbered_with_those_of_a_situation_together() -> None:
+def test_trials_are_all_combinations_in_the_order_of_situations() -> None:
     grid = Grid(
         candidates(["range", "sticky"], {}, forecasts=False),
         members=(2, 4),
@@ -116,20 +116,20 @@ def test_the_trials_are_all_combinations_numbered_with_those_of_a_situation_toge
     assert {one.scenario.service_rate for one in trials} == {30.0, 60.0}
 
 
-def test_where_nothing_is_said_members_suffice_for_the_mean_load_with_some_to_spare() -> None:
+def test_default_members_suffice_for_the_mean_load_with_a_reserve() -> None:
     assert usual_members(history(), 1.0, 30.0) == 5  # 100 / 30 * 1.3
     assert usual_members(history(), 2.0, 30.0) == 6  # there are no more partitions
     assert usual_members(history(), 1.0, 1000.0) == 2
 
 
-def test_where_nothing_is_said_one_joins_one_leaves_and_one_is_killed() -> None:
+def test_default_churn_is_a_join_a_leave_and_a_kill() -> None:
     assert usual_churn(history(), 3) == parse("join@150,leave@300,kill@450")
     assert usual_churn(history(), 1) == parse("join@150,leave@300")
     [first, *_] = Grid(candidates(["range"], {}, forecasts=False)).trials([history()])
     assert (first.scenario.members, first.scenario.churn) == (5, usual_churn(history(), 5))
 
 
-def test_a_group_whose_service_rate_is_not_known_is_left_out() -> None:
+def test_group_with_unknown_service_rate_is_left_out() -> None:
     grid = Grid(candidates(["range"], {}, forecasts=False), members=(2, 3))
     histories = [history("idle", rate=None), history("busy")]
     assert grid.left_out(histories) == {"idle": NO_RATE}
@@ -140,7 +140,7 @@ def test_a_group_whose_service_rate_is_not_known_is_left_out() -> None:
     assert {one.group for one in told.trials(histories)} == {"idle", "busy"}
 
 
-def test_if_no_service_rate_is_known_it_has_to_be_said() -> None:
+def test_missing_service_rate_of_all_groups_is_an_error() -> None:
     grid = Grid(candidates(["range"], {}, forecasts=False), members=(2,))
     with pytest.raises(OptionError, match="group 'g' was never busy for long") as caught:
         grid.trials([history(rate=None)])
@@ -149,7 +149,7 @@ def test_if_no_service_rate_is_known_it_has_to_be_said() -> None:
         grid.trials([history("g", rate=None), history("h", rate=None)])
 
 
-def test_who_is_fed_forecasts_is_tried_where_there_are_some() -> None:
+def test_candidates_with_forecasts_are_tried_only_on_histories_with_forecasts() -> None:
     plain = history("plain")
     foreseen = replace(
         history("foreseen"), expected=(6.0 * plain.arrivals).astype(np.float64), horizon_s=60.0
@@ -172,7 +172,7 @@ def test_who_is_fed_forecasts_is_tried_where_there_are_some() -> None:
         fed.trials([plain])
 
 
-def test_churn_that_leaves_nobody_is_refused() -> None:
+def test_churn_that_leaves_no_member_is_refused() -> None:
     grid = Grid(candidates(["range"], {}, forecasts=False), members=(1,), churn=(parse("kill@100"),))
     with pytest.raises(OptionError, match="without a member"):
         grid.trials([history()])

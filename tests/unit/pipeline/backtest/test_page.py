@@ -10,9 +10,9 @@ import pytest
 
 from kafka_assignors.pipeline.backtest.figures import wrapped
 from kafka_assignors.pipeline.backtest.page import MOST_BARS, render
+from kafka_assignors.pipeline.backtest.phrases import for_each_group, left_out, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import CandidateResult, Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
-from kafka_assignors.pipeline.backtest.words import for_each_group, left_out, reasons, verdict
 from kafka_assignors.report import page as report_page
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.palette import NOBODY, strategy_colour
@@ -48,7 +48,7 @@ def many(results: Results, count: int) -> None:
         plot["lines"] = [{**line, "candidate": f"c{n}"} for n in range(min(count, 10))]
 
 
-def test_the_page_has_every_figure_where_it_is_drawn(results: Results) -> None:
+def test_page_has_every_figure(results: Results) -> None:
     text = render(results)
     wanted = ["lag-0", "time-lag-0", "lag-1", "time-lag-1", "drain", "moves", "pauses", "late"]
     assert sorted(drawn(text)) == sorted(wanted)
@@ -56,7 +56,7 @@ def test_the_page_has_every_figure_where_it_is_drawn(results: Results) -> None:
         assert text.count(f'id="{name}"') == 1
 
 
-def test_each_candidate_has_a_line_a_bar_and_a_reason_in_one_colour(results: Results) -> None:
+def test_candidate_has_one_colour_for_line_bar_and_reason(results: Results) -> None:
     text, names = render(results), [one["candidate"] for one in results["candidates"]]
     figures = drawn(text)
     for place, name in enumerate(names):
@@ -70,13 +70,13 @@ def test_each_candidate_has_a_line_a_bar_and_a_reason_in_one_colour(results: Res
             assert escape(reason) in text
 
 
-def test_the_churn_is_marked(results: Results) -> None:
+def test_churn_is_marked(results: Results) -> None:
     notes = drawn(render(results))["lag-0"]["layout"]["annotations"]
     told = [(note["x"], note["text"]) for note in notes]
     assert told == [(100.0, "a member joins"), (300.0, "one is killed")]
 
 
-def test_a_long_history_is_drawn_in_hours_or_days(results: Results) -> None:
+def test_long_history_is_drawn_in_hours_or_days(results: Results) -> None:
     for times, unit, end in ((60, "hours", 10.0), (600, "days", 6000 / 1440)):
         for line in results["plots"][0]["lines"]:
             line["t"] = [float(at * times) for at in range(0, 601, 10)]
@@ -88,7 +88,7 @@ def test_a_long_history_is_drawn_in_hours_or_days(results: Results) -> None:
             line["t"] = line["t"][:1]  # the next round starts anew
 
 
-def test_the_recorded_lag_is_grey_and_hidden_where_it_would_dwarf_the_others(results: Results) -> None:
+def test_recorded_lag_is_grey_and_hidden_if_it_is_far_larger(results: Results) -> None:
     plot = results["plots"][0]
     most = max(max(line["lag"]) for line in plot["lines"])
     for peak, visible in ((most, True), (9 * most, "legendonly")):
@@ -97,7 +97,7 @@ def test_the_recorded_lag_is_grey_and_hidden_where_it_would_dwarf_the_others(res
         assert (first["name"], first["visible"], first["y"]) == ("recorded", visible, [0.0, peak])
 
 
-def test_of_many_candidates_the_best_are_drawn_and_all_are_in_the_table(results: Results) -> None:
+def test_best_of_many_candidates_are_drawn_and_all_are_in_the_table(results: Results) -> None:
     many(results, MOST_BARS + 5)
     text = render(results)
     bars = drawn(text)["moves"]["data"][0]
@@ -108,14 +108,14 @@ def test_of_many_candidates_the_best_are_drawn_and_all_are_in_the_table(results:
     assert table.count("<tr>") == 1 + MOST_BARS + 5
 
 
-def test_every_row_has_its_meaning_and_nothing_is_loaded_from_elsewhere(results: Results) -> None:
+def test_rows_have_a_meaning_and_the_page_loads_nothing(results: Results) -> None:
     text = render(results)
     for row in ROWS:
         assert escape(row.meaning) in text
     assert not re.search(r"(src|href)=|@import|url\(", text)
 
 
-def test_names_cannot_break_out_of_the_page(results: Results) -> None:
+def test_names_are_escaped(results: Results) -> None:
     evil = "</script><b>"
     results["groups"][0]["group"] = results["plots"][0]["load"] = results["run"]["history"] = evil
     results["candidates"][0]["candidate"] = evil
@@ -128,7 +128,7 @@ def test_names_cannot_break_out_of_the_page(results: Results) -> None:
     assert text.count("</script>") == 2
 
 
-def test_what_never_drained_says_so_and_what_failed_has_dashes(results: Results) -> None:
+def test_undrained_candidate_shows_never_and_failed_one_shows_dashes(results: Results) -> None:
     drain = next(row for row in ROWS if row.label == "drain time")
     one = results["candidates"][0]
     assert drain.show(CandidateResult({**one, "drain_s": 12.34, "drained": 4, "scenarios": 4})) == "12.3 s"
@@ -139,7 +139,7 @@ def test_what_never_drained_says_so_and_what_failed_has_dashes(results: Results)
     assert (drain.show(failed), ROWS[0].show(failed)) == ("-", "-")
 
 
-def test_the_verdict_names_all_that_are_as_good(results: Results) -> None:
+def test_verdict_names_all_equal_candidates(results: Results) -> None:
     many(results, 5)
     results["by_group"] = results["by_group"][:1]
     results["by_group"][0]["candidates"] = results["candidates"]
@@ -156,7 +156,7 @@ def test_the_verdict_names_all_that_are_as_good(results: Results) -> None:
     assert verdict(results) == "No candidate can be recommended"
 
 
-def test_where_groups_agree_one_line_says_so(results: Results) -> None:
+def test_groups_that_agree_have_one_line(results: Results) -> None:
     many(results, 3)
     assert verdict(results) == "Use c0"
     assert for_each_group(results) == ["The same for each group."]
@@ -166,7 +166,7 @@ def test_where_groups_agree_one_line_says_so(results: Results) -> None:
     assert "For each group" not in render(results)
 
 
-def test_where_groups_differ_each_has_a_line_with_its_reasons(results: Results) -> None:
+def test_groups_that_differ_have_a_line_each_with_reasons(results: Results) -> None:
     many(results, 3)
     first, second = results["by_group"]
     first["candidates"][0]["reasons"] = ["mean lag 1 records, 9 for c1", "no real difference to c1"]
@@ -183,13 +183,13 @@ def test_where_groups_differ_each_has_a_line_with_its_reasons(results: Results) 
     assert f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>" in text.partition("For each group")[2]
 
 
-def test_groups_that_were_left_out_are_named_with_the_reason(results: Results) -> None:
+def test_left_out_groups_are_named_with_the_reason(results: Results) -> None:
     results["left_out"] = [{"group": "<idle>", "why": "never busy: give --service-rate"}]
     assert left_out(results) == ["left out: <idle> (never busy: give --service-rate)"]
     assert "<li>left out: &lt;idle&gt; (never busy: give --service-rate)</li>" in render(results)
 
 
-def test_the_best_is_set_beside_the_last_in_figures(results: Results) -> None:
+def test_best_candidate_is_compared_to_the_last(results: Results) -> None:
     many(results, 2)
     best, last = results["candidates"]
     best.update({"moved": 3.0, "largest_lag": 1000.0, "time_lag_p99": 1.0, "drain_s": 2.0})
@@ -201,7 +201,7 @@ def test_the_best_is_set_beside_the_last_in_figures(results: Results) -> None:
     )
 
 
-def test_parameters_of_long_names_go_below_them() -> None:
+def test_parameters_of_a_long_name_are_wrapped() -> None:
     assert wrapped("sticky (replan_s=60)") == "sticky (replan_s=60)"
     assert wrapped("cooperative-lag-aware (load=forecast, min_improvement=0.2, rebalance_on_skew=True)") == (
         "cooperative-lag-aware<br>(load=forecast,<br>min_improvement=0.2,<br>rebalance_on_skew=True)"

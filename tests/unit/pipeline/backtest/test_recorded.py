@@ -42,7 +42,7 @@ def rows(cells: Sequence[Cell], *, step_s: float = 10.0, **columns: Sequence[flo
     )
 
 
-def test_steps_and_partitions_are_in_the_planners_order_whatever_the_rows_order() -> None:
+def test_steps_and_partitions_are_in_the_planners_order() -> None:
     cells: list[Cell] = [
         (step, topic, p, 100 * step + 10 * p + len(topic), 0, 0)
         for step in range(3)
@@ -56,13 +56,13 @@ def test_steps_and_partitions_are_in_the_planners_order_whatever_the_rows_order(
     assert (found.step_s, found.starts_at) == (10.0, START / MICROSECONDS)
 
 
-def test_what_was_there_before_the_first_step_is_where_the_history_starts() -> None:
+def test_lag_before_the_first_step_is_the_start_lag() -> None:
     found = assemble("g", rows([(0, "t", 0, 30, 10, 50), (1, "t", 0, 5, 25, 30)]))
     assert found.history.start_lags.tolist() == [30]  # 30 + 30 - 10 = 50
     assert found.lag.tolist() == [50, 30]
 
 
-def test_a_gap_is_interpolated_in_time_and_counted() -> None:
+def test_gap_is_interpolated_in_time_and_counted() -> None:
     cells: list[Cell] = [(0, "t", 0, 10, 10, 0), (1, "t", 0, None, None, None), (3, "t", 0, 40, 40, 0)]
     found = assemble("g", rows(cells))
     assert found.history.arrivals[:, 0].tolist() == [10, 20, 30, 40]  # step 2 has no row at all
@@ -70,14 +70,14 @@ def test_a_gap_is_interpolated_in_time_and_counted() -> None:
     assert np.isnan(found.lag).tolist() == [False, True, True, False]
 
 
-def test_a_partition_of_which_nothing_is_known_is_taken_for_empty_and_counted() -> None:
+def test_unknown_partition_counts_as_empty() -> None:
     cells: list[Cell] = [(0, "t", 0, 10, 10, 0), (0, "t", 1, None, None, None)]
     found = assemble("g", rows(cells))
     assert found.history.arrivals.tolist() == [[10, 0]]
     assert (found.never_known, found.unknown) == (1, 0.5)
 
 
-def test_a_partition_that_appears_later_brings_what_was_there_already() -> None:
+def test_partition_that_appears_later_adds_its_lag_as_arrivals() -> None:
     cells: list[Cell] = [(s, "t", 0, 10, 10, 0) for s in range(3)]
     cells += [(1, "t", 1, 5, 2, 23), (2, "t", 1, 7, 30, 0)]
     found = assemble("g", rows(cells))
@@ -87,7 +87,7 @@ def test_a_partition_that_appears_later_brings_what_was_there_already() -> None:
     assert found.lag.tolist() == [0, 23, 0]
 
 
-def test_forecasts_of_one_horizon_are_taken_and_others_left_out() -> None:
+def test_only_forecasts_of_the_most_frequent_horizon_are_used() -> None:
     cells: list[Cell] = [(s, "t", 0, 10, 10, 0) for s in range(4)]
     found = assemble("g", rows(cells, forecast=[60, None, -1, 600], horizon_s=[60, 60, 60, 3600])).history
     assert found.horizon_s == 60
@@ -107,12 +107,12 @@ def test_forecasts_of_one_horizon_are_taken_and_others_left_out() -> None:
         ([(0, "t", 2**27, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {}, "--since"),
     ],
 )
-def test_what_is_no_history_is_refused(cells: list[Cell], columns: dict[str, Any], says: str) -> None:
+def test_invalid_history_is_refused(cells: list[Cell], columns: dict[str, Any], says: str) -> None:
     with pytest.raises(HistoryError, match=rf"group 'g': .*{says}"):
         assemble("g", rows(cells, **columns))
 
 
-def test_a_history_that_does_not_fit_is_refused_before_it_is_made() -> None:
+def test_history_too_large_for_memory_is_refused_early() -> None:
     check_size("g", 1_000_000, 200)
     with pytest.raises(
         HistoryError, match=r"1,000,001 steps of 200 partitions are too many at once: .*--since"
@@ -120,7 +120,7 @@ def test_a_history_that_does_not_fit_is_refused_before_it_is_made() -> None:
         check_size("g", 1_000_001, 200)
 
 
-def test_a_time_that_is_only_partly_there_is_said() -> None:
+def test_missing_part_of_the_requested_time_is_described() -> None:
     one = assemble("g", rows([(step, "t", 0, 1, 1, 0) for step in range(12)]))
     first = datetime.fromtimestamp(START / MICROSECONDS, timezone.utc)
     last = first + timedelta(seconds=120)

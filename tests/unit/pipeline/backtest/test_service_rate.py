@@ -48,7 +48,7 @@ def recorded(partitions: Sequence[tuple[float, float]], minutes: int, step_s: fl
 
 @pytest.mark.parametrize("scale", [1.0, 0.1, 0.02])
 @pytest.mark.parametrize("step_s", [60.0, 10.0])
-def test_a_group_that_reads_everything_at_once_does_not_tell(scale: float, step_s: float) -> None:
+def test_group_without_a_backlog_has_no_service_rate(scale: float, step_s: float) -> None:
     """It always has lag, as it commits every 5 s; what it reads is what arrives."""
     served, lag = recorded([(10 * scale, 1e9), *[(2 * scale, 1e9)] * 5], 60, step_s)
     assert (lag[1:-1, 0] > 0).mean() > 0.1
@@ -57,14 +57,14 @@ def test_a_group_that_reads_everything_at_once_does_not_tell(scale: float, step_
 
 
 @pytest.mark.parametrize("step_s", [60.0, 10.0])
-def test_a_group_with_a_backlog_tells_what_it_reads(step_s: float) -> None:
+def test_group_with_a_backlog_has_its_rate_of_reading(step_s: float) -> None:
     served, lag = recorded([(20, 15), (5, 1e9)], 30, step_s)
     assert service_rate(served, lag, step_s) == pytest.approx(15, rel=0.01)
     both = service_rate(served, lag, step_s, recorded_members=2)
     assert both == pytest.approx((15 + 5) / 2, rel=0.1)
 
 
-def test_it_is_the_rate_of_the_fastest_partition_that_had_a_backlog_all_through() -> None:
+def test_service_rate_is_that_of_the_fastest_partition_with_a_backlog() -> None:
     served = np.tile([300.0, 100.0, 900.0, 900.0], (6, 1))
     lag = np.full((6, 4), 5000.0)
     lag[:, 2] = 0  # reads what comes, which says nothing of what it could
@@ -73,7 +73,7 @@ def test_it_is_the_rate_of_the_fastest_partition_that_had_a_backlog_all_through(
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_the_backlog_has_to_be_there_at_both_ends(place: str) -> None:
+def test_backlog_at_one_end_of_the_window_does_not_count(place: str) -> None:
     served, lag = np.array([[0.0], [600.0]]), np.full((2, 1), 5000.0)
     assert service_rate(served, lag, 60.0) == pytest.approx(10)
     explained = 10 * COMMIT_S + 3 * (10 * COMMIT_S) ** 0.5
@@ -83,26 +83,26 @@ def test_the_backlog_has_to_be_there_at_both_ends(place: str) -> None:
     assert service_rate(served, lag, 60.0) == pytest.approx(10)
 
 
-def test_the_backlog_has_to_be_there_all_the_time_between() -> None:
+def test_interrupted_backlog_does_not_count() -> None:
     served, lag = np.full((4, 1), 100.0), np.full((4, 1), 5000.0)
     assert service_rate(served, lag, 10.0) == pytest.approx(10)
     lag[1] = 0
     assert service_rate(served, lag, 10.0) is None
 
 
-def test_commits_in_bursts_do_not_count_as_speed() -> None:
+def test_commits_in_bursts_do_not_raise_the_service_rate() -> None:
     served = np.zeros((60, 1))
     served[::5] = 50  # a commit every 5 s in steps of a second: 10 records/s
     assert service_rate(served, np.full((60, 1), 1000.0), 1.0) == pytest.approx(10)
 
 
-def test_with_the_members_known_it_is_the_groups_rate_shared_evenly() -> None:
+def test_service_rate_with_known_members_is_the_groups_rate_divided() -> None:
     served = np.tile([300.0, 100.0], (6, 1))
     lag = np.tile([0.0, 900.0], (6, 1))
     assert service_rate(served, lag, 10.0, recorded_members=4) == pytest.approx(10)
 
 
-def test_without_half_a_minute_of_backlog_there_is_no_service_rate() -> None:
+def test_backlog_shorter_than_half_a_minute_has_no_service_rate() -> None:
     served, lag = np.full((6, 1), 50.0), np.full((6, 1), 900.0)
     assert service_rate(served, lag, 10.0) == pytest.approx(5)
     assert service_rate(served[:3], lag[:3], 10.0) is None  # what was there before is not known

@@ -20,7 +20,7 @@ GROUP = Group(
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_it_plans_as_its_assignor_does_also_in_another_process(name: str) -> None:
+def test_pickled_strategy_plans_like_its_assignor(name: str) -> None:
     made = pickle.loads(pickle.dumps(simulated(name)))  # noqa: S301  # our own bytes
     claims = resolve(GROUP)
     assert dict(made.plan(GROUP, claims)) == dict(STRATEGIES[name]().plan(GROUP, claims))
@@ -28,7 +28,7 @@ def test_it_plans_as_its_assignor_does_also_in_another_process(name: str) -> Non
     assert made.cooperative == (RebalanceProtocol.COOPERATIVE in STRATEGIES[name].protocols)
 
 
-def test_options_of_plans_are_its_parameters() -> None:
+def test_options_that_affect_plans_are_parameters() -> None:
     made = simulated("cooperative-lag-aware", {"max_partition_skew": None, "min_improvement": 0.5})
     assert made.parameters == {"max_partition_skew": None, "min_improvement": 0.5}
     assert made.pays_from == 0.5
@@ -48,6 +48,6 @@ def test_options_of_plans_are_its_parameters() -> None:
         ("sticky", {}, True, "sticky does not plan by lag"),
     ],
 )
-def test_what_makes_no_sense_is_refused(name: str, options: dict[str, Any], by_load: bool, says: str) -> None:
+def test_invalid_option_is_refused(name: str, options: dict[str, Any], by_load: bool, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         simulated(name, options, by_load=by_load)

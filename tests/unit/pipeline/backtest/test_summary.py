@@ -28,7 +28,7 @@ from tests.unit.pipeline.backtest.trials import (
 RUN = RunResult(history="h", cores=2, scenarios=4, failed=0, seconds=1.5)
 
 
-def test_candidates_are_in_the_order_of_the_recommendation_with_its_reasons_and_the_means() -> None:
+def test_candidates_have_place_reasons_and_means_of_the_recommendation() -> None:
     of = [recorded()]
     trials, found = tried(of, grid())
     told = results(of, trials, found)
@@ -45,7 +45,7 @@ def test_candidates_are_in_the_order_of_the_recommendation_with_its_reasons_and_
         assert one["time_lag_p99"] == pytest.approx(np.mean([o.time_lag_p99 for o in its]), abs=1e-3)
 
 
-def test_drain_time_is_that_of_those_that_drained() -> None:
+def test_drain_time_is_the_mean_of_drained_situations() -> None:
     of = [recorded()]
     trials, found = tried(of, grid(["range"]))
     for number, drain in enumerate((None, 10.0, 20.0, None)):
@@ -56,7 +56,7 @@ def test_drain_time_is_that_of_those_that_drained() -> None:
     assert (one["drained"], one["drain_s"]) == (2, 15.0)
 
 
-def test_who_failed_where_others_did_not_has_no_place_and_comes_last() -> None:
+def test_candidate_that_failed_where_others_did_not_is_last_without_a_place() -> None:
     of = [recorded()]
     trials, found = tried(of, grid())
     found[0] = TrialResult(0, error="ValueError: broken")  # range, with three members
@@ -72,7 +72,7 @@ def test_who_failed_where_others_did_not_has_no_place_and_comes_last() -> None:
     assert told["scenarios"][0]["strategy"] == "range"
 
 
-def test_a_situation_in_which_all_failed_does_not_count() -> None:
+def test_situation_in_which_all_failed_does_not_count() -> None:
     of = [recorded()]
     trials, found = tried(of, grid())
     for number in range(len(STRATEGIES)):
@@ -82,7 +82,7 @@ def test_a_situation_in_which_all_failed_does_not_count() -> None:
     assert all(one["place"] is not None for one in told["candidates"])
 
 
-def test_if_everybody_failed_somewhere_nobody_is_ranked() -> None:
+def test_no_candidate_is_ranked_if_each_failed_somewhere() -> None:
     of = [recorded()]
     trials, found = tried(of, grid())
     for number in (0, 4, 8):  # each strategy in another situation
@@ -92,7 +92,7 @@ def test_if_everybody_failed_somewhere_nobody_is_ranked() -> None:
     assert told["notes"] == ["every candidate failed in some scenario"]
 
 
-def test_if_all_failed_the_first_reason_is_told() -> None:
+def test_failure_of_all_trials_raises_the_first_reason() -> None:
     of = [recorded()]
     trials, _ = tried(of, grid())
     found = [TrialResult(trial.number, error=f"reason {trial.number}") for trial in trials]
@@ -100,7 +100,7 @@ def test_if_all_failed_the_first_reason_is_told() -> None:
         results(of, trials, found)
 
 
-def test_whatever_a_simulation_raises_is_the_result_of_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_of_a_simulation_is_the_result_of_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     of = [recorded()]
     [trial, *_] = grid().trials([of[0].history])
 
@@ -112,14 +112,14 @@ def test_whatever_a_simulation_raises_is_the_result_of_its_trial(monkeypatch: py
     assert (found.outcome, found.series, found.error) == (None, None, "ZeroDivisionError: a mistake of ours")
 
 
-def test_churn_beyond_the_history_is_told_as_it_is_said() -> None:
+def test_churn_beyond_the_history_keeps_its_error_message() -> None:
     of = recorded()
     [trial, *_] = grid().trials([of.history])
     short = History("g", 10.0, {"t": 6}, of.history.arrivals[:5], of.history.start_lags, service_rate=60.0)
     assert "not within the history of 50 s" in try_out(short, trial).error
 
 
-def test_each_group_has_a_ranking_of_its_own() -> None:
+def test_each_group_has_its_own_ranking() -> None:
     of = [recorded("g"), recorded("h")]
     trials, found = tried(of, grid(["range", "cooperative-sticky"]))
     for number, (trial, one) in enumerate(zip(trials, found, strict=True)):
@@ -140,7 +140,7 @@ def test_each_group_has_a_ranking_of_its_own() -> None:
         assert [line["candidate"] for line in plot["lines"]] == [strategy for strategy, _ in its]
 
 
-def test_who_was_not_tried_on_every_group_has_a_place_only_where_it_was() -> None:
+def test_candidate_tried_on_some_groups_is_ranked_only_for_these() -> None:
     """Else the groups without forecasts would have no say in the ranking of all."""
     of = [recorded("g"), recorded("h", forecasts=True)]
     chosen = candidates(STRATEGIES, {"rebalance_on_skew": [False]}, forecasts=True)
@@ -158,7 +158,7 @@ def test_who_was_not_tried_on_every_group_has_a_place_only_where_it_was() -> Non
     assert fed["candidate"] in [line["candidate"] for line in told["plots"][1]["lines"]]
 
 
-def test_groups_that_were_not_tried_are_left_out_of_the_groups_with_the_reason() -> None:
+def test_groups_that_were_not_tried_are_listed_with_the_reason() -> None:
     of = [recorded("idle", rate=None), recorded("g")]
     what = grid(["range"])
     trials, found = tried(of, what)
@@ -170,7 +170,7 @@ def test_groups_that_were_not_tried_are_left_out_of_the_groups_with_the_reason()
         assert [one["group"] for one in told_of] == ["g"]
 
 
-def test_each_group_is_plotted_in_the_situation_with_the_most_lag() -> None:
+def test_plot_shows_the_situation_with_the_most_lag() -> None:
     told = small_results()
     rankings = {ranking["group"]: ranking["candidates"] for ranking in told["by_group"]}
     assert [plot["group"] for plot in told["plots"]] == ["g", "h"]
@@ -182,13 +182,13 @@ def test_each_group_is_plotted_in_the_situation_with_the_most_lag() -> None:
         assert len(plot["lines"]) <= MOST_LINES
 
 
-def test_beside_the_recorded_load_its_lag_is_plotted_where_it_is_known() -> None:
+def test_plot_of_the_recorded_load_has_the_recorded_lag() -> None:
     of = [recorded()]
     [plot] = results(of, *tried(of, replace(grid(), scales=(1.0,))))["plots"]
     assert plot["recorded"][:5] == [(10.0, 0.0), (20.0, 1.0), (30.0, 2.0), (60.0, 5.0), (70.0, 6.0)]
 
 
-def test_the_results_are_json() -> None:
+def test_results_are_valid_json() -> None:
     told = small_results()
     assert json.loads(json.dumps(told, allow_nan=False))["kind"] == "backtest"
     group = told["groups"][0]

@@ -1,4 +1,4 @@
-"""The feed beside the model: faults that pass, without a Spark."""
+"""The feed beside the model, with temporary failures, without Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = "here"
 
 
 class Topic:
-    """Publishers for one topic: what they are given, and the faults they have, first the first."""
+    """Makes publishers for one topic, with a list of faults, and keeps the written batches."""
 
     def __init__(self, *faults: Exception | None) -> None:
         self.faults = list(faults)
@@ -22,33 +22,33 @@ class Topic:
         self.publishers = 0
 
     def begin(self) -> Topic:
-        """Make one more."""
+        """Make a publisher."""
         self.publishers += 1
         return self
 
     def publish(self, load: object) -> int:
-        """Three records of a batch."""
+        """Write three records."""
         return self._write(load, 3)
 
     def publish_all(self, root: str) -> int:
-        """Ten of all."""
+        """Write ten records."""
         return self._write(root, 10)
 
-    def _write(self, what: object, records: int) -> int:
+    def _write(self, batch: object, records: int) -> int:
         if self.faults and (fault := self.faults.pop(0)) is not None:
             raise fault
-        self.written.append(what)
+        self.written.append(batch)
         return records
 
 
 @pytest.fixture(autouse=True)
-def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """What is said, from warnings on."""
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """Capture warnings."""
     caplog.set_level(logging.WARNING)
     return caplog
 
 
-def test_a_run_begins_with_what_the_last_one_did_not_publish_any_more() -> None:
+def test_run_starts_by_publishing_all_landed_forecasts() -> None:
     topic = Topic()
     feeding = Feeding(topic.begin, ROOT, None)
     for batch in ("one", "two"):
@@ -58,8 +58,8 @@ def test_a_run_begins_with_what_the_last_one_did_not_publish_any_more() -> None:
 
 
 @pytest.mark.parametrize("fault", [PipelineError, RuntimeError])
-def test_what_could_not_be_written_is_made_up_for_and_told_once(
-    fault: type[Exception], told: pytest.LogCaptureFixture
+def test_failed_batches_are_caught_up_and_the_outage_is_logged_once(
+    fault: type[Exception], log: pytest.LogCaptureFixture
 ) -> None:
     topic = Topic(None, fault("nobody answers"), fault("still nobody"), None, None)
     feeding = Feeding(topic.begin, ROOT, threading.Event())
@@ -71,22 +71,22 @@ def test_what_could_not_be_written_is_made_up_for_and_told_once(
         feeding.batch(batch)
     assert topic.written == [ROOT, ROOT, "five"]
     assert (feeding.fed, feeding.unfed, feeding.down) == (23, 2, None)
-    assert [line for line in told.messages if "nobody answers; trying again" in line] == told.messages
-    assert len(told.messages) == 1
-    assert topic.publishers == 3, "after a fault another one, with settings as they are then"
+    assert [line for line in log.messages if "nobody answers; trying again" in line] == log.messages
+    assert len(log.messages) == 1
+    assert topic.publishers == 3, "a new publisher after each failure, as settings may have changed"
 
 
-def test_each_outage_is_told(told: pytest.LogCaptureFixture) -> None:
+def test_each_outage_is_logged(log: pytest.LogCaptureFixture) -> None:
     fault = PipelineError("gone")
     topic = Topic(fault, fault, None, None, fault)
     feeding = Feeding(topic.begin, ROOT, threading.Event())
     for batch in range(5):
         feeding.batch(batch)
-    assert len(told.messages) == 2
+    assert len(log.messages) == 2
     assert feeding.unfed == 3
 
 
-def test_settings_that_go_bad_later_are_a_fault_like_any_other() -> None:
+def test_settings_that_become_invalid_are_an_outage() -> None:
     topic, faults = Topic(PipelineError("gone")), list[KafkaAssignorsError]()
 
     def begin() -> Topic:
@@ -103,7 +103,7 @@ def test_settings_that_go_bad_later_are_a_fault_like_any_other() -> None:
     assert (topic.written, feeding.unfed) == ([ROOT], 2)
 
 
-def test_settings_that_cannot_be_are_an_error_at_once() -> None:
+def test_invalid_settings_at_the_start_are_raised() -> None:
     def begin() -> Topic:
         raise OptionError("ssl_certfile", "cannot read it")
 
@@ -111,15 +111,15 @@ def test_settings_that_cannot_be_are_an_error_at_once() -> None:
         Feeding(begin, ROOT, None)
 
 
-def test_what_the_end_cuts_short_is_no_fault(told: pytest.LogCaptureFixture) -> None:
+def test_failure_after_the_stop_is_ignored(log: pytest.LogCaptureFixture) -> None:
     stop = threading.Event()
     feeding = Feeding(Topic(PipelineError("interrupted")).begin, ROOT, stop)
     stop.set()
     feeding.batch("one")
-    assert (feeding.fed, feeding.unfed, feeding.down, told.messages) == (0, 0, None, [])
+    assert (feeding.fed, feeding.unfed, feeding.down, log.messages) == (0, 0, None, [])
 
 
-def test_making_up_once_says_what_is_wrong() -> None:
+def test_catching_up_raises_a_failure() -> None:
     feeding = Feeding(Topic(PipelineError("nobody answers")).begin, ROOT, None)
     with pytest.raises(PipelineError, match="nobody answers"):
-        feeding.make_up()
+        feeding.catch_up()

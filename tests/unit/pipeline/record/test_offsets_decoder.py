@@ -99,7 +99,7 @@ def test_every_good_and_bad_record_in_whole_arrays_and_in_slices(kind: Any, befo
 
 
 @pytest.mark.parametrize("name", [*GOOD, *BAD])
-def test_each_alone_as_among_others(name: str) -> None:
+def test_record_alone_is_decoded_as_among_others(name: str) -> None:
     """Arrays in which a row reaches to the end, or has nothing at all, are others than those of many rows."""
     (record, problem) = (GOOD[name][0], None) if name in GOOD else BAD[name]
     (row,) = decoded([record])
@@ -119,7 +119,7 @@ def test_nothing_but_nulls() -> None:
     assert [row["problem"] for row in decoded([(None, None)] * 3)] == ["no-key"] * 3
 
 
-def test_what_a_null_hides_is_not_read() -> None:
+def test_bytes_of_a_null_are_not_read() -> None:
     """Arrow may leave bytes where a null is."""
     hidden = pa.array([KEY, VALUE, VALUE], SMALL)
     bits = pa.py_buffer(b"\x04")  # the last one alone is there
@@ -131,7 +131,7 @@ def test_what_a_null_hides_is_not_read() -> None:
     assert found.column("problem").to_pylist()[:2] == ["no-key", "no-key"]
 
 
-def test_what_is_no_commit_is_told_apart() -> None:
+def test_records_of_other_kinds_are_distinguished() -> None:
     others: list[Record] = [
         (b"\0" + bytes([kind]) + b"whatever", value)
         for kind in oracle.OTHER
@@ -161,7 +161,7 @@ def test_each_column_has_its_type() -> None:
         }
 
 
-def test_tags_have_a_limit() -> None:
+def test_number_of_tags_is_limited() -> None:
     """What a group's topic has is one; what has a thousand is nothing that Kafka wrote."""
 
     def tagged(count: int) -> Record:
@@ -175,7 +175,7 @@ def test_tags_have_a_limit() -> None:
 
 
 @pytest.mark.parametrize("kind", [SMALL, LARGE], ids=str)
-def test_damage_is_never_an_error_and_never_another_row(kind: Any) -> None:
+def test_damaged_record_raises_no_error_and_changes_no_other_row(kind: Any) -> None:
     good = [record for record, _ in GOOD.values() if len(record[1] or b"") < 1000]
     rows = [row for seed in range(5) for row in damaged(random.Random(seed), good)]
     assert agree(rows, kind, before=5) > 500  # else it tests nothing but noise
@@ -217,13 +217,13 @@ VALUES = st.one_of(
 
 @settings(max_examples=times(4))
 @given(st.lists(st.tuples(KEYS, VALUES), max_size=8), st.sampled_from([SMALL, LARGE]), st.integers(0, 3))
-def test_any_bytes_are_read_as_the_oracle_reads_them(rows: list[Record], kind: Any, before: int) -> None:
+def test_any_bytes_are_decoded_like_the_oracle(rows: list[Record], kind: Any, before: int) -> None:
     agree(rows, kind, before)
 
 
 @settings(max_examples=times(3))
 @given(st.lists(st.binary(min_size=1, max_size=12), min_size=1, max_size=6))
-def test_texts_are_those_that_python_reads(texts: list[bytes]) -> None:
+def test_texts_are_decoded_like_python(texts: list[bytes]) -> None:
     """As a group's name, and as metadata, beside others that are none."""
     names: list[Record] = [
         (b"\0\1\0" + bytes([len(name)]) + name + text("t") + b"\0\0\0\1", VALUE) for name in texts
@@ -235,7 +235,7 @@ def test_texts_are_those_that_python_reads(texts: list[bytes]) -> None:
 # --- whose ---
 
 
-def test_groups_are_found_by_name_and_by_their_whole_name() -> None:
+def test_groups_are_selected_by_name_and_by_pattern_of_the_whole_name() -> None:
     names = ["billing", "billing-2", "x-1", "x-12", "ax-1", "größe", "x-1\n"]
     rows: list[Record] = [(commit_key(name, "t", 0), VALUE) for name in names * 2]
     rows += [
@@ -260,7 +260,7 @@ def test_groups_are_found_by_name_and_by_their_whole_name() -> None:
     assert sum(landed(Groups(frozenset(), re.compile(r"(?P<x>x)-1(?P=x)?")))) == 3
 
 
-def test_all_is_counted_with_the_place_of_the_first_of_each_problem() -> None:
+def test_counts_have_the_position_of_the_first_record_with_each_problem() -> None:
     """Also what is counted in two batches, of which the second has the earlier records."""
     rows: list[Record] = [*RECORDS, (b"\0\2", b""), (b"\0\3", None)]
     one, other = batch(rows), batch([*rows[::-1], (commit_key("x", "t", 0), VALUE)])
@@ -289,7 +289,7 @@ def test_all_is_counted_with_the_place_of_the_first_of_each_problem() -> None:
     assert tally.report.records == report.records + len(one)
 
 
-def test_the_first_of_a_problem_is_told_at_once_and_the_others_are_not(
+def test_only_the_first_record_with_a_problem_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Who runs for months, and is killed in the end, has heard of it."""
@@ -309,7 +309,7 @@ def test_each_problem_and_each_kind_is_tested() -> None:
     assert kinds == {None, *KINDS}
 
 
-def test_whatever_is_cut_at_the_end_of_the_array() -> None:
+def test_record_truncated_at_the_end_of_the_array() -> None:
     """Each value cut at each place, as the last one of its array."""
     for version in range(5):
         whole = commit_value(

@@ -19,12 +19,12 @@ SEEN = datetime(2026, 11, 22, 12, 0, 1, 250_000, tzinfo=timezone.utc)
 T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
 
 
-def test_options_are_what_was_wanted() -> None:
+def test_options_round_trip() -> None:
     wanted = Wanted(("b", 'a "quoted" one'), re.compile("x-.*"), re.compile("t.*"), 2.5, 1.0, 3)
     assert Wanted.from_options(wanted.as_options()) == wanted
 
 
-def test_options_have_defaults_and_their_names_any_case() -> None:
+def test_options_have_defaults_and_case_insensitive_names() -> None:
     """Spark hands them over in lower case."""
     assert Wanted.from_options({"GROUPS": '["g"]'}) == Wanted(("g",), None, None, 10.0, 10.0, 2)
 
@@ -48,14 +48,14 @@ def test_options_have_defaults_and_their_names_any_case() -> None:
         ({"groups": '["g"]', "group_like": "x"}, "group_like"),
     ],
 )
-def test_what_cannot_be_is_named(options: dict[str, str], named: str) -> None:
+def test_error_names_the_invalid_option(options: dict[str, str], named: str) -> None:
     with pytest.raises(OptionError) as caught:
         Wanted.from_options(options)
     assert caught.value.option == named
 
 
 @pytest.mark.parametrize("num_partitions", [1, 2, 3, 7, 50])
-def test_each_group_goes_to_one_task_and_none_has_many_more_than_another(num_partitions: int) -> None:
+def test_groups_are_divided_evenly_among_tasks(num_partitions: int) -> None:
     groups = [f"g{n}" for n in range(7)]
     dealt = deal([*groups, "g3"], num_partitions)
     assert sorted(group for share in dealt for group in share) == groups
@@ -64,11 +64,11 @@ def test_each_group_goes_to_one_task_and_none_has_many_more_than_another(num_par
     assert min(sizes) >= max(sizes) - 1 >= 0
 
 
-def test_nothing_to_do_takes_no_task() -> None:
+def test_no_groups_need_no_task() -> None:
     assert deal([], 4) == []
 
 
-def test_a_look_is_a_row_for_each_partition_at_the_time_a_broker_told() -> None:
+def test_rows_have_one_partition_each_and_the_time_of_its_end_offset() -> None:
     look = GroupLook(
         "g",
         {T0: Offsets(1, 9, 4), T1: Offsets(0, 5, None)},
@@ -82,19 +82,19 @@ def test_a_look_is_a_row_for_each_partition_at_the_time_a_broker_told() -> None:
     ]
 
 
-def test_a_group_of_which_nothing_is_known_is_one_row() -> None:
+def test_group_with_a_problem_is_one_row() -> None:
     look = GroupLook("g", problem="no such group")
     assert list(rows_of(look, NOW)) == [problem_row(NOW, "g", "no such group")]
 
 
-def test_rows_have_the_columns_they_are_said_to_have() -> None:
+def test_rows_have_the_declared_columns() -> None:
     names = re.findall(r"(\w+) (?:timestamp|string|int|bigint)", ROWS)
     row = problem_row(NOW, "g", "no such group")
     assert len(names) == len(row)
     assert dict(zip(names, row, strict=True))["problem"] == "no such group"
 
 
-def test_a_connection_does_not_show_and_travels_whole() -> None:
+def test_connection_is_picklable_and_not_shown() -> None:
     connection = Connection({"sasl_plain_password": "pa55word"})
     assert "pa55word" not in f"{connection!r} {connection}"
     assert pickle.loads(pickle.dumps(connection)) == connection  # noqa: S301  # our own bytes

@@ -75,14 +75,14 @@ def found(memory: Memory, batch: int) -> list[str]:
     return list(files_of(cast(Storage, memory), LOAD, batch))
 
 
-def test_a_batch_has_the_files_that_came_after_those_of_the_one_before(memory: Memory) -> None:
+def test_batch_has_the_files_since_the_batch_before(memory: Memory) -> None:
     assert found(memory, 0) == ["a"]
     assert found(memory, 1) == ["b", "c", "d", "x"]
     assert found(memory, 2) == []
 
 
 @pytest.mark.parametrize("last", [1, 5_000])
-def test_of_a_list_of_years_only_the_end_is_read_unless_all_of_that_is_new(memory: Memory, last: int) -> None:
+def test_only_the_end_of_a_long_list_is_read(memory: Memory, last: int) -> None:
     old = {f"file:/älter/{n}": n % 9 for n in range(20_000)}
     new = {f"file:/new/{n}": 9 for n in range(last)}
     memory.batch(3, 9, 0)
@@ -93,20 +93,18 @@ def test_of_a_list_of_years_only_the_end_is_read_unless_all_of_that_is_new(memor
     assert memory.bytes_read < (size / 10 if last == 1 else 2 * size)
 
 
-def test_one_that_is_gone_is_counted_and_one_that_is_empty_is_an_error(memory: Memory) -> None:
+def test_deleted_file_is_counted_and_empty_file_is_an_error(memory: Memory) -> None:
     storage = cast(Storage, memory)
     memory.known["a"] = 0  # which the batch before has read
     del memory.known["c"], memory.known["x"]
     assert check_files(storage, LOAD, 1) == 2
     memory.known["d"] = 0
-    with pytest.raises(
-        PipelineError, match="d is no whole Parquet file: remove it, or bring a whole one back"
-    ):
+    with pytest.raises(PipelineError, match="d is not a complete Parquet file: remove or restore it"):
         check_files(storage, LOAD, 1)
 
 
 @pytest.mark.parametrize("files", [99, 100, 5_000])
-def test_folders_of_which_a_batch_has_many_files_are_listed(memory: Memory, files: int) -> None:
+def test_folder_with_many_files_of_a_batch_is_listed(memory: Memory, files: int) -> None:
     days = ["file:/d/date=1", "file:/d/date=2"]
     names = [f"{day}/a%20b-{n}" for day in days for n in range(files)]
     memory.batch(3, 9, 0)
@@ -116,12 +114,12 @@ def test_folders_of_which_a_batch_has_many_files_are_listed(memory: Memory, file
     assert check_files(cast(Storage, memory), LOAD, 3) == 2
     assert memory.asked == (2 * files if files < 100 else 2)
     memory.known[names[files]] = 0
-    with pytest.raises(PipelineError, match=f"{names[files]} is no whole Parquet file"):
+    with pytest.raises(PipelineError, match=f"{names[files]} is not a complete Parquet file"):
         check_files(cast(Storage, memory), LOAD, 3)
 
 
 @pytest.mark.parametrize("name", [f"{LOAD}/offsets/1", f"{LOAD}/offsets/0", f"{LOAD}/sources/0/1"])
-def test_notes_of_another_form_are_an_error_and_not_taken_for_none(memory: Memory, name: str) -> None:
+def test_checkpoint_in_another_format_is_an_error(memory: Memory, name: str) -> None:
     memory.texts[name] = memory.texts[name].replace("v1", "v2", 1)
     with pytest.raises(PipelineError, match=f"pipeline/{name}: this Spark writes its checkpoints in another"):
         found(memory, 1)

@@ -1,4 +1,4 @@
-"""The group's side of a rebalance: who is in it, who owns what, and what a round changes."""
+"""The members of the simulated group, their partitions, and the changes of a round."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.history import Counts
 from kafka_assignors.simulation.scenario import Strategy
 
-__all__ = ["Crew", "Round"]
+__all__ = ["GroupModel", "Round"]
 
 
 class Round(NamedTuple):
-    """What one round changed.
+    """The changes of one round.
 
     Attributes:
-        gained: by member, how many partitions it has now and had not when the round began.
-        moved: partitions that went to another member than their last owner, ascending.
-        givers: their last owners, as member numbers; takers: their new ones.
-        revoked: members that had something in this round that they have to give back.
-        again: another round has to follow, for what was held back in this one.
+        gained: number of partitions gained, by member.
+        moved: partitions with another owner than their last one, ascending.
+        givers: last owners of the moved partitions, as member numbers.
+        takers: new owners of the moved partitions, as member numbers.
+        revoked: members that lost a partition in this round.
+        again: another round has to follow, because this one held partitions back.
     """
 
     gained: Counts
@@ -43,13 +44,13 @@ class Round(NamedTuple):
     again: bool
 
 
-class Crew:
-    """A consumer group without time: members are numbers, in the order they first appear.
+class GroupModel:
+    """A consumer group that knows no time.  Members are numbers, in the order of their first join.
 
     Args:
-        strategy: who plans.
+        strategy: plans the rounds.
         topics: topic -> partitions.
-        names: of all members that ever are in it.
+        names: names of all members, those that join later included.
     """
 
     def __init__(self, strategy: Strategy, topics: dict[str, int], names: Sequence[str]) -> None:
@@ -60,51 +61,51 @@ class Crew:
         self._generations = [NO_GENERATION] * len(names)
         self._generation = 0
         self._empty = Group((), topics)
-        self._settling: Counts | None = None  # the lag that rounds still to come are planned by
+        self._settling: Counts | None = None  # load of all rounds of the current rebalance
         self.owner: Counts = np.full(self._empty.size, NOBODY, np.int64)
         self.last_owner = self.owner.copy()
         self.present: list[int] = []
 
     @property
     def leader(self) -> int:
-        """The member that is there longest."""
+        """The oldest member."""
         return self.present[0]
 
     def join(self, member: int) -> None:
-        """It is in the group, and owns nothing before the next round."""
+        """Add a member; it owns nothing before the next round."""
         self.present.append(member)
 
-    def begin_with(self, owners: Counts) -> None:
-        """The members that are there own this, and have settled."""
+    def settle(self, owners: Counts) -> None:
+        """Set the owners of the partitions, as after a completed rebalance."""
         self.owner, self.last_owner = owners, owners.copy()
         self._generation += 1
         for member in self.present:
             self._generations[member] = self._generation
 
     def remove(self, member: int) -> None:
-        """It left, or was taken for dead; what it owned has no owner."""
+        """Remove a member that left or expired; its partitions have no owner then."""
         self.present.remove(member)
         self.owner[self.owner == member] = NOBODY
         self._generations[member] = NO_GENERATION
 
     def round(self, load: Counts) -> Round:
-        """Plan as the leader does, and hand out what may be had.
+        """Plan as the leader does, and assign the partitions that this round may assign.
 
         Args:
-            load: what the strategy is told, by partition, records; not looked at by one that plans by counts.
+            load: load by partition, records; ignored by strategies that plan by counts.
         """
         strategy = self._strategy
         if self._settling is None:
-            self._settling = load  # while partitions wait to be handed over the plan is to be the same again
+            self._settling = load  # so that all rounds of a cooperative rebalance have the same plan
         group = self._group(self._settling, holding=strategy.cooperative)
         result = rebalance(group, strategy.plan)
         held = bool(result.holds)
         before, self.owner = self.owner, self._owners(group, result.given)
-        has = self.owner != NOBODY
-        gained = np.bincount(self.owner[has & (self.owner != before)], minlength=len(self._ids))
+        is_owned = self.owner != NOBODY
+        gained = np.bincount(self.owner[is_owned & (self.owner != before)], minlength=len(self._ids))
         taken = before[(before != NOBODY) & (self.owner != before)]
-        moved = np.flatnonzero(has & (self.last_owner != NOBODY) & (self.owner != self.last_owner))
-        found = Round(
+        moved = np.flatnonzero(is_owned & (self.last_owner != NOBODY) & (self.owner != self.last_owner))
+        changes = Round(
             gained=gained,
             moved=moved,
             givers=self.last_owner[moved],
@@ -112,21 +113,21 @@ class Crew:
             revoked=frozenset(taken.tolist()),
             again=held,
         )
-        self.last_owner = np.where(has, self.owner, self.last_owner)
+        self.last_owner = np.where(is_owned, self.owner, self.last_owner)
         self._generation += 1
         for member in self.present:
             self._generations[member] = self._generation
         if not held:
             self._settling = None
-        return found
+        return changes
 
     def imbalance(self, load: Counts, counts: Callable[[int, int], bool]) -> tuple[int, int]:
-        """The largest load of a member, and the least that it could be, records.
+        """Return the largest load of a member, and the smallest possible one, records.
 
         Args:
-            load: by partition.
-            counts: whether such loads are uneven.  Where even a simple bound of the least is too much for
-                that, that bound is returned: what it could really be is no less, and the answer the same.
+            load: load by partition.
+            counts: whether two such loads count as uneven.  If a simple lower bound of the smallest possible
+                load already decides against that, the bound is returned, which saves the exact computation.
         """
         if not (self._strategy.by_lag or self._strategy.by_load):
             return 0, 0
@@ -139,8 +140,8 @@ class Crew:
             least = lag_lower_bound(self._group(load, holding=False))
         return largest, least
 
-    def could_be(self, load: Counts) -> int:
-        """The largest load of a member after a rebalance now, records."""
+    def planned_load(self, load: Counts) -> int:
+        """Return the largest load of a member after a rebalance now, records."""
         group = self._group(load, holding=False)
         return rebalance(group, self._strategy.plan).metrics.max_load or 0
 
@@ -166,14 +167,14 @@ class Crew:
         return Group(members, self._topics, lags=lags)
 
     def _owned(self, member: int) -> Ownership:
-        mine = np.flatnonzero(self.owner == member)
+        partitions = np.flatnonzero(self.owner == member)
         owned: dict[str, list[int]] = {}
-        for partition in mine.tolist():
+        for partition in partitions.tolist():
             topic, number = self._empty.at(partition)
             owned.setdefault(topic, []).append(number)
         return owned
 
     def _owners(self, group: Group, plan: Assignment) -> Counts:
-        """A plan's owners as numbers of ours."""
+        """Return a plan's owners as member numbers."""
         numbers = np.array([self._number[m.member_id] for m in group.members] + [NOBODY], np.int64)
         return numbers[plan.owners]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.pipeline.backtest.thinned import thinned
+from kafka_assignors.pipeline.backtest.downsampling import downsampled
 from kafka_assignors.simulation import Series
 
 
@@ -14,16 +14,16 @@ def series(count: int) -> Series:
     return Series(at, lag, lag / 2, lag / 4, at / 5, np.full(count, 3))
 
 
-def test_a_short_series_stays_as_it_is() -> None:
+def test_short_series_is_unchanged() -> None:
     one = series(10)
-    assert thinned(one, 10) is one
+    assert downsampled(one, 10) is one
 
 
-def test_both_ends_and_every_peak_stay_and_no_more_points_than_asked_for() -> None:
+def test_both_ends_and_every_peak_stay_within_the_maximum_number_of_points() -> None:
     for count in (11, 12, 99, 1000, 5003):
         one = series(count)
         one.lag[count // 3] = 5000.0
-        few = thinned(one, 10)
+        few = downsampled(one, 10)
         assert len(few.at) == 10
         assert (few.at[0], few.at[-1]) == (0.0, one.at[-1])
         assert (np.diff(few.at) > 0).all()

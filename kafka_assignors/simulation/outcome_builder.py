@@ -1,4 +1,4 @@
-"""What is written down while a scenario goes on, and the figures made of it at the end."""
+"""Collects measurements during a simulation, and makes the figures of them at the end."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from kafka_assignors.simulation.outcome import Move, Outcome, Series
 from kafka_assignors.simulation.scenario import Scenario
 from kafka_assignors.simulation.time_lag import ages, quantile, stretches
 
-__all__ = ["Books"]
+__all__ = ["OutcomeBuilder"]
 
 _RECENT_S = 30.0
-"""An arrival rate is the mean of so long: where traffic comes in bursts, that of the moment says nothing."""
+"""An arrival rate is the mean of this many seconds, because bursty traffic has no useful current rate."""
 
 
-class Books:
-    """Adds up what `Outcome` tells.
+class OutcomeBuilder:
+    """Collects the figures of an `Outcome`.
 
     Args:
-        history: what arrives.
-        scenario: what is simulated.
-        rate: of one member, records/s.
+        history: the arrivals.
+        scenario: the simulated scenario.
+        rate: service rate of one member, records/s.
     """
 
     def __init__(self, history: History, scenario: Scenario, rate: float) -> None:
@@ -32,16 +32,16 @@ class Books:
         loaded = np.flatnonzero(history.arrivals.any(axis=1))
         self._last_arrival = (int(loaded[-1]) + 1) * history.step_s if len(loaded) else 0.0
         self._drained: float | None = None
-        #: what happened, and the lag right before; until the lag is back at that
+        #: disturbances not recovered from: time, and lag right before
         self._open: list[tuple[float, float]] = []
         self._recoveries: list[float] = []
         self._area = self._largest = self._largest_member = 0.0
         self.pause_s = self.unserved_s = 0.0
         self.rebalances = 0
         self._moves: list[Move] = []
-        #: of each rebalance; the last one is not over
+        #: by rebalance; the last one is not over
         self._r_scores = [0.0]
-        #: moments between which all was even
+        #: times between which arrivals and reads are even
         self._at: list[float] = []
         self._read: list[Levels] = []
         self._arrived: list[Levels] = []
@@ -49,39 +49,39 @@ class Books:
         self._members: list[int] = []
         self._member_lag: list[tuple[float, float]] = []
 
-    def disturbed(self, now: float, before: float) -> None:
-        """Something happened that may cause lag; ``before`` it was so much."""
+    def record_disturbance(self, now: float, before: float) -> None:
+        """Record an event that may cause lag; ``before`` is the lag right before it."""
         self._open.append((now, before))
 
-    def hand_over(self, move: Move, capacity: float) -> None:
-        """A partition was handed over, to one that can read so many records/s; after ``moment``."""
+    def record_move(self, move: Move, capacity: float) -> None:
+        """Record a move to a member that reads ``capacity`` records/s; call `record_levels` first."""
         self._moves.append(move)
         self._r_scores[-1] += self._arriving(move.partition) / capacity
 
-    def round_over(self, *, again: bool) -> None:
-        """A round has ended; with ``again`` another one has to follow, which is the same rebalance."""
+    def record_round(self, *, again: bool) -> None:
+        """Record the end of a round; with ``again`` the same rebalance has another round."""
         self.rebalances += 1
         if not again:
             self._r_scores.append(0.0)
 
     def _arriving(self, partition: int) -> float:
-        """Records/s to it of late."""
+        """Return the recent arrival rate of a partition, records/s."""
         now = self._at[-1]
         since = max(now - _RECENT_S, 0.0)
         after = bisect_right(self._at, since)
-        if after == len(self._at):  # no time has passed at all
+        if after == len(self._at):  # at the start there is no recent time
             return float(self._history.arrivals[0, partition] / self._history.step_s)
         before = self._arrived[after - 1][partition]
         part = (since - self._at[after - 1]) / (self._at[after] - self._at[after - 1])
-        then = before + part * (self._arrived[after][partition] - before)
-        return float((self._arrived[-1][partition] - then) / (now - since))
+        arrived_before = before + part * (self._arrived[after][partition] - before)
+        return float((self._arrived[-1][partition] - arrived_before) / (now - since))
 
-    def passed(self, interval: Interval, *, settled: bool) -> None:
-        """Time has passed.
+    def record_interval(self, interval: Interval, *, settled: bool) -> None:
+        """Record an interval.
 
         Args:
-            interval: and what there was in it.
-            settled: no rebalance goes on, nobody is dead or pausing.
+            interval: the interval that has passed.
+            settled: no rebalance is running, and no member is dead or pausing.
         """
         times, totals = interval.totals()
         self._largest = max(self._largest, float(totals.max()))
@@ -92,23 +92,23 @@ class Books:
         if self._drained is None and end >= self._last_arrival:
             self._drained = first_below(times, totals, NOTHING, self._last_arrival)
         elif self._drained is not None and totals[-1] > NOTHING:
-            self._drained = None  # before the last arrival's step had ended
+            self._drained = None  # records arrived until the end of the last arrival's step
         if settled and self._open:
-            still: list[tuple[float, float]] = []
+            still_open: list[tuple[float, float]] = []
             for since, level in self._open:
-                at = first_below(times, totals, max(level, NOTHING), since)
-                if at is None:
-                    still.append((since, level))
+                recovered = first_below(times, totals, max(level, NOTHING), since)
+                if recovered is None:
+                    still_open.append((since, level))
                 else:
-                    self._recoveries.append(at - since)
-            self._open = still
+                    self._recoveries.append(recovered - since)
+            self._open = still_open
 
-    def owned(self, lags: Levels) -> None:
-        """So much is left of what each member owns."""
+    def record_member_lag(self, lags: Levels) -> None:
+        """Record the lag of each member's partitions."""
         self._largest_member = max(self._largest_member, float(lags.max(initial=0.0)))
 
-    def moment(self, now: float, arrived: Levels, read: Levels) -> None:
-        """Since the last moment records arrived and were read evenly; how many until now, by partition."""
+    def record_levels(self, now: float, arrived: Levels, read: Levels) -> None:
+        """Record the records arrived and read so far, by partition; both grew evenly since the last call."""
         if self._at and self._at[-1] == now:
             self._arrived[-1], self._read[-1] = arrived, read
             return
@@ -116,23 +116,23 @@ class Books:
         self._arrived.append(arrived)
         self._read.append(read)
 
-    def sample(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
-        """The end of a step, or the start of the first one.
+    def record_step(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
+        """Record the end of a step, or the start of the first one.
 
         Args:
             now: seconds.
-            arrived: records until now, by partition.
-            read: of those.
-            lags: by member, of what it owns; and at last of what nobody does.
-            members: in the group.
+            arrived: records arrived until now, by partition.
+            read: records read until now, by partition.
+            lags: by member, and last that of the partitions without an owner.
+            members: number of members in the group.
         """
-        self.moment(now, arrived, read)
+        self.record_levels(now, arrived, read)
         self._step_ends.append(len(self._at) - 1)
         self._member_lag.append((float(lags[:-1].max(initial=0.0)), float(lags[-1])))
         self._members.append(members)
 
-    def outcome(self, now: float, *, series: bool) -> Outcome:
-        """The figures, at the end of it all."""
+    def build(self, now: float, *, series: bool) -> Outcome:
+        """Make the figures at the end of the simulation."""
         history, scenario = self._history, self._scenario
         at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
         late = stretches(at, arrived, read, min(history.length_s, now))

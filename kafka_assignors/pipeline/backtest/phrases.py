@@ -1,0 +1,108 @@
+"""The results of a back-test as sentences, for terminal and page.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka_assignors.pipeline.backtest.results import CandidateResult, GroupResult, Results
+from kafka_assignors.pipeline.backtest.rows import ROWS
+
+__all__ = ["about_group", "for_each_group", "left_out", "reasons", "verdict"]
+
+NO_DIFFERENCE = "no real difference to "
+MOST_NAMES = 3
+TELLING = ("drain time", "largest lag", "time lag p99", "partitions moved")
+
+
+def verdict(results: Results) -> str:
+    """Return the recommendation in one line."""
+    use = _use(results["candidates"])
+    return use if _all_agree(results) else f"{use}, if one is to do for all groups"
+
+
+def reasons(results: Results) -> list[str]:
+    """Return the reasons for the first candidate in first place, a sentence each."""
+    candidates = results["candidates"]
+    best = [candidate for candidate in candidates if candidate["place"] == 1]
+    if not best:
+        return ["Every candidate failed in some scenario."]
+    why = _why(best[0])
+    last = [candidate for candidate in candidates if candidate["place"] is not None][-1]
+    if last["place"] != 1 and len(results["by_group"]) == 1:  # means over groups are not comparable
+        why.append(f"beside the last one, {last['candidate']}: {_compared(best[0], last)}")
+    if len(best) > 1:
+        why.append(f"between the {len(best)} in first place there is no real difference")
+    return [_sentence(reason) for reason in why]
+
+
+def for_each_group(results: Results) -> list[str]:
+    """Return the recommendation for each group, or one line if all agree; none for a single group."""
+    if len(results["by_group"]) < 2:
+        return []
+    if _all_agree(results):
+        return ["The same for each group."]
+    lines = []
+    for group in results["by_group"]:
+        best = [candidate for candidate in group["candidates"] if candidate["place"] == 1]
+        why = [_sentence(reason) for candidate in best[:1] for reason in _why(candidate)]
+        lines.append(" ".join((f"{group['group']}: {_use(group['candidates'])}.", *why)))
+    return lines
+
+
+def left_out(results: Results) -> list[str]:
+    """Return the groups that were not tried, a line each."""
+    return [f"left out: {group['group']} ({group['why']})" for group in results["left_out"]]
+
+
+def _use(candidates: Sequence[CandidateResult]) -> str:
+    best = [candidate["candidate"] for candidate in candidates if candidate["place"] == 1]
+    if not best:
+        return "No candidate can be recommended"
+    if len(best) == 1:
+        return f"Use {best[0]}"
+    names = ", ".join(best[:MOST_NAMES])
+    more = f" or {len(best) - MOST_NAMES} more" if len(best) > MOST_NAMES else ""
+    return f"Use any of {names}{more}"
+
+
+def _all_agree(results: Results) -> bool:
+    """Return whether the best candidates of each group are those of all groups."""
+    best = [
+        {candidate["candidate"] for candidate in candidates if candidate["place"] == 1}
+        for candidates in (results["candidates"], *(group["candidates"] for group in results["by_group"]))
+    ]
+    return all(names == best[0] for names in best)
+
+
+def _why(candidate: CandidateResult) -> list[str]:
+    return [reason for reason in candidate["reasons"] if not reason.startswith(NO_DIFFERENCE)]
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[0].upper()}{reason[1:]}."
+
+
+def _compared(best: CandidateResult, last: CandidateResult) -> str:
+    """Compare the most important figures of two candidates."""
+    return "; ".join(
+        f"{row.label} {row.show(best)}, not {row.show(last)}"
+        for row in ROWS
+        if row.label in TELLING and row.show(best) != row.show(last)
+    )
+
+
+def about_group(group: GroupResult) -> list[str]:
+    """Describe a history and its unknown parts."""
+    lines = [
+        f"group {group['group']!r}: {group['partitions']:,} partitions, {group['records']:,} records in "
+        f"{group['steps']:,} steps of {group['step_s']:g} s from {group['starts']}"
+    ]
+    if group["unknown"]:
+        lines.append(f"{group['unknown']:.1%} of its arrivals are not known; they are interpolated in time")
+    if group["never_known"]:
+        lines.append(
+            f"of {group['never_known']:,} of its partitions nothing is known; they are taken for empty"
+        )
+    if group["appeared"]:
+        lines.append(f"{group['appeared']:,} of its partitions were first seen later than the others")
+    return lines

@@ -1,0 +1,98 @@
+"""The lag the leader plans with, which may be older than the real lag.
+
+Follows ``assignor.lag``: members report lag, the leader fetches the rest.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.plan import NOBODY, Group, enough_expected, with_expected
+from kafka_assignors.simulation.history import Counts, Levels
+
+__all__ = ["KnownLag", "expected_arrivals"]
+
+
+class KnownLag:
+    """The lag of each partition as the leader knows it in a round.
+
+    A member fetches the lag of its partitions when it gets them, and every ``refresh_s`` after that.  It
+    reports the last answer when it joins.  The leader fetches the lag that no member reports, and keeps the
+    answers for ``refresh_s``.  Its own answers take precedence over reports.
+
+    Args:
+        size: number of partitions.
+        refresh_s: seconds between two fetches.
+    """
+
+    def __init__(self, size: int, refresh_s: float) -> None:
+        self._refresh_s = refresh_s
+        self._past: deque[tuple[float, Levels]] = deque()
+        self._since = 0.0  # time of the last assignment
+        self._reported = np.zeros(size, np.bool_)
+        self._fetched = np.zeros(size)
+        self._fetched_at = np.full(size, -np.inf)
+        self._leader = NOBODY
+
+    def record(self, now: float, lag: Levels) -> None:
+        """Record the real lag now; it changed evenly since the last call."""
+        self._past.append((now, lag))
+        while len(self._past) > 2 and self._past[1][0] <= now - self._refresh_s:
+            self._past.popleft()
+
+    def assigned(self, now: float, owners: Counts) -> None:
+        """End a round: each member fetches the lag of its partitions."""
+        self._since = now
+        self._reported = owners != NOBODY
+
+    def removed(self, partitions: npt.NDArray[np.bool_]) -> None:
+        """Drop the reports for the partitions of a removed member."""
+        self._reported = self._reported & ~partitions
+
+    def leader_fetched(self, now: float, lag: Levels, leader: int) -> None:
+        """Record that the leader fetched the lag of all partitions."""
+        self._leader = leader
+        self._fetched, self._fetched_at = lag.copy(), np.full(len(lag), now)
+
+    def lag(self, now: float, lag: Levels, leader: int) -> Levels:
+        """Return the lag known in a round now; the leader fetches the rest of the real ``lag``."""
+        if leader != self._leader:
+            self._leader, self._fetched_at = leader, np.full(len(lag), -np.inf)
+        recent = self._fetched_at > now - self._refresh_s
+        to_fetch = ~(recent | self._reported)
+        known = np.where(recent, self._fetched, np.where(self._reported, self._report(now, lag), lag))
+        self._fetched = np.where(to_fetch, lag, self._fetched)
+        self._fetched_at = np.where(to_fetch, now, self._fetched_at)
+        return known
+
+    def _report(self, now: float, lag: Levels) -> Levels:
+        """Return the lag at the members' last fetch, interpolated."""
+        fetches = np.floor((now - self._since) / self._refresh_s)
+        fetched_at = self._since + fetches * self._refresh_s
+        later, later_lag = now, lag
+        for earlier, earlier_lag in reversed(self._past):
+            if earlier <= fetched_at:
+                part = (fetched_at - earlier) / (later - earlier) if later > earlier else 0.0
+                return earlier_lag + part * (later_lag - earlier_lag)
+            later, later_lag = earlier, earlier_lag
+        return later_lag
+
+
+def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
+    """Return the records that forecasts add to the lag of each partition, like the reader of the feed.
+
+    Args:
+        topics: topic -> partitions.
+        expected: forecast arrivals by partition; NaN without a forecast.
+
+    Returns:
+        Records by partition; all 0 if fewer than half of the partitions have a forecast.
+    """
+    group = Group((), topics, lags={topic: [0] * count for topic, count in topics.items()})
+    known = np.flatnonzero(~np.isnan(expected))
+    arrivals = {group.at(partition): float(expected[partition]) for partition in known.tolist()}
+    return with_expected(group, arrivals, {}).lag if enough_expected(group, arrivals) else group.lag
