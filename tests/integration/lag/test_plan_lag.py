@@ -27,8 +27,7 @@ from tests.integration.reading import leaderless
 from tests.support.waiting import until
 
 ASSUMED = (
-    "note: the group's options are not to be seen, assuming max_partition_skew=1, min_improvement=0.1 "
-    "(--option)"
+    "note: the group's options are unknown, assuming max_partition_skew=1, min_improvement=0.1 (--option)"
 )
 
 
@@ -46,7 +45,7 @@ def loads(found: Any, lags: dict[TopicPartition, int]) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
-def test_its_plan_is_what_the_leader_does(fresh: FreshNames, kind: type[LagAssignor]) -> None:
+def test_plan_equals_the_leaders_assignment(fresh: FreshNames, kind: type[LagAssignor]) -> None:
     """Now, after somebody left, and when the lag is not what it was."""
     with Group(fresh, 8) as group:
         lags = filled(group, 400, 200, 100, 50, 40, 30, 20, 10)
@@ -76,7 +75,7 @@ def test_its_plan_is_what_the_leader_does(fresh: FreshNames, kind: type[LagAssig
         assert as_planned(group.settled(), members) == foreseen["assignment"]
 
 
-def test_what_another_strategy_would_win_and_what_it_would_move(fresh: FreshNames) -> None:
+def test_comparison_with_another_strategy(fresh: FreshNames) -> None:
     """All figures are records of one look, those of strategies that ignore lag as well."""
     with Group(fresh, 4) as group:
         lags = filled(group, 60, 50, 2, 1)
@@ -105,7 +104,7 @@ def json_of(group: Group, *words: str, says: str = "") -> Any:
     return json.loads(done.stdout)
 
 
-def test_where_consumers_begin_without_a_commit(fresh: FreshNames) -> None:
+def test_reset_decides_lag_without_a_commit(fresh: FreshNames) -> None:
     with Group(fresh, 3) as group:
         topic = group.topics[0]
         write(group.bootstrap, {TopicPartition(topic, p): 10 * p for p in range(3)})
@@ -114,15 +113,15 @@ def test_where_consumers_begin_without_a_commit(fresh: FreshNames) -> None:
         group.settled()
         words = ("--strategy", "lag-aware")
         says = (
-            "note: no commit in 1 of 3 partitions: their lag is all there is, as with "
-            "auto_offset_reset=earliest; --reset latest: none\n"
+            "note: no commit in 1 of 3 partitions: all their records count as lag, as with "
+            "auto_offset_reset=earliest; for none give --reset latest\n"
         )
         assert json_of(group, *words, says=says)["metrics"]["max_load"] == 20
         assert json_of(group, *words, "--reset", "earliest")["metrics"]["max_load"] == 20
         assert json_of(group, *words, "--reset", "latest")["metrics"]["max_load"] == 6
 
 
-def test_lag_of_half_the_partitions() -> None:
+def test_partitions_without_lag_count_as_their_topics_mean() -> None:
     """The broker that leads the others is gone; the plan says how many, and why."""
     with development_broker("jars") as broker, ExitStack() as stack:
         alone = FreshNames(broker.bootstrap)
@@ -138,14 +137,14 @@ def test_lag_of_half_the_partitions() -> None:
         assert done.returncode == 0, done.stderr
         assert done.stderr.splitlines() == [
             ASSUMED,
-            "note: no lag of 2 of 4 partitions (LeaderNotAvailable: 2); each counts as its topic's mean",
+            "note: no lag for 2 of 4 partitions (LeaderNotAvailable: 2); each counts as its topic's mean",
         ]
         metrics = json.loads(done.stdout)["metrics"]
         # 30 and 10 are known, so the others count as 20.
         assert (metrics["load_unit"], metrics["max_load"], metrics["load_lower_bound"]) == ("records", 40, 40)
 
 
-def test_a_cluster_that_falls_silent_before_it_tells_the_lag(guarded: Guarded) -> None:
+def test_silent_cluster_falls_back_to_counts(guarded: Guarded) -> None:
     """The plan is made without it, seconds later."""
     with Group(FreshNames(guarded.bootstrap), 4) as group:
         filled(group, 30, 20, 10, 10)
@@ -166,13 +165,13 @@ def test_a_cluster_that_falls_silent_before_it_tells_the_lag(guarded: Guarded) -
         assert time.monotonic() - started < TIMEOUT_MS / 1000 + 30
         assert silent.returncode == 0
         assert silent.stdout == without.stdout
-        assumed, said = silent.stderr.splitlines()
+        assumed, message = silent.stderr.splitlines()
         assert assumed == ASSUMED
-        assert said.startswith("note: no lag: the cluster did not answer in time: ")
-        assert said.endswith("; counts decide")
+        assert message.startswith("note: no lag: the cluster did not answer in time: ")
+        assert message.endswith("; planning by counts")
 
 
-def test_who_may_describe_may_plan(guarded: Guarded, tmp_path: Path) -> None:
+def test_describe_rights_are_enough_to_plan(guarded: Guarded, tmp_path: Path) -> None:
     """Lag needs no right that the group's description does not need; and no secret is told."""
     with Group(FreshNames(guarded.bootstrap), 2) as group:
         filled(group, 30, 20)
