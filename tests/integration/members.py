@@ -1,4 +1,4 @@
-"""Real consumers in processes of their own, and the group they make up, seen from outside.
+"""Real consumer processes and their group, as a test sees them.
 
     with Group(fresh, 24) as group:
         a, b = group.join(StickyAssignor), group.join(StickyAssignor)
@@ -6,7 +6,7 @@
         b.kill()
         after = group.settled()
 
-A member hears orders and sends events over a pipe.  It dies with the test, even when it is stopped.  All
+A member receives commands and sends events over a pipe.  It dies with the test, even while stopped.  All
 times are ``time.monotonic_ns``, which on Linux is one clock for all processes.
 """
 
@@ -29,7 +29,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import Event, run_member
 
-# Forked from a process that has imported everything already: a member starts in no time.
+# Forked from a process that has imported everything, so that members start quickly.
 MEMBERS = multiprocessing.get_context("forkserver")
 MEMBERS.set_forkserver_preload(["pytest", "kafka_assignors", "tests.integration.member_process"])
 
@@ -42,7 +42,7 @@ Owned = dict[str, frozenset[TopicPartition]]
 """Name of a member -> its partitions."""
 
 
-# --- the events of a member, and what can be said about them -------------------------------------------
+# --- events of members -----------------------------------------------------------------------------------
 
 
 def moved(before: Owned, after: Owned) -> set[TopicPartition]:
@@ -52,7 +52,7 @@ def moved(before: Owned, after: Owned) -> set[TopicPartition]:
 
 
 def assert_never_two_owners(members: Iterable[Member]) -> None:
-    """No partition was given to a member before the one that had it gave it back, lost it or died."""
+    """No member was assigned a partition before its former owner revoked it, lost it or died."""
     owner: dict[TopicPartition, str] = {}
     for _, name, event in sorted(
         ((e.at, m.name, e) for m in members for e in m.events), key=lambda entry: entry[:2]
@@ -345,7 +345,7 @@ class Group:
 def wait_until(
     news: threading.Condition, condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S
 ) -> None:
-    """Look whenever there is news, and every so often."""
+    """Wait for a condition, checked after each event and every 50 ms."""
     deadline = time.monotonic() + deadline_s
     while not condition():
         if time.monotonic() > deadline:

@@ -39,7 +39,7 @@ def why_no_java(folder: Path) -> str | None:
     return None
 
 
-def test_everybody_is_measured(tmp_path: Path) -> None:
+def test_every_planner_is_measured(tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     bench("--problems", "half 100 x", "--phases", "fresh", "one joins", "--patience", "60", "--out", str(out))
     report = Report.load(out)
@@ -61,13 +61,13 @@ def test_everybody_is_measured(tmp_path: Path) -> None:
     assert out.with_suffix(".md").read_text(encoding="utf-8") == text
 
 
-def test_without_java_the_reason_is_said(tmp_path: Path) -> None:
+def test_missing_java_is_reported(tmp_path: Path) -> None:
     arguments = ["--problems", "uniform 100 x", "--phases", "fresh", "--no-java"]
     assert "Java was not measured: --no-java" in bench(*arguments, "--out", str(tmp_path / "bench.json"))
 
 
 @pytest.mark.parametrize("event", ["new", "join", "leave"])
-def test_kafka_streams_plays_its_rounds(tmp_path: Path, event: str) -> None:
+def test_kafka_streams_rounds_are_measured(tmp_path: Path, event: str) -> None:
     """To the end, in a group this small."""
     try:
         streams = streams_peer(tmp_path)
@@ -82,7 +82,7 @@ def test_kafka_streams_plays_its_rounds(tmp_path: Path, event: str) -> None:
     assert facts["handed"] >= facts["moved"]
 
 
-def test_pictures_are_the_same_every_time(tmp_path: Path) -> None:
+def test_pictures_are_reproducible(tmp_path: Path) -> None:
     first, second = (draw(ROWS, tmp_path / name) for name in ("a", "b"))
     assert [path.name for path in first] == ["bench-growth-half.svg"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

@@ -50,7 +50,7 @@ def rows(demo: Demo, where: str) -> list[dict[str, object]]:
     return found
 
 
-def test_every_run_is_recorded_whole(
+def test_every_run_is_recorded_completely(
     pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
 ) -> None:
     runs = [(scene, name) for scene in ("replay", "backlog") for name in RAN]
@@ -63,7 +63,7 @@ def test_every_run_is_recorded_whole(
     assert pipeline["read"] >= sum(one["commits"] for one in pipeline["recorded"])
 
 
-def test_what_it_counts_is_what_lies_in_its_folder(demo: Demo, pipeline: PipelineResult) -> None:
+def test_counts_match_the_files(demo: Demo, pipeline: PipelineResult) -> None:
     commits, ends, load = (
         rows(demo, "samples/offsets-topic"),
         rows(demo, "samples/import"),
@@ -78,9 +78,7 @@ def test_what_it_counts_is_what_lies_in_its_folder(demo: Demo, pipeline: Pipelin
         assert one["steps"] == sum(row["group"] == group for row in load)
 
 
-def test_a_back_test_of_both_scenes_tries_all_strategies_that_share_work(
-    demo: Demo, pipeline: PipelineResult
-) -> None:
+def test_back_test_tries_all_strategies_but_failover(demo: Demo, pipeline: PipelineResult) -> None:
     backtest = pipeline["backtest"]
     assert backtest is not None
     names = {one["candidate"] for one in backtest["candidates"]}
@@ -95,13 +93,13 @@ def test_a_back_test_of_both_scenes_tries_all_strategies_that_share_work(
     assert {one["place"] for one in backtest["candidates"]} >= {1}
 
 
-def test_the_back_test_has_a_folder_of_its_own(demo: Demo, pipeline: PipelineResult) -> None:
+def test_back_test_has_its_own_folder(demo: Demo, pipeline: PipelineResult) -> None:
     folder = demo.out / "pipeline" / "backtest"
     assert json.loads((folder / "results.json").read_text()) == pipeline["backtest"]
     assert (folder / "report.html").stat().st_size > 1_000_000
 
 
-def test_each_run_is_set_beside_its_simulation(
+def test_each_run_has_a_simulation(
     pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
 ) -> None:
     assert len(pipeline["calibration"]) == len(measured)
@@ -114,7 +112,7 @@ def test_each_run_is_set_beside_its_simulation(
             assert one["moved_simulated"] == 0
 
 
-def test_forecasts_beat_the_last_hour_again(pipeline: PipelineResult) -> None:
+def test_forecasts_beat_the_last_hour(pipeline: PipelineResult) -> None:
     forecast = pipeline["forecast"]
     assert forecast is not None
     assert forecast["beside_naive"] is not None
@@ -128,14 +126,14 @@ def test_forecasts_beat_the_last_hour_again(pipeline: PipelineResult) -> None:
     assert wrong < naive
 
 
-def test_plans_from_forecasts_win_more_hours_than_they_lose(pipeline: PipelineResult) -> None:
+def test_plans_by_forecast_win_more_hours_than_they_lose(pipeline: PipelineResult) -> None:
     assert pipeline["forecast"] is not None
     plans = pipeline["forecast"]["plans"]
     assert plans["better"] > plans["worse"]
     assert plans["better"] + plans["same"] + plans["worse"] <= plans["hours"] == 7 * 24
 
 
-def test_a_pipeline_that_cannot_run_is_a_fault_and_costs_nothing_else(
+def test_failing_pipeline_is_reported_and_leaves_the_other_results(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """Spark's jars are neither here nor to be had."""

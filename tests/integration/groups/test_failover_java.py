@@ -73,7 +73,9 @@ def records(java: ForeignMember) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("java_leads", [True, False], ids=["Java leads", "we lead"])
-def test_a_group_of_both(fresh: FreshNames, java_member: Start, java_leads: bool) -> None:
+def test_java_and_python_members_agree_on_the_active_member(
+    fresh: FreshNames, java_member: Start, java_leads: bool
+) -> None:
     """The higher priority is active, and when it is killed the other one takes over.
 
     Java, which leads, reads the priority in front of what we write behind it.

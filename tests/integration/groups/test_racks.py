@@ -130,7 +130,7 @@ EVEN, ODD = set(range(0, PARTITIONS, 2)), set(range(1, PARTITIONS, 2))
 @pytest.mark.parametrize(
     "strategy", [CooperativeStickyAssignor, StickyAssignor, FairAssignor], ids=lambda kind: str(kind.name)
 )
-def test_members_get_what_is_in_their_zone(zones: InZones, strategy: type[Assignor]) -> None:
+def test_members_get_partitions_of_their_rack(zones: InZones, strategy: type[Assignor]) -> None:
     """Whoever comes first and leads; and a third member gets its fair part, even from the other zone."""
     with Group(zones, PARTITIONS) as group:
         group.join(strategy, options=IN_B)
@@ -147,7 +147,7 @@ def test_members_get_what_is_in_their_zone(zones: InZones, strategy: type[Assign
         assert near(group) == PARTITIONS - 1
 
 
-def test_who_does_not_say_where_it_is_changes_nothing_for_the_others(zones: InZones) -> None:
+def test_member_without_a_rack_leaves_the_others_local(zones: InZones) -> None:
     with Group(zones, PARTITIONS) as group:
         group.join_all(1, CooperativeStickyAssignor)
         group.settled()
@@ -170,7 +170,7 @@ def test_plan_sees_the_racks_of_a_live_group(zones: InZones) -> None:
         assert plan(group, "--join", "1")["metrics"]["near"] < PARTITIONS  # nobody knows where new-1 is
 
 
-def test_a_group_that_was_planned_without_racks_is_brought_home(zones: InZones) -> None:
+def test_group_planned_without_racks_becomes_local(zones: InZones) -> None:
     """``range`` cuts across the zones; what ``sticky`` would do about it says why."""
     with Group(zones, PARTITIONS) as group:
         first, second = group.join(RangeAssignor, options=IN_A), group.join(RangeAssignor, options=IN_B)
@@ -183,7 +183,7 @@ def test_a_group_that_was_planned_without_racks_is_brought_home(zones: InZones) 
         assert set(moved) == {f"moved to a rack with a replica: {member_id}" for member_id in ids}
 
 
-def test_a_rack_without_a_broker_is_as_good_as_none(fresh: FreshNames) -> None:
+def test_rack_without_a_broker_has_no_effect(fresh: FreshNames) -> None:
     """On a cluster whose brokers are elsewhere, or do not say where they are."""
     with Group(fresh, PARTITIONS) as group:
         group.join_all(2, CooperativeStickyAssignor, options={"rack": "a zone no broker is in"})
