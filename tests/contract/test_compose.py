@@ -1,4 +1,4 @@
-"""What can be said of the files in ``docker/`` without an engine; where Compose is, it says its word too.
+"""Checks the files in ``docker/`` without an engine, and with Compose if it is installed.
 
 No Docker engine has run here when these files were written: that the image starts with them, and that
 ``compose down`` takes it away, is what the integration tests show on a machine with

@@ -124,7 +124,7 @@ def consume(
     listener = listener_type(consumer) if listener_type else EventLog()
     consumer.subscribe(topics, listener=listener)
     coordinator = consumer._coordinator
-    # What the listener commits by.
+    # The listener commits through this method.
     coordinator._commit_offsets_sync_async = _report_commits(coordinator._commit_offsets_sync_async)
     reported: object = None
     while not stop.is_set():

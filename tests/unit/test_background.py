@@ -69,7 +69,7 @@ def test_job_that_is_never_due_blocks_no_other() -> None:
 
 
 def test_thread_is_restarted_after_a_fork() -> None:
-    """What the child has of it is an object that says it is not alive."""
+    """In the child, the thread object is not alive."""
     line = Background("test-fork")
     gone = threading.Thread(target=lambda: None)
     gone.start()

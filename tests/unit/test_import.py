@@ -20,7 +20,7 @@ EXTRAS = {
 
 
 def test_package_imports_only_kafka_python_and_numpy() -> None:
-    """What it loads beside the standard library, in a process of its own."""
+    """The loaded packages beside the standard library, in another process."""
     program = (
         "import sys; before = set(sys.modules); import kafka_assignors;"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)"
@@ -31,7 +31,7 @@ def test_package_imports_only_kafka_python_and_numpy() -> None:
 
 
 def test_missing_cli_extra_is_named() -> None:
-    """One line that says what to install, and exit code 1."""
+    """One line names the extra to install; exit code 1."""
     program = "import sys; sys.modules['click'] = None; from kafka_assignors.__main__ import main; main()"
     message = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert message.returncode == 1
@@ -39,7 +39,7 @@ def test_missing_cli_extra_is_named() -> None:
 
 
 def test_stateful_consumers_can_be_imported_without_their_extra() -> None:
-    """What is missing is said when it is needed."""
+    """The error comes when the extra is needed."""
     code = (
         "import sys\n"
         "sys.modules['rocksdict'] = sys.modules['filelock'] = None\n"

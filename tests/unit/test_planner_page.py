@@ -66,7 +66,7 @@ def test_traced_plan_equals_the_plan(trace: Trace) -> None:
 
 
 def test_balance_levels_loads_along_a_free_path(trace: Trace) -> None:
-    """What the page and the picture tell of fair."""
+    """The numbers of ``fair`` on the page and in the picture."""
     step = trace.steps[0]
     (phase,) = step.phases
     (path,) = phase.paths
@@ -82,7 +82,7 @@ def test_balance_levels_loads_along_a_free_path(trace: Trace) -> None:
 
 
 def test_path_and_used_up_arc_form_a_negative_circle(trace: Trace) -> None:
-    """What they tell of spread."""
+    """The numbers of ``spread`` on the page and in the picture."""
     step = trace.steps[2]
     (phase,), (used,) = step.phases, step.used_up
     (path,) = phase.paths
@@ -100,7 +100,7 @@ def test_path_and_used_up_arc_form_a_negative_circle(trace: Trace) -> None:
 
 
 def test_spread_takes_large_steps_first_with_many_units() -> None:
-    """What the page tells of steps; and watching them changes nothing."""
+    """The steps on the page; tracing does not change them."""
     rng = Random(1)
     topics = {f"t{i}": 100 * 2**i for i in range(6)}
     names = "abcde"

@@ -19,7 +19,7 @@ from kafka_assignors.errors import BrokerError
 from tests.integration.conftest import FreshNames
 from tests.support.waiting import alive, running_below, until
 
-# A program with a broker, which says where that is and then waits.
+# A program that starts a broker, prints its address and waits.
 PROGRAM = """
 import sys
 from kafka_assignors.broker import development_broker
@@ -158,7 +158,7 @@ def test_port_lost_to_another_process_is_replaced(
 
 
 def java_that_loses_the_race(folder: Path, losses: int) -> Path:
-    """Make a JAVA_HOME whose brokers find their port taken, the first ``losses`` times."""
+    """Make a JAVA_HOME whose first ``losses`` brokers find their port taken."""
     home = folder / "home"
     (home / "bin").mkdir(parents=True)
     (home / "lost").touch()

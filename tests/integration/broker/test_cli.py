@@ -18,7 +18,7 @@ from tests.support.waiting import alive, running_below, until
 
 
 class Cli:
-    """Runs ``kafka-assignors broker`` with a state directory of its own."""
+    """Runs ``kafka-assignors broker`` with its own state directory."""
 
     def __init__(self, state: Path) -> None:
         self.env = {

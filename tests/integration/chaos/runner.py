@@ -191,7 +191,7 @@ def run_chaos(seed: int, root: Path, configs: Sequence[GroupConfig], *, faults_s
                 group.join(slot)
         _wait(unsettled, "the groups to settle", calm_s=_CALM_S)
         with BackgroundProducer(broker.bootstrap, [group.topic for group in groups]) as producer:
-            FaultInjector(broker, groups).play(steps)
+            FaultInjector(broker, groups).run(steps)
             _wait(unsettled, "the groups to settle", calm_s=_CALM_S)
             producer.end()
         _wait(partial(_all, groups, ChaosGroup.uncommitted), "all records to be committed")

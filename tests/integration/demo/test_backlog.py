@@ -53,7 +53,7 @@ def test_no_drain_is_faster_than_the_common_bound(runs: dict[str, DrainResult]) 
         assert one["bound"] == pytest.approx(least * WORK_S, abs=0.001)
         assert one["ratio"] is not None
         assert one["ratio"] > 0.99
-        # Who has most decides, whatever else the machine does.
+        # The member with the largest load determines the time, not the machine.
         assert one["drain"] > 0.99 * one["largest_load"] * WORK_S
         assert one["drain"] < 60
 
@@ -68,7 +68,7 @@ def test_loads_add_up_to_the_plans_loads(runs: dict[str, DrainResult]) -> None:
 
 
 def test_largest_load_by_lag_is_at_most_a_tenth_above_plans_by_count(runs: dict[str, DrainResult]) -> None:
-    """Who joins first decides which plan is left as it is, up to a tenth above the best."""
+    """The order of joins decides which plan is kept, up to a tenth above the best."""
     by_lag = runs["cooperative-lag-aware"]["largest_load"]
     for by_count in ("range", "cooperative-sticky"):
         assert by_lag <= runs[by_count]["largest_load"] / (1 - MIN_IMPROVEMENT), by_count

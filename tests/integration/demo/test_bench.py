@@ -22,7 +22,7 @@ LONGEST_S = 600
 
 
 def bench(*arguments: str) -> str:
-    """What it prints."""
+    """The benchmark's output."""
     command = [sys.executable, "-m", "bench", *arguments]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=LONGEST_S)
     if done.returncode:
@@ -31,7 +31,7 @@ def bench(*arguments: str) -> str:
 
 
 def why_no_java(folder: Path) -> str | None:
-    """Where there is no JDK, the reason is to be said."""
+    """Without a JDK, the reason is printed."""
     try:
         java_peer(folder)
     except NoJavaError as reason:

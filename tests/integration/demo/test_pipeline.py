@@ -72,7 +72,7 @@ def test_counts_match_the_files(demo: Demo, pipeline: PipelineResult) -> None:
     for one in pipeline["recorded"]:
         group = one["group"]
         mine = [row["committed_offset"] for row in commits if row["group"] == group]
-        # What deleting the group leaves in the log is recorded, too, and no commit.
+        # The tombstones of the deleted group are recorded, too, but are no commits.
         assert one["commits"] == sum(offset != -1 for offset in mine) < len(mine)
         assert one["ends"] == sum(row["group"] == group for row in ends)
         assert one["steps"] == sum(row["group"] == group for row in load)

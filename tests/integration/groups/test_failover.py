@@ -208,7 +208,7 @@ class SaysNonsense(Hostile):
 
 
 def test_member_with_unreadable_priority_ranks_last(fresh: FreshNames) -> None:
-    """One warning names each, in each rebalance; they are never active while anybody else is there."""
+    """One warning names each, in each rebalance; they are never active while another member is present."""
     with Group(fresh, *PARTITIONS) as group:
         leader = join(group, 1)
         group.settled()
@@ -224,12 +224,12 @@ def test_member_with_unreadable_priority_ranks_last(fresh: FreshNames) -> None:
         assert_only_the_active_works([leader, other])
 
 
-# --- what a plan says --------------------------------------------------------------------------------------
+# --- the plan command --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
 def test_plan_command_reads_priorities_of_a_live_group(fresh: FreshNames, preempt: bool) -> None:
-    """What it says of the active's end comes true; whether it preempts the group does not tell."""
+    """It predicts the takeover after the active ends; the broker does not know whether the group preempts."""
     with Group(fresh, *PARTITIONS) as group:
         low, high, middle = (join(group, priority, preempt=preempt) for priority in (1, 10, 5))
         before = group.settled()

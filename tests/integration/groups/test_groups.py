@@ -143,7 +143,7 @@ def test_static_members_restart_without_moves(fresh: FreshNames, strategy: type)
 def test_short_polls_finish_the_join_for_new_partitions(fresh: FreshNames, strategy: type) -> None:
     """kafka-python 3.0 forgets a join that new metadata caused if a poll times out while it is under way.
 
-    Then nobody goes on with it, and the member sits there without a heartbeat until it is thrown out.
+    Then no call continues the join, and the member sends no heartbeat until the broker expels it.
     """
     with Group(fresh, 4) as group:
         member = group.join(strategy, poll_ms=1, metadata_max_age_ms=300)
@@ -167,7 +167,7 @@ def test_short_polls_finish_the_join_for_new_partitions(fresh: FreshNames, strat
 def test_group_with_kafka_pythons_own_sticky_members(
     fresh: FreshNames, ours: type, theirs: type, we_lead: bool
 ) -> None:
-    """Valid whoever leads; when we do, nothing moves that need not."""
+    """Plans are valid with any leader; under ours, no partition moves needlessly."""
     with Group(fresh, *PARTITIONS) as group:
         leader, follower = (ours, theirs) if we_lead else (theirs, ours)
         group.join_all(1, leader)

@@ -26,7 +26,7 @@ MEGABYTE = 900_000  # the group's record on the broker must fit into its 1 MB, t
 
 
 class Hostile(AbstractPartitionAssignor):
-    """Joins with what a subclass says.
+    """Joins with claims and user data of a subclass.
 
     Attributes:
         generation: of its claims.
@@ -36,11 +36,11 @@ class Hostile(AbstractPartitionAssignor):
     generation: ClassVar[int] = NO_GENERATION
 
     def claims(self, topics: list[str]) -> Ownership:
-        """What it claims to own."""
+        """Its claimed partitions."""
         return {}
 
     def user_data(self, topics: list[str]) -> bytes:
-        """What it sends beside its subscription."""
+        """Its user data."""
         return b""
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:

@@ -46,7 +46,7 @@ class AsyncHooks(OwnershipListener):
 
 
 class Producing:
-    """Writes to all partitions of a group without a pause, from a thread of its own.
+    """Writes to all partitions of a group without a pause, from its own thread.
 
     Attributes:
         ends: partition -> number of records written; final once the ``with`` block is left.

@@ -1,4 +1,4 @@
-"""Racks on a real cluster of two brokers in two zones: what their metadata says reaches the plan."""
+"""Racks on a real cluster of two brokers in two zones: plans use the racks of its metadata."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ def zones() -> Iterator[InZones]:
 
 
 def numbers(group: Group) -> dict[str, set[int]]:
-    """Who owns which partitions of the group's only topic."""
+    """Members and their partitions of the group's only topic."""
     return {name: {tp.partition for tp in owned} for name, owned in group.settled().items()}
 
 
 def near(group: Group) -> object:
-    """What the leader of the last rebalance said of it."""
+    """The leader's report of the last rebalance."""
     last = max((e for member in group.members for e in member.of_kind("rebalance")), key=lambda e: e.at)
     return last.facts.get("near")
 
@@ -167,11 +167,11 @@ def test_plan_sees_the_racks_of_a_live_group(zones: InZones) -> None:
         assert {why["reason"] for why in now["why"]} == {"kept"}
         assert now["metrics"]["near"] == near(group) == PARTITIONS
 
-        assert plan(group, "--join", "1")["metrics"]["near"] < PARTITIONS  # nobody knows where new-1 is
+        assert plan(group, "--join", "1")["metrics"]["near"] < PARTITIONS  # new-1 has no rack
 
 
 def test_group_planned_without_racks_becomes_local(zones: InZones) -> None:
-    """``range`` cuts across the zones; what ``sticky`` would do about it says why."""
+    """``range`` ignores racks; the reasons of ``sticky``'s plan name them."""
     with Group(zones, PARTITIONS) as group:
         first, second = group.join(RangeAssignor, options=IN_A), group.join(RangeAssignor, options=IN_B)
         group.settled()
@@ -184,7 +184,7 @@ def test_group_planned_without_racks_becomes_local(zones: InZones) -> None:
 
 
 def test_rack_without_a_broker_has_no_effect(fresh: FreshNames) -> None:
-    """On a cluster whose brokers are elsewhere, or do not say where they are."""
+    """On a cluster whose brokers have other racks, or none."""
     with Group(fresh, PARTITIONS) as group:
         group.join_all(2, CooperativeStickyAssignor, options={"rack": "a zone no broker is in"})
         assert sorted(map(len, numbers(group).values())) == [4, 4]

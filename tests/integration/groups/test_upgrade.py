@@ -54,7 +54,7 @@ def test_upgrade_in_two_bounces(fresh: FreshNames, eager: type, both: list[type]
 
 
 def test_scale_out_between_the_bounces(fresh: FreshNames) -> None:
-    """The broker picks cooperative-sticky while all consumers run eager: nobody asks for a second round.
+    """The broker picks cooperative-sticky with eager consumers only; no member asks for a second round.
 
     A leader that holds back what should move to the new member leaves 6 of 24 without an owner for good.
     """

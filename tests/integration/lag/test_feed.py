@@ -39,7 +39,7 @@ def sums(owned: Owned, of: Mapping[TopicPartition, float]) -> list[float]:
 
 
 def test_group_with_even_lag_plans_by_forecasts(fresh: FreshNames) -> None:
-    """One member's partitions are to get all the work.  The leader notices, and says by what it plans."""
+    """Forecasts load one member.  The leader rebalances, and its report names the forecasts."""
     with Group(fresh, 6) as group, Feed(group.bootstrap, group.group_id).create() as feed:
         write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 20))
         options = {"load_source": feed.topic, "rebalance_on_skew": QUICK}
@@ -161,7 +161,7 @@ class Leader:
             time.sleep(0.05)
 
     def said(self, least: int = logging.WARNING) -> list[str]:
-        """What our logger said; kafka-python's DEBUG records cannot be put into words later on."""
+        """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
         return [
             r.getMessage() for r in self._caplog.records if r.name == "kafka_assignors" and r.levelno >= least
         ]
@@ -215,7 +215,7 @@ def t(*arrivals: float) -> dict[TopicPartition, float]:
 
 
 def test_newest_forecast_counts_until_a_tombstone(feed: Feed, lead: Lead) -> None:
-    """What is gone counts as the mean of the others."""
+    """A partition without a forecast counts as the mean of the others."""
     feed.create(3).tell(t(1, 1, 1, 1))
     feed.tell(t(100, 10, 10, 90))
     leader = lead(feed)
@@ -229,7 +229,7 @@ def test_newest_forecast_counts_until_a_tombstone(feed: Feed, lead: Lead) -> Non
 
 
 def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
-    """Lag alone, and one line that says how old it is; and one when it is back."""
+    """Plans go by lag alone; one line names the age of the feed, another its return."""
     feed.create().tell(t(100, 10, 10, 90), age_s=3600)
     leader = lead(feed, max_age_ms=60_000)
     leader.until(lambda: leader.plan() and leader.said())
@@ -243,7 +243,7 @@ def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
 
 
 def test_malformed_records_are_counted_and_skipped(feed: Feed, lead: Lead) -> None:
-    """They are counted, and told once; what is between them counts."""
+    """They are counted and logged once; valid records between them count."""
     feed.create().tell(t(100, 10))
     for value in (b"", b"{", b'{"version":2}', b"x" * 100_000):
         feed.write(f'["{feed.group_id}","t",3]'.encode(), value)
@@ -316,7 +316,7 @@ def test_new_partitions_of_a_feed_are_read(feed: Feed, lead: Lead) -> None:
 def test_reader_recovers_from_an_unreachable_broker(
     guarded: Guarded, feed: Feed, lead: Lead, outage: Any
 ) -> None:
-    """What was read counts on; one line when it ends, one when it is back."""
+    """Known forecasts stay in use; one line logs the outage, one its end."""
     feed.create().tell(t(100, 10, 10, 90))
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
     leader.until(lambda: leader.loads == [100, 10, 10, 90])

@@ -31,7 +31,7 @@ def loads(owned: Owned, lags: Mapping[int, int]) -> list[int]:
 
 
 def problems(group: Group) -> list[str]:
-    """What our loggers warned of, but that a topic just made is not known everywhere yet."""
+    """Warnings of our loggers, except of new topics that not every broker knows yet."""
     return [
         event.facts["message"]
         for member in group.members
@@ -44,7 +44,7 @@ def problems(group: Group) -> list[str]:
 
 @KINDS
 def test_example_of_kip_169(fresh: FreshNames, kind: type[LagAssignor]) -> None:
-    """100, 60 and 50 records nobody has read, and two members: 100 for one, 110 for the other."""
+    """Lags of 100, 60 and 50 records and two members: 100 for one, 110 for the other."""
     with Group(fresh, 3) as group:
         lags = {0: 100, 1: 60, 2: 50}
         fill(group, lags)
@@ -129,7 +129,7 @@ def test_next_leader_watches_the_lag(fresh: FreshNames) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of something that lets everybody connect and never says a word."""
+    """The address of a listener that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 

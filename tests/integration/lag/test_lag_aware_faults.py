@@ -62,7 +62,7 @@ class Leader:
 
 
 def ours(caplog: pytest.LogCaptureFixture, least: int) -> list[str]:
-    """What our logger said; kafka-python's DEBUG records cannot be put into words later on."""
+    """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
     return [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
 
 

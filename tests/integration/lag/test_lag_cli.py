@@ -1,4 +1,4 @@
-"""``kafka-assignors lag`` on live groups: of ours and of anybody's, once and watched."""
+"""``kafka-assignors lag`` on live groups of our and of other clients, once and watched."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_lag_of_a_live_group(fresh: FreshNames) -> None:
         owned = group.settled()
         events = [len(member.events) for member in group.members]
         report = lag(group.bootstrap, group.group_id)
-        assert [len(member.events) for member in group.members] == events  # nobody noticed
+        assert [len(member.events) for member in group.members] == events  # no member noticed
         assert (report["state"], report["strategy"]) == ("Stable", "cooperative-sticky")
         ids = {about(member, "member_id"): owned[member.name] for member in group.members}
         assert {one["id"] for one in report["members"]} == set(ids)

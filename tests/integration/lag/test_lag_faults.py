@@ -214,7 +214,7 @@ def test_denied_group_is_an_error(guarded: Guarded, names: FreshNames) -> None:
 def test_wrong_password_is_an_error_without_the_password(
     guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told at once, not when the time is up, and nowhere the password."""
+    """The error comes at once, not at the deadline, and never contains the password."""
     wrong = "not-" + PASSWORD
     caplog.set_level(logging.DEBUG)
     with fetcher(guarded.sasl, names.group(), **guarded.config(wrong)) as made:
@@ -255,7 +255,7 @@ def test_tls_to_a_plaintext_port_is_an_error(guarded: Guarded, names: FreshNames
 def test_plaintext_to_a_tls_port_is_an_error(answers: int) -> None:
     """A server that speaks TLS answers what it cannot read with an alert, and hangs up.
 
-    That is told, too, when later attempts, cut short by the deadline, get no answer.
+    The error names it even if later attempts get no answer before the deadline.
     """
     with socket.create_server((HOST, 0)) as server:
         server.settimeout(0.05)
@@ -265,7 +265,7 @@ def test_plaintext_to_a_tls_port_is_an_error(answers: int) -> None:
             with ExitStack() as silent:
                 left = answers
                 while not ended.is_set():
-                    with suppress(OSError):  # nobody came, or who came has hung up
+                    with suppress(OSError):  # no client, or it has disconnected
                         client, _ = server.accept()
                         silent.enter_context(client)
                         if left:
@@ -291,7 +291,7 @@ def test_sasl_to_a_plaintext_listener_is_an_error(guarded: Guarded, names: Fresh
         assert isinstance(refused(made, TopicPartition("t", 0)), LagError)
 
 
-# --- nobody there, or slow ---------------------------------------------------------------------------------
+# --- no broker, or a slow one -------------------------------------------------------------------------------
 
 
 def test_port_without_listener_is_an_error() -> None:

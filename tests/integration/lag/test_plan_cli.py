@@ -1,4 +1,4 @@
-"""``kafka-assignors plan --group`` on live groups: what it tells comes true, and nobody notices."""
+"""``kafka-assignors plan --group`` on live groups: it predicts the rebalance, and no member notices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def plan(group: Group, *words: str) -> Any:
-    """The JSON it prints for a live group; beside it, it says at most which options it assumes."""
+    """The JSON printed for a live group; stderr has at most a note on assumed options."""
     done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json", *words)
     message = [line for line in done.stderr.splitlines() if "options are not to be seen" not in line]
     assert (done.returncode, message) == (0, [])
@@ -69,14 +69,14 @@ def refused(bootstrap: str, group_id: str, *words: str) -> str:
 
 
 def about(member: Member, fact: str) -> Any:
-    """What a member said last about itself."""
+    """A member's last reported state."""
     state = member.state()
     assert state is not None
     return state.facts[fact]
 
 
 def as_planned(owned: Owned, members: Mapping[str, Member]) -> dict[str, list[list[object]]]:
-    """What members own, in the form of a plan."""
+    """The members' partitions, in the form of a plan."""
     return {
         about(members[name], "member_id"): [list(tp) for tp in sorted(tps)] for name, tps in owned.items()
     }
@@ -134,7 +134,7 @@ def test_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
 
 
 class Theirs(RangeAssignor):
-    """A strategy nobody here knows, whose members send what nobody here can read."""
+    """An unknown strategy with unreadable user data."""
 
     name = "theirs"
 
@@ -143,7 +143,7 @@ class Theirs(RangeAssignor):
 
 
 def test_unknown_strategy_needs_the_option(fresh: FreshNames) -> None:
-    """The broker's own record says who has what, so another one may be tried."""
+    """The broker stores the assignment, so another strategy can be tried."""
     with Group(fresh, 4) as group:
         group.join(Theirs)
         owned = group.settled()
@@ -177,7 +177,7 @@ def test_missing_broker_is_one_line() -> None:
 
 
 def test_refused_connection_names_its_cause(fresh: FreshNames, tmp_path: Path) -> None:
-    """It says so on the connection; kafka-python raises only that it took too long."""
+    """The connection's error names the cause; kafka-python only raises a timeout."""
     config = tmp_path / "client.properties"
     config.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=al\nsasl.password=s3cret\n"
@@ -203,7 +203,7 @@ def test_kip_848_group_is_refused(fresh: FreshNames) -> None:
     def text(value: str) -> bytes:
         return bytes([len(value) + 1]) + value.encode()
 
-    head = struct.pack(">hhih", 68, 0, 1, -1) + b"\0"  # ConsumerGroupHeartbeat v0, nobody's client
+    head = struct.pack(">hhih", 68, 0, 1, -1) + b"\0"  # ConsumerGroupHeartbeat v0, null client id
     body = text(name) + text("") + struct.pack(">iBBi", 0, 0, 0, 30_000)
     body += bytes([2]) + text(topic) + bytes([0, 1, 0])  # one topic, any assignor, nothing owned
     host, _, port = fresh.bootstrap.rpartition(":")

@@ -32,7 +32,7 @@ ASSUMED = (
 
 
 def filled(group: Group, *lags: int, committed: int = 1) -> dict[TopicPartition, int]:
-    """Make the group's first topic lag like that, with commits, before anybody joins."""
+    """Create this lag on the group's first topic, with commits, before members join."""
     tps = [TopicPartition(group.topics[0], p) for p in range(len(lags))]
     write(group.bootstrap, {tp: lag + committed for tp, lag in zip(tps, lags, strict=True)})
     commit(group.bootstrap, group.group_id, dict.fromkeys(tps, committed))
@@ -40,13 +40,13 @@ def filled(group: Group, *lags: int, committed: int = 1) -> dict[TopicPartition,
 
 
 def loads(found: Any, lags: dict[TopicPartition, int]) -> list[int]:
-    """What each member of a plan has to read."""
+    """The lag of each member of a plan."""
     return [sum(lags[TopicPartition(*at)] for at in mine) for mine in found["assignment"].values()]
 
 
 @pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
 def test_plan_equals_the_leaders_assignment(fresh: FreshNames, kind: type[LagAssignor]) -> None:
-    """Now, after somebody left, and when the lag is not what it was."""
+    """At first, after a member left, and after the lag changed."""
     with Group(fresh, 8) as group:
         lags = filled(group, 400, 200, 100, 50, 40, 30, 20, 10)
         group.join_all(3, kind, options={"lag_refresh_ms": 200})
@@ -60,7 +60,7 @@ def test_plan_equals_the_leaders_assignment(fresh: FreshNames, kind: type[LagAss
         assert ("first_round" in now) == (kind is CooperativeLagAwareAssignor)
         assert group.settled() == before
 
-        # What was the least now lags most.
+        # The partition with the least lag now has the most.
         more = dict(zip(lags, (0, 0, 0, 0, 300, 500, 700, 900), strict=True))
         write(group.bootstrap, more)
         lags = {tp: lag + more[tp] for tp, lag in lags.items()}
@@ -92,7 +92,7 @@ def test_comparison_with_another_strategy(fresh: FreshNames) -> None:
         assert better == json_of(group, "--strategy", "cooperative-lag-aware")
         assert sum("moved for load" in why["reason"] for why in better["why"]) == 2
         assert group.settled() == before
-        # Who does not look at lag does not ask for it, nor who is told not to.
+        # Lag is fetched neither for strategies without lag nor with --no-lag.
         assert json_of(group)["metrics"]["load_unit"] == "partitions"
         assert json_of(group, "--compare", "--no-lag")[0]["metrics"]["load_unit"] == "partitions"
 
@@ -122,7 +122,7 @@ def test_reset_decides_lag_without_a_commit(fresh: FreshNames) -> None:
 
 
 def test_partitions_without_lag_count_as_their_topics_mean() -> None:
-    """The broker that leads the others is gone; the plan says how many, and why."""
+    """The leader of the other half is down; a note counts the partitions and names the cause."""
     with development_broker("jars") as broker, ExitStack() as stack:
         alone = FreshNames(broker.bootstrap)
         commit(broker.bootstrap, alone.group(), {TopicPartition(alone.topic(), 0): 0})  # coordinators stay
@@ -172,7 +172,7 @@ def test_silent_cluster_falls_back_to_counts(guarded: Guarded) -> None:
 
 
 def test_describe_rights_are_enough_to_plan(guarded: Guarded, tmp_path: Path) -> None:
-    """Lag needs no right that the group's description does not need; and no secret is told."""
+    """Lag needs no other rights than the group's description, and no secret is printed."""
     with Group(FreshNames(guarded.bootstrap), 2) as group:
         filled(group, 30, 20)
         group.join_all(2, CooperativeLagAwareAssignor)

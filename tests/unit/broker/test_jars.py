@@ -19,7 +19,7 @@ from kafka_assignors.errors import BrokerError, MissingExtraError
 from tests.support.waiting import until
 from tests.unit.broker.mirror import Mirror
 
-# jgo leaves the connection of a "404 Not Found" to the garbage collector, which says so.
+# jgo leaves the connection of a "404 Not Found" to the garbage collector, which warns.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed.*socket:ResourceWarning")
 
 CONTENTS = {name: name.encode() * 20_000 for name in ("alpha", "beta", "gamma")}
@@ -55,7 +55,7 @@ def mirror(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
 def child(
     jars: tuple[Jar, ...], prelude: str = "", limit: Callable[[], None] | None = None
 ) -> subprocess.Popen[str]:
-    """Fetch in a process of its own."""
+    """Fetch in another process."""
     rows = [f"{jar.group} {jar.artifact} {jar.version} {jar.sha256}" for jar in jars]
     return subprocess.Popen(
         [sys.executable, "-c", prelude + CHILD, *rows],

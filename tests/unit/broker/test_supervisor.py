@@ -25,7 +25,7 @@ from tests.support.waiting import alive, until
 SLEEP = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEP
 
-# A program that starts a supervisor, says its pid, and does what it is told next.
+# A program that starts a supervisor, prints its pid, and follows commands on stdin.
 PROGRAM = """
 import json, os, sys, time
 from kafka_assignors.broker.supervised import Spec, Supervised

@@ -20,7 +20,7 @@ def run(tmp_path: Path) -> Run:
 
 
 class Run:
-    """Runs the command line with a state directory and a cache of its own, without Java or Docker."""
+    """Runs the command line with its own state directory and cache, without Java or Docker."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.state = tmp_path / "state"

@@ -1,4 +1,4 @@
-"""What a broker says of a group, made into members; what cannot be planned for is one line."""
+"""A broker's description of a group becomes members, or one line of error."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def described(*members: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def test_member_owns_its_last_assignment() -> None:
-    """Not what it said when it joined; and its user data need not be read."""
+    """The subscription's claims are ignored, and its user data need not be readable."""
     assert members_of("g", described(a_member())) == (
         Member("m-1", frozenset({"t0", "t1"}), {"t0": [0, 1]}, generation=0),
     )

@@ -1,4 +1,4 @@
-"""What was asked of ``backtest``, on groups of which some cannot be tried."""
+"""Requests to ``backtest``, with groups that have no usable history."""
 
 from __future__ import annotations
 

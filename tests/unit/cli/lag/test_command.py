@@ -30,7 +30,7 @@ PAGE = (ROOT / "docs" / "lag.md").read_text(encoding="utf-8")
 def lines(
     current: Report, *, everything: bool = False, width: int = 80, height: int | None = None
 ) -> list[str]:
-    """What is shown, as wide as this; watched, on a terminal as high as that."""
+    """The output at this width; with a height, as --watch shows it on a terminal."""
     console = Console(width=width, highlight=False, color_system=None)
     with console.capture() as captured:
         if height is None:
@@ -244,7 +244,7 @@ def test_no_number_is_cut(width: int) -> None:
 
 
 class Script:
-    """What reading a group and its offsets brings, look by look."""
+    """Scripted results of reading a group and its offsets."""
 
     def __init__(self) -> None:
         self.looks: Iterator[GroupState | Exception] = iter([a_report().group])

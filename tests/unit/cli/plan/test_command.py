@@ -1,4 +1,4 @@
-"""``kafka-assignors plan``: what it says beside a plan, what it refuses, and how it asks a live group."""
+"""``kafka-assignors plan``: its notes, usage errors and live groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_assignors.plan import Group
 from tests.support.builders import member
 from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, TWO_AND_ONE_MORE, call, usage
 
-# --- what is said beside it --------------------------------------------------------------------------------
+# --- notes --------------------------------------------------------------------------------
 
 
 def test_unused_input_is_noted() -> None:

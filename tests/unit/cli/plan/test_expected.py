@@ -1,4 +1,4 @@
-"""``plan`` and forecasts: ``expected`` beside ``lags``, and whose plan it changes."""
+"""``plan`` with forecasts: ``expected`` beside ``lags``, and the strategies that use it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_assignors.cli.plan.problem import parse
 from kafka_assignors.plan import TopicPartition
 from tests.unit.cli.plan.planning import call, planned, usage
 
-# Lag says nothing against c1 with what will be busy.
+# By lag alone, c1 may keep the partition that will be busy.
 BUSY_SOON: dict[str, Any] = {
     "strategy": "cooperative-lag-aware",
     "topics": {"orders": 4},

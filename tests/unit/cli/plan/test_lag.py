@@ -1,4 +1,4 @@
-"""``kafka-assignors plan`` with lag: loads in records, what planning by it wins, and what is said of it."""
+"""``kafka-assignors plan`` with lag: loads in records, the gain of planning by lag, and notes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_lower_bound_has_the_unit_of_loads() -> None:
 
 @given(group=groups() | lagging(groups()))
 def test_no_strategy_beats_the_lower_bound(group: Group) -> None:
-    """Unequal subscriptions, lag that is known in part or not at all, topics nobody reads."""
+    """Unequal subscriptions, partly or wholly unknown lag, topics without subscribers."""
     bound = lower_bound(group)
     for kind in STRATEGIES.values():
         outcome = solve(kind(), group, (), bound)
@@ -149,7 +149,7 @@ def test_no_number_is_cut(words: tuple[str, ...], width: int) -> None:
 
 @pytest.mark.parametrize("where", ["in the file", "on the command line"])
 def test_options_of_a_lag_strategy_reach_its_plan(where: str) -> None:
-    """Without a rule of counts the heavy partition can have a member of its own."""
+    """Without a rule of counts, the heavy partition can have a member for itself."""
     problem = SKEWED | {"topics": {"t": 4}, "lags": {"t": [900, 100, 100, 100]}}
     problem["members"] = [{"id": "c1"}, {"id": "c2"}]
     assert planned(problem=problem)["metrics"]["max_load"] == 1000
@@ -166,7 +166,7 @@ def test_moves_below_min_improvement_are_not_made() -> None:
 
 
 def test_option_of_another_strategy_is_refused() -> None:
-    """In the file it is passed over where another strategy than the file's is asked for; a note says so."""
+    """In the file it is ignored with a note if --strategy names another strategy."""
     whose = "not an option of sticky, but of cooperative-lag-aware"
     with_option = SKEWED | {"options": {"min_improvement": 0.5}}
     assert f"--option min_improvement: {whose}" in usage(

@@ -1,4 +1,4 @@
-"""The lag of a live group, without a cluster: what is asked, what becomes of the answer, what is said."""
+"""The lag of a live group, without a cluster: requests, results and notes."""
 
 from __future__ import annotations
 

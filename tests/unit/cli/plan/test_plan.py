@@ -225,7 +225,7 @@ def test_comparison_has_a_row_for_every_strategy() -> None:
 
 
 def large(members: int, partitions: int) -> dict[str, Any]:
-    """Members as a broker names them, and nobody owns anything yet."""
+    """Members with names of a broker, without owned partitions."""
     ids = [f"worker-{i}-{i:08x}-f281-49d9-bf0e-d5d2e7b04c43" for i in range(members)]
     return {"topics": {"flights-by-destination": partitions}, "members": [{"id": m} for m in ids]}
 

@@ -35,7 +35,7 @@ EVERYTHING = {
 
 
 def wrong(value: Any) -> str:
-    """What is said about a problem that cannot be read."""
+    """The error of an invalid problem."""
     with pytest.raises(ProblemError) as error:
         parse(value)
     assert "\n" not in str(error.value)
@@ -86,7 +86,7 @@ def test_empty_topics_do_not_mean_all_topics() -> None:
 
 
 def a_member(**fields: object) -> dict[str, object]:
-    """A problem whose third member is wrong."""
+    """A problem with an invalid third member."""
     return {
         "topics": {"orders": 2},
         "members": [{"id": "c1"}, {"id": "c2"}, {"id": "c3", **fields}],

@@ -1,4 +1,4 @@
-"""``kafka-assignors plan --file`` with the ``stateful`` JSON: in, out, and what is said of mistakes."""
+"""``kafka-assignors plan --file`` with the ``stateful`` JSON: input, output and errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_balanced_group_keeps_its_tasks() -> None:
 
 
 def test_missing_fields_have_defaults() -> None:
-    """No options, a member that says nothing: it has no state, and is warmed up."""
+    """No options, and a member without user data: it has no state, and gets warm-ups."""
     problem = {
         "strategy": "stateful",
         "subtopologies": [{"id": "0", "partitions": 4}],
@@ -131,14 +131,14 @@ def test_partition_options_are_refused(arguments: list[str]) -> None:
 
 
 def test_claims_of_unknown_tasks_are_allowed() -> None:
-    """What members say is not trusted, and no error."""
+    """Members' claims are not trusted, but are no errors."""
     problem = changed("members.1.active", ["0_0", "gone_7"])
     problem["members"][1]["lags"] = {"0_0": -4, "gone_1": 3}
     assert call(problem, "--output", "json").exit_code == 0
 
 
 def test_examples_of_the_page_are_reproduced() -> None:
-    """docs/stateful-plan.md: its example, and what it says comes of it."""
+    """docs/stateful-plan.md: its example and its output."""
     page = (ROOT / "docs" / "stateful-plan.md").read_text(encoding="utf-8")
     problem, shown = map(json.loads, re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     answer = json.loads(call(problem, "--output", "json").stdout)

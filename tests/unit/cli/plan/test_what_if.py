@@ -1,4 +1,4 @@
-"""What if some left, and others joined."""
+"""Groups after members leave and join."""
 
 from __future__ import annotations
 

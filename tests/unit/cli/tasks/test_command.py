@@ -1,4 +1,4 @@
-"""What ``tasks`` makes of a group's own words, and how it shows it."""
+"""The report of ``tasks`` from members' user data, and its table."""
 
 from __future__ import annotations
 
