@@ -48,12 +48,12 @@ def test_every_planner_is_measured(tmp_path: Path) -> None:
     there = [*OURS, KAFKA_PYTHON, *(JAVA if no_java is None else ())]
     assert report.notes == ([] if no_java is None else [f"Java was not measured: {no_java}"])
     for row in report.rows:
-        for one in there:
-            assert 0 < row[one]["assign"] < row[one]["total"]
-        for one in filter(there.__contains__, JUDGED):
-            assert row[one]["quality"]["valid"]
-            assert row[one]["quality"]["unassigned"] == 0
-            assert row[one]["quality"]["squares"] >= row["sticky"]["quality"]["squares"]
+        for planner in there:
+            assert 0 < row[planner]["assign"] < row[planner]["total"]
+        for planner in filter(there.__contains__, JUDGED):
+            assert row[planner]["quality"]["valid"]
+            assert row[planner]["quality"]["unassigned"] == 0
+            assert row[planner]["quality"]["squares"] >= row["sticky"]["quality"]["squares"]
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     assert text.count("| half 100 x 10 |") == 2
     out.with_suffix(".md").unlink()

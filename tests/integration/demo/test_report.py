@@ -69,14 +69,16 @@ def test_first_screen_shows_the_answer_and_its_picture(demo: Demo, look: Look) -
 
 
 def test_holds_are_bars_and_pauses_are_points(demo: Demo, look: Look) -> None:
-    for place, one in enumerate(demo.results["strategies"]):
-        held = [sum(hold["member"] == member for hold in one["holds"]) for member in MEMBERS]
+    for place, entry in enumerate(demo.results["strategies"]):
+        held = [sum(hold["member"] == member for hold in entry["holds"]) for member in MEMBERS]
         unowned, *members, warm_ups, waiting = look.page.bars[f"ownership-{place}"]
         assert members == held
         assert sum(held) >= PARTITIONS
-        assert (warm_ups, waiting) == (len(one["openings"]), len(one["waits"]))
+        assert (warm_ups, waiting) == (len(entry["openings"]), len(entry["waits"]))
         assert unowned > 0  # after the kill
-    paused = [pause for one in demo.results["strategies"] for pause in one["pauses"] if pause["seconds"] > 0]
+    paused = [
+        pause for entry in demo.results["strategies"] for pause in entry["pauses"] if pause["seconds"] > 0
+    ]
     assert look.page.points["pauses"] == len(paused)
 
 
@@ -125,7 +127,7 @@ def test_pipeline_figures_name_candidates_churn_and_forecasts(whole: Demo, whole
     pipeline = whole.results["pipeline"]
     assert pipeline is not None
     assert pipeline["backtest"] is not None
-    names = [one["candidate"] for one in pipeline["backtest"]["candidates"]]
+    names = [entry["candidate"] for entry in pipeline["backtest"]["candidates"]]
     for scene in (0, 1):
         for text in ("lag (records)", "recorded", *names):
             assert text in whole_look.page.texts[f"lag-tried-{scene}"]
@@ -144,9 +146,9 @@ LOOKS = ["look", pytest.param("whole_look", marks=pytest.mark.long)]
 def test_churn_labels_do_not_overlap(request: pytest.FixtureRequest, which: str) -> None:
     look: Look = request.getfixturevalue(which)
     assert len(look.labels) >= 15  # of three steps in five figures
-    for plot, one, other in look.labels_in_pairs():
-        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-        assert apart, (plot, one, other)
+    for plot, label, other in look.labels_in_pairs():
+        apart = label[2] <= other[0] or other[2] <= label[0] or label[3] <= other[1] or other[3] <= label[1]
+        assert apart, (plot, label, other)
 
 
 @pytest.mark.parametrize("which", LOOKS)

@@ -237,7 +237,7 @@ def test_plan_command_reads_priorities_of_a_live_group(fresh: FreshNames, preemp
         words = ["--option", f"preempt={json.dumps(preempt)}"]
         now = plan(group, *words)
         assert (now["strategy"], now["assignment"]) == ("failover", as_planned(before, members))
-        (compared,) = (one for one in plan(group, "--compare", *words) if one["strategy"] == "failover")
+        (compared,) = (entry for entry in plan(group, "--compare", *words) if entry["strategy"] == "failover")
         assert compared == now
 
         gone = members[active(before)]

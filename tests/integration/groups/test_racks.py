@@ -94,7 +94,7 @@ def wait_until_seen(bootstrap: str, racks: dict[int, str | None]) -> None:
     try:
         deadline = time.monotonic() + SEEN_S
         while (
-            seen := {one["broker_id"]: one["rack"] for one in admin.describe_cluster()["brokers"]}
+            seen := {node["broker_id"]: node["rack"] for node in admin.describe_cluster()["brokers"]}
         ) != racks:
             assert time.monotonic() < deadline, seen
             time.sleep(0.2)

@@ -73,11 +73,11 @@ def test_lag_of_a_live_group(fresh: FreshNames) -> None:
         assert [len(member.events) for member in group.members] == events  # no member noticed
         assert (report["state"], report["strategy"]) == ("Stable", "cooperative-sticky")
         ids = {about(member, "member_id"): owned[member.name] for member in group.members}
-        assert {one["id"] for one in report["members"]} == set(ids)
-        for one in report["partitions"]:
-            assert TopicPartition(one["topic"], one["partition"]) in ids[one["member"]]
+        assert {entry["id"] for entry in report["members"]} == set(ids)
+        for entry in report["partitions"]:
+            assert TopicPartition(entry["topic"], entry["partition"]) in ids[entry["member"]]
         assert len(report["partitions"]) == 4
-        assert all(one["host"] for one in report["members"])  # Docker shows another than the one we have
+        assert all(entry["host"] for entry in report["members"])  # Docker shows another than the one we have
 
 
 def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
@@ -132,7 +132,7 @@ def test_member_with_unreadable_subscription_keeps_its_assignment(fresh: FreshNa
         report = lag(fresh.bootstrap, group_id)
     (member,) = report["members"]
     assert (member["readable"], member["partitions"], member["lag"]) == (True, 1, 5)
-    assert [(one["topic"], one["partition"]) for one in report["partitions"]] == [tuple(tp)]
+    assert [(entry["topic"], entry["partition"]) for entry in report["partitions"]] == [tuple(tp)]
 
 
 def test_missing_group_is_one_line(fresh: FreshNames) -> None:
@@ -203,4 +203,4 @@ def test_denied_login_group_and_topic(guarded: Guarded, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     # A broker does not mention commits of topics one may not see.
-    assert [(one["topic"], one["lag"]) for one in report["partitions"]] == [(seen.topic, 2)]
+    assert [(entry["topic"], entry["lag"]) for entry in report["partitions"]] == [(seen.topic, 2)]

@@ -126,7 +126,7 @@ def test_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
         group.settled()
         assert plan(group)["strategy"] == "range"
         assert plan(group, "--strategy", "cooperative-sticky")["metrics"]["moved"] == 0
-        compared = {one["strategy"]: one["metrics"] for one in plan(group, "--compare")}
+        compared = {entry["strategy"]: entry["metrics"] for entry in plan(group, "--compare")}
         assert list(compared) == list(STRATEGIES)
         assert [compared[name]["moved"] for name in ("range", "sticky", "roundrobin")] == [0, 0, 4]
         table = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--compare")

@@ -81,11 +81,13 @@ def test_comparison_with_another_strategy(fresh: FreshNames) -> None:
         lags = filled(group, 60, 50, 2, 1)
         group.join_all(2, RangeAssignor)
         before = group.settled()
-        compared = {one["strategy"]: one for one in json_of(group, "--compare")}
+        compared = {entry["strategy"]: entry for entry in json_of(group, "--compare")}
         assert list(compared) == list(STRATEGIES)
-        for name, one in compared.items():
-            assert one["metrics"]["max_load"] == max(loads(one, lags)), name
-            assert (one["metrics"]["load_lower_bound"], one["metrics"]["load_unit"]) == (60, "records"), name
+        for name, entry in compared.items():
+            assert entry["metrics"]["max_load"] == max(loads(entry, lags)), name
+            assert (entry["metrics"]["load_lower_bound"], entry["metrics"]["load_unit"]) == (60, "records"), (
+                name
+            )
         assert compared["range"]["metrics"]["max_load"] == 110
         better = compared["cooperative-lag-aware"]
         assert (better["metrics"]["max_load"], better["metrics"]["moved"]) == (61, 2)

@@ -176,10 +176,10 @@ def test_table_fits_100_columns_uncut() -> None:
     text = shown(100)
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
-    for one in small_results()["candidates"]:
-        assert one["candidate"] in text
-        assert f"{one['largest_lag']:,.0f}" in text
-        assert f"{one['r_score']:,.2f}" in text
+    for candidate in small_results()["candidates"]:
+        assert candidate["candidate"] in text
+        assert f"{candidate['largest_lag']:,.0f}" in text
+        assert f"{candidate['r_score']:,.2f}" in text
 
 
 def test_recommendation_follows_the_table() -> None:

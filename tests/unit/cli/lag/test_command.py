@@ -229,13 +229,13 @@ def test_no_number_is_cut(width: int) -> None:
     offsets = {
         tp: Offsets(48_000_000_000 + p, 49_000_000_000 + p, 48_500_000_000 + p) for p, tp in enumerate(tps)
     }
-    lags = {tp: one.end - (one.committed or 0) for tp, one in offsets.items()}
+    lags = {tp: partition_lag.end - (partition_lag.committed or 0) for tp, partition_lag in offsets.items()}
     group = replace(a_report().group, members=(replace(M1, owned=tuple(tps)),), commits={})
     shown = lines(report(group, Reading(lags, offsets, {}), "earliest", TIME), width=width)
     assert max(map(len, shown)) <= width
     words = {word.rstrip(",") for line in shown for word in line.split()}
-    for one in offsets.values():
-        assert {f"{one.begin:,}", f"{one.committed:,}", f"{one.end:,}"} <= words
+    for partition_lag in offsets.values():
+        assert {f"{partition_lag.begin:,}", f"{partition_lag.committed:,}", f"{partition_lag.end:,}"} <= words
     assert "1,000,000,000" in words, "of the member"
     assert "…" not in "".join(shown)
 
@@ -279,9 +279,21 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
         def fetch(self, partitions: object, timeout_ms: float, *, all_begins: bool) -> Reading:
             current = a_report().partitions
             return Reading(
-                {one.tp: one.lag for one in current if one.lag is not None},
-                {one.tp: one.offsets for one in current if one.offsets},
-                {one.tp: one.missing for one in current if one.missing},
+                {
+                    partition_lag.tp: partition_lag.lag
+                    for partition_lag in current
+                    if partition_lag.lag is not None
+                },
+                {
+                    partition_lag.tp: partition_lag.offsets
+                    for partition_lag in current
+                    if partition_lag.offsets
+                },
+                {
+                    partition_lag.tp: partition_lag.missing
+                    for partition_lag in current
+                    if partition_lag.missing
+                },
             )
 
         def close(self) -> None:

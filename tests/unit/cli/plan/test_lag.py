@@ -75,7 +75,7 @@ def test_example_of_kip_169() -> None:
 
 def test_compare_shows_the_gain_of_planning_by_lag() -> None:
     """The load of strategies that ignore lag is in records, too, and no strategy is below the bound."""
-    compared = {one["strategy"]: one["metrics"] for one in planned("--compare", problem=SKEWED)}
+    compared = {entry["strategy"]: entry["metrics"] for entry in planned("--compare", problem=SKEWED)}
     assert list(compared) == list(STRATEGIES)
     assert {metrics["load_unit"] for metrics in compared.values()} == {"records"}
     assert {metrics["load_lower_bound"] for metrics in compared.values()} == {900}
@@ -136,10 +136,10 @@ def test_no_strategy_beats_the_lower_bound(group: Group) -> None:
 @pytest.mark.parametrize("words", [(), ("--compare",)])
 def test_no_number_is_cut(words: tuple[str, ...], width: int) -> None:
     huge = SKEWED | {"lags": {"clicks": [10**9, 7 * 10**9], "orders": [3 * 10**9, 2 * 10**9]}}
-    metrics = [one["metrics"] for one in planned("--compare", problem=huge)]
+    metrics = [entry["metrics"] for entry in planned("--compare", problem=huge)]
     shown = call(*words, problem=huge, width=width).stdout
     assert max(map(len, shown.splitlines())) <= width
-    for number in {one["max_load"] for one in metrics} if words else {metrics[-2]["max_load"]}:
+    for number in {entry["max_load"] for entry in metrics} if words else {metrics[-2]["max_load"]}:
         assert f"{number:,}" in {word.rstrip(",") for word in shown.split()}
     assert "…" not in shown
 
@@ -182,7 +182,7 @@ def test_compare_passes_options_to_their_strategies() -> None:
     words = ("--compare", "--option", "min_improvement=0.5", "--option", "preempt=false")
     result = call(*words, problem=SKEWED)
     assert (result.exit_code, result.stderr) == (0, "")
-    moved = {one["strategy"]: one["metrics"]["moved"] for one in planned(*words, problem=SKEWED)}
+    moved = {entry["strategy"]: entry["metrics"]["moved"] for entry in planned(*words, problem=SKEWED)}
     assert moved["cooperative-lag-aware"] == 0
     assert "--option preempt: expected true or false" in usage("--compare", "--option", "preempt=7")
 

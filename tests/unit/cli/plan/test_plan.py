@@ -96,7 +96,7 @@ def test_failover_gives_each_topic_to_the_highest_priority_that_subscribes() -> 
     reasons = [why["reason"] for why in answer["why"]]
     assert reasons == ["no owner before", *["moved to the highest priority: c1"] * 2]
     assert (answer["metrics"]["max_load"], answer["metrics"]["load_lower_bound"]) == (2, 1)
-    compared = {one["strategy"]: one for one in planned("--compare", problem=ACTIVE_AND_PASSIVE)}
+    compared = {entry["strategy"]: entry for entry in planned("--compare", problem=ACTIVE_AND_PASSIVE)}
     assert compared["failover"] == answer
 
 
@@ -156,8 +156,8 @@ def test_command_line_overrides_file_and_default() -> None:
 
 def test_compare_lists_every_strategy() -> None:
     answer = planned("--compare")
-    assert [one["strategy"] for one in answer] == list(STRATEGIES)
-    assert next(one for one in answer if one["strategy"] == "cooperative-sticky") == planned()
+    assert [entry["strategy"] for entry in answer] == list(STRATEGIES)
+    assert next(entry for entry in answer if entry["strategy"] == "cooperative-sticky") == planned()
 
 
 def test_empty_group_has_a_plan() -> None:
