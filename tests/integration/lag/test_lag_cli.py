@@ -105,7 +105,7 @@ def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "given"),
+    ("kind", "message", "given"),
     [("consumer", UNREADABLE, b"\xff\xff\xffnonsense"), ("connect", b"x", b"x")],
     ids=["no text", "no consumer"],
 )

@@ -266,7 +266,7 @@ SOUND = b"\x00\x00" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "given", "why"),
+    ("kind", "message", "given", "why"),
     [
         ("connect", b"x", b"", "group {group!r} is no consumer group: its protocol type is 'connect'"),
         ("consumer", SOUND, None, "group {group!r} is rebalancing (CompletingRebalance): try again"),

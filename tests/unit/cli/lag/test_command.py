@@ -402,7 +402,7 @@ def test_live_frames_show_the_error_and_the_age_of_figures(height: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--watch", "--every", "0"], "--every"),
         (["--watch", "--every", "often"], "--every"),

@@ -124,7 +124,7 @@ def test_narrow_terminal_cuts_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told", "why"),
+    ("subscription", "assignment", "why"),
     [
         (b"", b"", "no assignment yet"),
         (b"", b"\0\1", "needs 2 bytes"),
