@@ -61,9 +61,9 @@ def test_all_that_was_done_and_left_out_is_said() -> None:
     said = list(lines(EVERYTHING))
     for line in (
         "sampler: looked 3 times, 1,200 samples",
-        "  not seen: no broker answered, 4 times",
+        "  missed: no broker answered, 4 times",
         "offsets topic: 900 records read, 340 commits recorded",
-        "  made from 2026-11-21 10:00:00 to 2026-11-22 11:30:00 UTC",
+        "  commits from 2026-11-21 10:00:00 to 2026-11-22 11:30:00 UTC",
         "  skipped: 7 of kind 'group'",
         f"  left out: 10 records, {PROBLEMS['value-cut']} (the first is at offset 41 of partition 3)",
         "load model: 1,540 samples to 96 steps",
@@ -144,7 +144,7 @@ def test_a_time_ends_it() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--once ends by itself"),
+        (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--for has no effect with --once"),
         (["record", "g", "--bootstrap", "h:1", "--memory", "3x"], "'3x' is not a size such as 512m or 4g"),
         (["backtest", ".", "--memory", "lots"], "'lots' is not a size such as 512m or 4g"),
     ],
