@@ -1,20 +1,20 @@
-# Thin: every rule is one command that also works without make.
+# Every rule is one command that also works without make.
 PYTHON ?= python3
 ARGS ?=
 
 .PHONY: demo test test-all bench clean
 
-demo:   ## the main job: real data, a real broker, real consumers, one strategy beside another; a back-test
+demo:   ## real data, a real broker, real consumers, strategies compared; a back-test
 	@$(PYTHON) tools/bootstrap.py demo $(ARGS)
 
 test:   ## the checks of every change: lint, types, layers, unit, laws, real broker, Spark, browser
 	@$(PYTHON) tools/bootstrap.py test $(ARGS)
 
-test-all: ## everything: also every Python, long searches, the whole demo, kill points, calibration
+test-all: ## all checks: also every Python, long searches, the full demo, kill points, calibration
 	@$(PYTHON) tools/bootstrap.py test-all $(ARGS)
 
-bench:  ## how fast plans are, beside kafka-python and (with a JDK) Java, about 50 minutes; ARGS=pipeline: Spark
+bench:  ## time to plan, compared with kafka-python and (with a JDK) Java, about 50 minutes; ARGS=pipeline: Spark
 	@$(PYTHON) tools/bootstrap.py bench $(ARGS)
 
-clean:  ## remove what the others made here
+clean:  ## remove the files that the other rules made
 	rm -rf .venv-demo .venv-tox .tox out build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -27,8 +27,8 @@ from demo.settings import (
 from demo.view.live import LiveView, PlainView
 from demo.view.table import summary
 from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
-from kafka_assignors.broker.diagnose import telling_line
-from kafka_assignors.cli.given import terminated_like_interrupted
+from kafka_assignors.broker.diagnose import error_line
+from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
 from kafka_assignors.simulation import churn
 from kafka_assignors.strategies import STRATEGIES
@@ -239,7 +239,7 @@ def command(
         raise click.UsageError(str(error)) from error
     folder = out or Path("out") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder, settings)
-    with terminated_like_interrupted(), _view() as view:
+    with sigterm_as_interrupt(), _view() as view:
         if bootstrap is None:
             view.step("starting the broker")
             with development_broker(backend, on_progress=_progress_of(view)) as broker:
@@ -275,7 +275,7 @@ def _compare_on(
 
     def check() -> None:
         if not broker.running:
-            raise BrokerError(f"the broker ended during the demo: {telling_line(broker.log_path)}")
+            raise BrokerError(f"the broker ended during the demo: {error_line(broker.log_path)}")
 
     try:
         return compare(settings, broker.bootstrap, folder, view, check)

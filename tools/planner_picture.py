@@ -1,6 +1,6 @@
 """Draw docs/images/planner-example.svg: ``python -m tools.planner_picture`` from the root of the project.
 
-Every number in it comes from ``planner_trace``; only the places of things are chosen here.
+Every number in it comes from ``planner_trace``; this module only chooses positions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMNS = {"topic": 105.0, "member": 335.0, "hub": 560.0}
 
 
 class Point(NamedTuple):
-    """A place on the paper."""
+    """A position in the picture."""
 
     x: float
     y: float
@@ -46,7 +46,7 @@ class Node(NamedTuple):
 
 
 def draw(trace: Trace) -> str:
-    """The picture, as the text of an SVG file."""
+    """Return the picture as SVG."""
     fair, sticky, spread = trace.steps
     before, after = _squares(trace.first.sum(axis=0)), _squares(fair.shares.sum(axis=0))
     shares_before, shares_after = _squares(sticky.shares), _squares(spread.shares)
@@ -114,7 +114,7 @@ def _squares(numbers: npt.NDArray[np.int64]) -> int:
 def _matrix(
     trace: Trace, shares: Matrix, before: Matrix | None, left: float, words: tuple[str, str]
 ) -> Iterator[str]:
-    """Topics by members, what changed in colour, loads below."""
+    """Draw a matrix of topics by members, with changes in colour and loads below."""
     title, note = words
     top, first = 150.0, left + 70
     yield from _text(left, top - 26, title, size=17, weight=700)
@@ -145,7 +145,7 @@ def _matrix(
 
 
 def _to_the_next(x: float, label: str) -> Iterator[str]:
-    """Between two matrices."""
+    """Draw an arrow between two matrices."""
     y = 212
     yield f'<path d="M{x} {y}h52" stroke="{SOFT}" stroke-width="2" fill="none"/>'
     yield f'<path d="M{x + 60} {y}l-12 -6v12z" fill="{SOFT}"/>'
@@ -153,7 +153,7 @@ def _to_the_next(x: float, label: str) -> Iterator[str]:
 
 
 def _nodes(left: float) -> dict[str, Node]:
-    """Where they are: topics, members and the hub from left to right."""
+    """Return the nodes: topics, members and the hub from left to right."""
     topics = {
         name: Node(Point(left + COLUMNS["topic"], 505 + 125 * i), 42, 20)
         for i, name in enumerate(GROUP.names)
@@ -166,7 +166,7 @@ def _nodes(left: float) -> dict[str, Node]:
 
 
 def _network(left: float, title: str, step: Step) -> Iterator[str]:
-    """The open arcs as a phase found them, its path, and what each node costs and has too much."""
+    """Draw a phase: its open arcs, its path, and each node's price and excess."""
     (phase,) = step.phases
     (path,) = phase.paths
     nodes = _nodes(left)
@@ -182,16 +182,18 @@ def _network(left: float, title: str, step: Step) -> Iterator[str]:
         yield _line(nodes, arc, f'stroke="{PATH}" stroke-width="3.6" marker-end="url(#path)"')
     linked = {end for arc in phase.arcs for end in (arc.here, arc.there)}
     for name, node in nodes.items():
-        if name not in linked:  # balance does without the hub
+        if name not in linked:  # balance does not use the hub
             continue
         yield from _node(node, name, phase.prices[name], phase.excess.get(name, 0))
     for arc, color in [*((arc, USED) for arc in step.used_up), *((arc, PATH) for arc in path)]:
-        at = _on(nodes, arc)
+        tag = _on(nodes, arc)
         yield (
-            f'<rect x="{at.x - 16:.1f}" y="{at.y - 11:.1f}" width="32" height="22" rx="11" fill="{PAPER}"'
+            f'<rect x="{tag.x - 16:.1f}" y="{tag.y - 11:.1f}" width="32" height="22" rx="11" fill="{PAPER}"'
             f' stroke="{color}"/>'
         )
-        yield from _text(at.x, at.y + 5, _signed(arc.cost), size=14, weight=700, fill=color, anchor="middle")
+        yield from _text(
+            tag.x, tag.y + 5, _signed(arc.cost), size=14, weight=700, fill=color, anchor="middle"
+        )
 
 
 def _node(node: Node, name: str, price: int, excess: int) -> Iterator[str]:
@@ -216,7 +218,7 @@ def _node(node: Node, name: str, price: int, excess: int) -> Iterator[str]:
 
 
 def _curve(nodes: dict[str, Node], arc: Arc) -> tuple[Point, Point, Point]:
-    """An arc from edge to edge: it bows to its right, so that the arc back does not hide it."""
+    """Return an arc from edge to edge; it bends to the right, so that the reverse arc does not cover it."""
     a, b = nodes[arc.here], nodes[arc.there]
     dx, dy = b.at.x - a.at.x, b.at.y - a.at.y
     length = hypot(dx, dy)
@@ -225,7 +227,7 @@ def _curve(nodes: dict[str, Node], arc: Arc) -> tuple[Point, Point, Point]:
 
 
 def _edge(node: Node, towards: Point, gap: float) -> Point:
-    """Where a line from the middle of a node leaves it; a node has round ends."""
+    """Return where a line from the middle of a node crosses its edge; nodes have round ends."""
     dx, dy = towards.x - node.at.x, towards.y - node.at.y
     length = hypot(dx, dy)
     dx, dy = dx / length, dy / length
@@ -245,7 +247,7 @@ def _line(nodes: dict[str, Node], arc: Arc, look: str) -> str:
 
 
 def _on(nodes: dict[str, Node], arc: Arc) -> Point:
-    """Where the cost of an arc is written: nearer to where it starts, away from crossings."""
+    """Return the position of an arc's cost: near its start, away from crossings."""
     start, middle, end = _curve(nodes, arc)
     t = 0.5 if "hub" in arc else 0.36
     weights = ((1 - t) ** 2, 2 * t * (1 - t), t * t)
@@ -256,7 +258,7 @@ def _on(nodes: dict[str, Node], arc: Arc) -> Point:
 
 
 def _under(left: float, step: Step, effect: str) -> Iterator[str]:
-    """The arithmetic of a circle."""
+    """Write the arithmetic of a circle."""
     (phase,), (used,) = step.phases, step.used_up
     (path,) = phase.paths
     a, b = phase.prices[used.here], phase.prices[used.there]
@@ -270,7 +272,7 @@ def _under(left: float, step: Step, effect: str) -> Iterator[str]:
 
 
 def _under_balance(left: float, trace: Trace, effect: str) -> Iterator[str]:
-    """What a path without costs does to the loads."""
+    """Write the effect of a path without costs on the loads."""
     fair = trace.steps[0]
     (path,) = fair.phases[0].paths
     loads = dict(zip((m.member_id for m in GROUP.members), trace.first.sum(axis=0).tolist(), strict=True))
@@ -322,7 +324,7 @@ def _text(
 
 
 def _signed(number: int) -> str:
-    """With a real minus."""
+    """Return a number with a typographic minus."""
     return str(number).replace("-", MINUS)
 
 

@@ -1,7 +1,7 @@
 """The planner at work on a small group, step by step: the numbers of docs/planner.md and of its picture.
 
-It runs the product's own code.  The only hooks are subclasses of ``Residual`` and of ``flow.Phase`` that note
-what passes by.
+It runs the package's code.  The only hooks are subclasses of ``Residual`` and of ``flow.Phase`` that record
+each step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GROUP = Group(
     ),
     {"clicks": 2, "orders": 3, "views": 3},
 )
-"""Three members have settled; ``d`` joins, and wants ``views`` only, which ``c`` has."""
+"""Three members own all partitions; ``d`` joins and subscribes only to ``views``, which ``c`` owns."""
 
 
 class Arc(NamedTuple):
@@ -49,14 +49,14 @@ class Arc(NamedTuple):
 
 @dataclass
 class Phase:
-    """One phase: what it started from, and the paths it found.
+    """One phase: its start, and the paths it found.
 
     Attributes:
         prices: potential of each node.
-        step: of how many units a push is, where costs are curved.
-        excess: what nodes have too much, or (negative) too little; those that have neither are left out.
-        arcs: all arcs that were open.
-        paths: along which something was sent; none where nobody who has too little can be reached.
+        step: units of a push, under curved costs.
+        excess: node -> units it has too many, or (negative) too few; without nodes that have neither.
+        arcs: all open arcs.
+        paths: the paths of pushes; none if no node with too few units can be reached.
     """
 
     prices: dict[str, int]
@@ -68,17 +68,17 @@ class Phase:
 
 @dataclass
 class Step:
-    """One goal on its way.
+    """One goal of the plan.
 
     Attributes:
         goal: its name.
-        how: what settled it: ``at sight``, ``by labels``, ``by balance`` (and proved by labels) or
+        how: the method that settled it: ``at sight``, ``by labels``, ``by balance`` (and proved by labels) or
             ``by phases``.
-        open: how many arcs the goals before left open; 0 where nobody had to look.
-        used_up: arcs that were negative under the guess.
-        phases: what it took to send back what they brought; in balance, to level loads.
-        prices: the proof.
-        shares, loads: what came out.
+        open: number of arcs that earlier goals left open; 0 if settled at sight.
+        used_up: arcs with a negative cost under the first guess.
+        phases: phases that return their units; under balance, phases that level the loads.
+        prices: the potentials that prove the optimum.
+        shares, loads: the result.
     """
 
     goal: str
@@ -102,7 +102,7 @@ class Step:
 
 @dataclass
 class Trace:
-    """All of it: the problem, the first matrix, and a step for each goal."""
+    """The whole run: the problem, the first matrix, and a step for each goal."""
 
     problem: Problem
     first: Matrix
@@ -110,7 +110,7 @@ class Trace:
 
 
 def watch(group: Group) -> Trace:
-    """Plan for a group, taking nothing for granted and everything down."""
+    """Plan for a group and record every step."""
     lots = Lots(group, resolve(group).owner)
     problem = lots.problem(keep_all=False)
     names = [group.names[topic] for topic in lots.rows]
@@ -127,7 +127,7 @@ def watch(group: Group) -> Trace:
 
 
 class _Watched(Residual):
-    """Notes arcs that are used up, and proofs."""
+    """Records used-up arcs, and the proofs."""
 
     def __init__(self, problem: Problem, shares: Matrix, names: list[str]) -> None:
         super().__init__(problem, shares)
@@ -155,7 +155,7 @@ class _Watched(Residual):
         return Arc(self.names[here], self.names[there], self.cost(here, there))
 
     def arcs(self) -> list[Arc]:
-        """Every arc there is."""
+        """Return every open arc."""
         topics, members = range(self.topics), range(self.topics, self.hub)
         pairs = [(t, m) for t in topics for m in members] + [(m, t) for t in topics for m in members]
         pairs += [(m, self.hub) for m in members] + [(self.hub, m) for m in members]
@@ -168,7 +168,7 @@ class _Watched(Residual):
 
 
 class _Phase(flow.Phase):
-    """Notes where a phase starts, and its paths."""
+    """Records the start of a phase, and its paths."""
 
     _net: _Watched
 

@@ -7,14 +7,14 @@
 file               purpose                                                key names
 =================  =====================================================  ===========================
 ``development``    the public face: choose, start, stop                   ``development_broker``
-``supervised``     the program's end of the supervisor                    ``Supervised``, ``Spec``
-``supervisor``     the process that outlives the program by a moment      ``Supervisor``
-``jvm, docker``    the two backends: what to run                          ``launch``
-``settings``       the broker's settings, the same for both               ``SETTINGS``
-``jars, download`` the locked jars, into the cache                        ``fetch_jars``
-``lock, java``     what jars there are; a Java that can run them          ``locked``, ``find_java``
-``ports``          free ports; "does Kafka answer?"                       ``answers``
-``diagnose``       why a broker did not start, in one line                ``telling_line``
+``supervised``     starts and stops the supervisor process                ``Supervised``, ``Spec``
+``supervisor``     the process that runs the broker and cleans up         ``Supervisor``
+``jvm, docker``    commands of the two backends                           ``launch``
+``settings``       the broker's settings, the same for both backends      ``SETTINGS``
+``jars, download`` downloads the locked jars into the cache               ``fetch_jars``
+``lock, java``     the list of jars; finds a Java that can run them       ``locked``, ``find_java``
+``ports``          finds free ports; checks that Kafka answers            ``answers``
+``diagnose``       finds why a broker did not start, in its log           ``error_line``
 ``state``          the one detached broker of the command line            ``Running``
 =================  =====================================================  ===========================
 """

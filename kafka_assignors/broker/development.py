@@ -1,4 +1,4 @@
-"""The development broker: a single-node KRaft Kafka that lives as long as a ``with`` block."""
+"""The development broker: a single-node KRaft Kafka that runs as long as a ``with`` block."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["Backend", "DevelopmentBroker", "development_broker", "start_broker"]
 
 Backend = Literal["auto", "docker", "jars"]
 
-_OURS = {*listeners(HOST, 0, 0), "log.dirs", "log.dir", "node.id", "process.roles"}
+_RESERVED = {*listeners(HOST, 0, 0), "log.dirs", "log.dir", "node.id", "process.roles"}
 _JVM_START_S = 90.0  # 3 to 5 s on an idle machine
 _CONTAINER_START_S = 300.0  # the first time, the image is pulled
-_ATTEMPTS = 3  # ports that were free and then were not
+_ATTEMPTS = 3  # another process may take a free port before the broker listens
 
 
 class DevelopmentBroker:
@@ -34,8 +34,8 @@ class DevelopmentBroker:
 
     Args:
         supervised: its processes.
-        port: where it listens.
-        backend: what runs it.
+        port: the port it listens on.
+        backend: ``docker`` or ``jars``.
         root: its directory.
     """
 
@@ -50,12 +50,12 @@ class DevelopmentBroker:
 
     @property
     def bootstrap(self) -> str:
-        """What to give clients as ``bootstrap_servers``."""
+        """Address for clients' ``bootstrap_servers``."""
         return f"{HOST}:{self.port}"
 
     @property
     def pid(self) -> int:
-        """Process id of the broker's supervisor: SIGTERM to it ends the broker and tidies up."""
+        """Process id of the broker's supervisor.  SIGTERM to it ends the broker and cleans up."""
         return self._supervised.pid
 
     @property
@@ -65,23 +65,23 @@ class DevelopmentBroker:
 
     @property
     def failed(self) -> bool:
-        """True once the broker has ended without being asked to."""
+        """True once the broker has ended without a request to stop."""
         return self._supervised.failed
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the broker ends; False when ``timeout_s`` passed first."""
+        """Wait until the broker ends.  Returns False after ``timeout_s``."""
         return self._supervised.wait(timeout_s)
 
     def stop(self, *, keep_log: bool = False) -> None:
-        """End the broker, and remove its directory if that was temporary.  Doing so twice is fine.
+        """Stop the broker, and remove its directory if that is temporary.  Idempotent.
 
         Args:
-            keep_log: spare the log in a temporary directory, for an error to name it.
+            keep_log: keep the log in a temporary directory, so that an error can name it.
         """
         self._supervised.stop(keep_log=keep_log)
 
     def detach(self) -> None:
-        """Let the broker live on when this program ends; then only a signal to :attr:`pid` stops it."""
+        """Let the broker outlive this program.  Only a signal to :attr:`pid` stops it then."""
         self._supervised.detach()
 
 
@@ -96,23 +96,23 @@ def development_broker(
 ) -> Iterator[DevelopmentBroker]:
     """Run a broker for the length of a ``with`` block.
 
-    Nothing of it outlives this program, not even after ``kill -9``.
+    None of its processes outlives this program, not even after ``kill -9``.
 
     Args:
         backend: ``docker``; ``jars``, which needs Java 17+; or ``auto``: Docker if an engine
             answers, else jars.
-        data_dir: where the broker keeps its data and log, made if need be and kept afterwards; by default a
-            temporary directory that is removed.  With ``jars`` only, which ``auto`` then takes.
-        port: where it listens on 127.0.0.1; by default a free one.
-        properties: broker settings on top of ours (``num.partitions`` and so on).
-        on_progress: told how far a long step (fetching, starting) is; called from this thread.
+        data_dir: directory for the broker's data and log, created if missing and kept afterwards; by default
+            a temporary directory that is removed.  Requires ``jars``, which ``auto`` then chooses.
+        port: port on 127.0.0.1; by default a free one.
+        properties: broker settings added to the defaults (``num.partitions`` and so on).
+        on_progress: called from this thread with the progress of a long step (fetching, starting).
 
     Yields:
         The broker, ready for clients.
 
     Raises:
-        BrokerError: it could not be started; one line that says why.
-        ToolMissingError: there is no Java, or no Docker engine where one was asked for.
+        BrokerError: it did not start; one line with the reason.
+        ToolMissingError: Java is missing, or the requested Docker engine.
         MissingExtraError: the jars must be fetched and ``jgo`` is not installed.
     """
     broker = start_broker(
@@ -137,18 +137,18 @@ def start_broker(
     Arguments and errors are those of :func:`development_broker`.
     """
     extra = {name: str(value) for name, value in (properties or {}).items()}
-    if ours := sorted(_OURS & extra.keys()):
-        raise BrokerError(f"property {ours[0]!r} is the development broker's own: use port and data_dir")
+    if reserved := sorted(_RESERVED & extra.keys()):
+        raise BrokerError(f"property {reserved[0]!r} is set by the development broker: use port and data_dir")
     if port is not None:
         require_free(port)
     report = on_progress or silent
-    chosen = _choose(backend, data_dir)
+    compose = _choose(backend, data_dir)
     attempts = _ATTEMPTS if port is None else 1
     while True:
         attempts -= 1
         try:
-            if chosen is not None:
-                return _start_container(chosen, port, extra, report)
+            if compose is not None:
+                return _start_container(compose, port, extra, report)
             return _start_jvm(data_dir, port, extra, report)
         except PortTakenError:
             if attempts == 0:
@@ -160,9 +160,9 @@ def _choose(backend: Backend, data_dir: str | Path | None) -> tuple[str, ...] | 
     if backend == "jars" or (backend == "auto" and data_dir is not None):
         return None
     if backend not in {"auto", "docker"}:
-        raise BrokerError(f"backend {backend!r}: know auto, docker and jars")
+        raise BrokerError(f"backend {backend!r}: expected auto, docker or jars")
     if backend == "docker" and data_dir is not None:
-        raise BrokerError("backend 'docker' keeps its data in the container: for a data_dir use 'jars'")
+        raise BrokerError("backend 'docker' keeps its data in the container: use 'jars' with a data_dir")
     compose = docker.compose_command()
     if compose is None and backend == "docker":
         raise ToolMissingError("no Docker engine with Compose answers: start Docker, or use backend 'jars'")
@@ -197,10 +197,10 @@ def _start_container(
 
 @contextmanager
 def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
-    """Give the broker's directory while it is filled; if that fails, remove it, unless it is the user's.
+    """Create and lock the broker's directory; on an error remove it, unless it is the user's.
 
-    With it comes the descriptor of a lock, for the broker's processes to keep open.  Kafka has a lock of its
-    own, but looks at it only after it has written to the directory, which ends a broker that runs there.
+    Yields the directory and the descriptor of its lock, which the broker's processes keep open.  Kafka checks
+    its own lock only after it has written to the directory, which would end a broker that runs there.
     """
     try:
         if data_dir is None:
@@ -210,7 +210,7 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
             root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         where = error.filename or tempfile.gettempdir()
-        raise BrokerError(f"cannot make the broker's directory {where}: {error.strerror}") from error
+        raise BrokerError(f"cannot create the broker's directory {where}: {error.strerror}") from error
     try:
         with (root / "lock").open("a") as lock:
             _lock(lock.fileno(), root)
@@ -219,7 +219,7 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
         if data_dir is None:
             shutil.rmtree(root, ignore_errors=True)
         if isinstance(error, OSError):
-            raise BrokerError(f"cannot write the broker's directory {root}: {error.strerror}") from error
+            raise BrokerError(f"cannot write to the broker's directory {root}: {error.strerror}") from error
         raise
 
 
@@ -227,4 +227,4 @@ def _lock(descriptor: int, root: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise BrokerError(f"another broker runs in {root}: stop it, or name another data_dir") from error
+        raise BrokerError(f"another broker runs in {root}: stop it, or use another data_dir") from error

@@ -1,18 +1,18 @@
-"""Finds the line in a broker's log that says why it did not start."""
+"""Finds the line of a broker's log that explains why it did not start."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-__all__ = ["says_port_taken", "telling_line"]
+__all__ = ["error_line", "is_port_taken"]
 
-_PORT_TAKEN = "[Aa]ddress already in use|port is already allocated"  # Java's and Docker's words
+_PORT_TAKEN = "[Aa]ddress already in use|port is already allocated"  # messages of Java and Docker
 _TAIL_BYTES = 256 * 1024
 _LONGEST = 300
 
-# The most telling first: what a person can act on, before the exceptions it is wrapped in.
-_TELLING = tuple(
+# Causes a person can act on come before the exceptions that wrap them.
+_PATTERNS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         r"^.*(?:No space left on device|Disk quota exceeded|File too large|Read-only file system).*$",
@@ -35,8 +35,8 @@ _DECORATION = re.compile(
 _CLASS = re.compile(r"^(?:[a-z][\w$]*\.)+([A-Z][\w$]*): ")
 
 
-def telling_line(log: str | Path) -> str:
-    """Return the one line of ``log`` that tells most, without time stamps and package names."""
+def error_line(log: str | Path) -> str:
+    """Return the line of ``log`` that best explains a failure, without time stamps and package names."""
     try:
         with Path(log).open("rb") as stream:
             stream.seek(0, 2)
@@ -44,15 +44,15 @@ def telling_line(log: str | Path) -> str:
             text = stream.read().decode("utf-8", "replace")
     except OSError as error:
         return f"its log cannot be read ({error.strerror})"
-    for pattern in _TELLING:
-        if found := pattern.search(text):
-            return _plain(found.group())
+    for pattern in _PATTERNS:
+        if match := pattern.search(text):
+            return _plain(match.group())
     lines = [line for line in text.splitlines() if line.strip()]
-    return _plain(lines[-1]) if lines else "it wrote nothing"
+    return _plain(lines[-1]) if lines else "its log is empty"
 
 
-def says_port_taken(line: str) -> bool:
-    """Say whether a line that :func:`telling_line` found means that another process listens on the port."""
+def is_port_taken(line: str) -> bool:
+    """Whether a line of :func:`error_line` means that another process listens on the port."""
     return re.search(_PORT_TAKEN, line) is not None
 
 

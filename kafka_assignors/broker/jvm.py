@@ -1,4 +1,4 @@
-"""The broker as a JVM of its own, from the fetched jars."""
+"""Runs the broker as a JVM, from the fetched jars."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LOG4J = """\
 def launch(
     java: Java, jars: Sequence[Path], root: Path, properties: Mapping[str, str], *, scratch: bool
 ) -> tuple[Spec, dict[str, str]]:
-    """Write the broker's files below ``root``, and make the commands that format its data and run it.
+    """Write the broker's files below ``root``; return the commands that format its data and run it.
 
-    Names in the files are relative to ``root``, where the JVM runs: Kafka takes a comma in ``log.dirs`` for
-    the end of a path.
+    Paths in the files are relative to ``root``, the JVM's working directory, because Kafka ends a path of
+    ``log.dirs`` at a comma.
 
     Raises:
         OSError: ``root`` cannot be written.
@@ -52,7 +52,7 @@ def launch(
     meta = root / DATA / "meta.properties"
     formatted = meta.exists()
     cluster_id = _cluster_id(meta) if formatted else new_cluster_id()
-    # With "=", for an id of somebody else's making that starts with a dash.
+    # With "=", because an id from another program may start with a dash.
     form = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", conf]
     serve = [*jvm, "kafka.Kafka", conf]
     spec = Spec(
@@ -62,11 +62,11 @@ def launch(
         scratch=str(root) if scratch else None,
         cluster_id=cluster_id,
     )
-    # KAFKA_* variables would only confuse; JAVA_TOOL_OPTIONS and the like are the user's wish and stay.
+    # The environment stays, because JAVA_TOOL_OPTIONS and the like are the user's choice.
     return spec, dict(os.environ)
 
 
 def _cluster_id(meta: Path) -> str | None:
-    """Read the id that a data directory was formatted with; None when it does not say."""
-    found = re.search(r"^cluster\.id=(\S+)", meta.read_text(encoding="latin-1"), re.MULTILINE)
-    return found.group(1) if found else None
+    """Return the cluster id that a data directory was formatted with, None if it has none."""
+    match = re.search(r"^cluster\.id=(\S+)", meta.read_text(encoding="latin-1"), re.MULTILINE)
+    return match.group(1) if match else None

@@ -1,4 +1,4 @@
-"""Reads ``jars.lock``: which jars there are, and what their bytes must be."""
+"""Reads ``jars.lock``: the jars of each configuration and their checksums."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Jar:
 
     @property
     def filename(self) -> str:
-        """The name Maven gives the file."""
+        """File name in a Maven repository."""
         return f"{self.artifact}-{self.version}.jar"
 
 
 def parse(text: str) -> dict[str, tuple[Jar, ...]]:
-    """Read a lock: the jars of each configuration, sorted.
+    """Parse a lock into the sorted jars of each configuration.
 
     Raises:
-        BrokerError: a line is not ``configuration group:artifact:version sha256``, or names a file twice.
+        BrokerError: a line is not ``configuration group:artifact:version sha256``, or repeats a file.
     """
     jars: dict[str, list[Jar]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -45,9 +45,9 @@ def parse(text: str) -> dict[str, tuple[Jar, ...]]:
         configuration, group, artifact, version, sha256 = row.groups()
         jar = Jar(group, artifact, version, sha256)
         if any(jar.filename == other.filename for other in jars.setdefault(configuration, [])):
-            raise BrokerError(f"jars.lock line {number}: {jar.filename} is there twice")
+            raise BrokerError(f"jars.lock line {number}: {jar.filename} appears twice")
         jars[configuration].append(jar)
-    return {configuration: tuple(sorted(found)) for configuration, found in jars.items()}
+    return {configuration: tuple(sorted(listed)) for configuration, listed in jars.items()}
 
 
 @cache
@@ -56,10 +56,10 @@ def _shipped() -> dict[str, tuple[Jar, ...]]:
 
 
 def locked(configuration: str) -> tuple[Jar, ...]:
-    """List the jars of ``configuration`` (``broker`` or ``spark``) in the lock that ships with this package.
+    """Return the jars of ``configuration`` (``broker`` or ``spark``) in the lock of this package.
 
     Raises:
-        BrokerError: there is no such configuration.
+        BrokerError: the lock has no such configuration.
     """
     try:
         return _shipped()[configuration]
@@ -69,10 +69,10 @@ def locked(configuration: str) -> tuple[Jar, ...]:
 
 
 def digest(jars: tuple[Jar, ...]) -> str:
-    """Sum the locked jars up in one hex string: it changes when any of them does."""
+    """Return a hex digest of the jars, which changes with any of them."""
     return hashlib.sha256("\n".join(f"{jar.filename} {jar.sha256}" for jar in jars).encode()).hexdigest()
 
 
 def kafka_version() -> str:
-    """Say which Kafka the broker is, from the lock."""
+    """Return the broker's Kafka version, from the lock."""
     return next(jar.version for jar in locked("broker") if jar.artifact == "kafka-clients")

@@ -1,4 +1,4 @@
-"""Where files that outlive a process go."""
+"""Directories for files that outlive a process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["cache_dir", "state_dir"]
 
 
 def _dir(own: str, xdg: str, fallback: str) -> Path:
-    # XDG says a relative path in its variables is to be ignored.
+    # The XDG specification ignores relative paths in its variables.
     if value := os.environ.get(own):
         return Path(value).expanduser().absolute()
     base = Path(os.environ.get(xdg) or "")
@@ -17,10 +17,10 @@ def _dir(own: str, xdg: str, fallback: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """What can be fetched again: ``$KAFKA_ASSIGNORS_CACHE``, else the user's XDG cache."""
+    """Directory of files that can be fetched again: ``$KAFKA_ASSIGNORS_CACHE``, else the user's XDG cache."""
     return _dir("KAFKA_ASSIGNORS_CACHE", "XDG_CACHE_HOME", ".cache")
 
 
 def state_dir() -> Path:
-    """What is running now: ``$KAFKA_ASSIGNORS_STATE``, else the user's XDG state directory."""
+    """Directory of the running broker's state: ``$KAFKA_ASSIGNORS_STATE``, else the user's XDG state."""
     return _dir("KAFKA_ASSIGNORS_STATE", "XDG_STATE_HOME", ".local/state")

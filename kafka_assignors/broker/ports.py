@@ -1,4 +1,4 @@
-"""TCP ports of this machine: finding free ones, and knocking on Kafka's."""
+"""Finds free TCP ports of this machine, and checks that Kafka answers on one."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ HOST = "127.0.0.1"
 _API_VERSIONS = struct.Struct(">ihhih").pack(10, 18, 0, 0, -1)
 _HEADER = struct.Struct(">iih")  # length, correlation id, error code
 
-# The same for version 2 of Metadata, the first that has the cluster's id; of no topics, a list of length 0.
+# The same for Metadata, version 2, the first with the cluster's id; with an empty list of topics.
 _METADATA = struct.Struct(">ihhihi").pack(14, 3, 2, 0, -1, 0)
-_LONGEST = 64 * 1024  # one broker and no topics are 70 bytes
+_LONGEST = 64 * 1024  # a response with one broker and no topics has 70 bytes
 
 
 def free_ports(count: int) -> list[int]:
-    """Pick ports nobody listens on; another process may take one before its user does."""
-    with contextlib.ExitStack() as stack:  # all open at once, so that no two are the same
+    """Return free ports; another process may take one before it is used."""
+    with contextlib.ExitStack() as stack:  # all open at once, so that all differ
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+        for sock in sockets:
+            sock.bind((HOST, 0))
+        return [sock.getsockname()[1] for sock in sockets]
 
 
 def require_free(port: int) -> None:
-    """Raise a BrokerError that names ``port`` if this process could not listen on it."""
+    """Raise a BrokerError if this process cannot listen on ``port``."""
     if not 1 <= port <= 65535:
         raise BrokerError(f"port {port}: not a TCP port (1 to 65535)")
     with socket.socket() as probe:
-        # As Java does on POSIX: connections of a predecessor that linger in TIME_WAIT are no obstacle.
+        # As Java does on POSIX, so that a former broker's connections in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise BrokerError(f"cannot listen on port {port} ({error.strerror}): name another") from error
+            raise BrokerError(f"cannot listen on port {port} ({error.strerror}): use another") from error
 
 
 def answers(port: int, cluster_id: str | None = None, timeout_s: float = 1.0) -> bool:
-    """Say whether a Kafka broker that is ready for clients listens on ``port``.
+    """Whether a Kafka broker on ``port`` is ready for clients.
 
-    A socket that accepts is not enough (the broker listens before it serves, and Docker's proxy before
-    anything), and kafka-python's own bootstrap backs off for seconds; so this asks for ApiVersions, by hand.
+    Sends an ApiVersions request.  A TCP connection alone proves nothing, because the broker, and Docker's
+    proxy, accept connections before the broker serves.  kafka-python's bootstrap would back off for seconds.
 
     Args:
         port: on this machine.
-        cluster_id: of the only cluster that counts; None: any does.
-        timeout_s: for each step of the conversation.
+        cluster_id: id of the expected cluster; None: any.
+        timeout_s: for connecting, and for each read.
     """
     try:
         with socket.create_connection((HOST, port), timeout_s) as connection:
@@ -65,16 +65,18 @@ def answers(port: int, cluster_id: str | None = None, timeout_s: float = 1.0) ->
                     return False
                 if cluster_id is None:
                     return True
-                stream.read(min(max(length - 6, 0), _LONGEST))  # 6: what the header has of it
+                stream.read(
+                    min(max(length - 6, 0), _LONGEST)
+                )  # 6: correlation id and error code, read already
                 connection.sendall(_METADATA)
                 # Images of Kafka 3.7 and some later ones call the cluster "Some(ID)".
                 return cluster_id in _cluster_id(stream)
-    except (OSError, ValueError, struct.error):  # nobody there, or no Kafka
+    except (OSError, ValueError, struct.error):  # no listener, or not Kafka
         return False
 
 
 def _cluster_id(stream: BinaryIO) -> str:
-    """Read the cluster's id from a Metadata response, version 2; empty when it has none yet."""
+    """Read the cluster's id from a Metadata response, version 2; empty if the cluster has none yet."""
 
     def number(kind: str) -> int:
         read = struct.Struct(kind)

@@ -1,4 +1,4 @@
-"""How a long step tells its caller where it is."""
+"""Progress reports of long steps."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Progress:
     """One report of a long step.
 
     Args:
-        step: what is being done, in words a person reads ("fetching jars").
-        done: units finished so far.
-        total: units in all; None when that cannot be known (waiting for a JVM).
+        step: the step, as text for a person ("fetching jars").
+        done: finished units.
+        total: all units; None if unknown (waiting for a JVM).
     """
 
     step: str
@@ -27,4 +27,4 @@ OnProgress = Callable[[Progress], None]
 
 
 def silent(progress: Progress) -> None:
-    """Drop the report: the default of everything that takes an ``on_progress``."""
+    """Ignore the report; the default of ``on_progress``."""

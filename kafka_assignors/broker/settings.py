@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 __all__ = ["HEAP", "JVM_OPTIONS", "SETTINGS", "environment", "listeners", "new_cluster_id", "render"]
 
-HEAP = "-Xmx256m"  # 325 MB resident; the default of 1 GB buys nothing at this size
+HEAP = "-Xmx256m"  # 325 MB resident; a broker of this size does not need the default of 1 GB
 
-# Quick to start rather than quick to run.  But for the last, a JVM leaves a file in /tmp when it is killed.
+# Tuned for a fast start.  Without the last option, a killed JVM leaves a file in /tmp.
 JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
 
 SETTINGS: Mapping[str, str] = MappingProxyType(
@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "auto.create.topics.enable": "true",
         "num.partitions": "4",
-        # One node, so one replica; and few partitions of the internal topics, each of which is a directory.
+        # One node, so one replica.  Few internal partitions, because each is a directory to create.
         "offsets.topic.replication.factor": "1",
         "offsets.topic.num.partitions": "4",
         "transaction.state.log.replication.factor": "1",
@@ -31,7 +31,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "share.coordinator.state.topic.num.partitions": "4",
-        # 3 s in production, to gather members that start together; here it would only slow every test down.
+        # The default of 3 s gathers members that start together, but would slow down every test.
         "group.initial.rebalance.delay.ms": "0",
         # A cleaner's buffer is 128 MB by default, half the heap.
         "log.cleaner.dedupe.buffer.size": "2097152",
@@ -40,7 +40,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
 
 
 def listeners(host: str, port: int, controller_port: int) -> dict[str, str]:
-    """Name the two sockets of a broker on this machine."""
+    """Return the settings of the broker's two listeners."""
     return {
         "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}",
         "advertised.listeners": f"PLAINTEXT://{host}:{port}",
@@ -49,18 +49,18 @@ def listeners(host: str, port: int, controller_port: int) -> dict[str, str]:
 
 
 def new_cluster_id() -> str:
-    """Make up a cluster's id as Kafka spells it: 16 bytes in base64, here never with a dash in front."""
+    """Return a random cluster id in Kafka's format: 16 bytes in base64, without a leading dash."""
     random = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([random[0] & 0x7F]) + random[1:]).decode().rstrip("=")
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """Write a Java properties file.  Java reads it as Latin-1, and a backslash as the start of an escape."""
+    """Return a Java properties file.  Java reads it as Latin-1, with backslash escapes."""
     return "".join(f"{_escape(name, ' :=#!')}={_escape(value, '')}\n" for name, value in properties.items())
 
 
 def environment(properties: Mapping[str, str]) -> dict[str, str]:
-    """Spell the properties as the container image wants them: ``a.b_c-d`` is ``KAFKA_A_B__C___D``."""
+    """Return the properties as the container image's variables: ``a.b_c-d`` is ``KAFKA_A_B__C___D``."""
     spelling = str.maketrans({".": "_", "_": "__", "-": "___"})
     return {f"KAFKA_{name.translate(spelling).upper()}": value for name, value in properties.items()}
 
@@ -69,7 +69,7 @@ def _escape(text: str, special: str) -> str:
     known = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
     known |= {c: f"\\{c}" for c in special}
     escaped = "".join(known.get(c, c) for c in text)
-    if escaped.startswith(" "):  # else Java takes it for the space around the "="
+    if escaped.startswith(" "):  # Java would skip it as space around the "="
         escaped = f"\\{escaped}"
     utf16 = (escaped[i : i + 1].encode("utf-16-be").hex() for i in range(len(escaped)))
     return "".join(

@@ -1,4 +1,4 @@
-"""Remembers the one broker that lives on after the command that started it."""
+"""The state file of the one broker that outlives the command that started it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from kafka_assignors.errors import BrokerError, MissingExtraError
 if TYPE_CHECKING:
     import psutil
 
-__all__ = ["Running", "forget", "load", "only_one", "remember", "settle", "stop"]
+__all__ = ["Running", "delete", "load", "locked_state", "recover", "save", "stop"]
 
-_SAME_S = 2.0  # the kernel rounds a start time, and a clock may be stepped a little
+_START_TOLERANCE_S = 2.0  # the kernel rounds a start time, and a clock may be stepped
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Running:
 
     Args:
         pid: of its supervisor.
-        created: when the supervisor started (seconds of the epoch); tells it from a later process of its pid.
+        created: start of the supervisor (seconds of the epoch), because a later process may get the same pid.
         bootstrap: ``host:port``.
         backend: ``docker`` or ``jars``.
         data_dir: the broker's directory.
-        temporary: whether that goes away with the broker.
+        temporary: whether the directory is removed with the broker.
         log: the broker's log.
         project: of Docker Compose; None without Docker.
     """
@@ -55,11 +55,14 @@ class Running:
 
 
 @contextmanager
-def only_one(*, wait: bool = True) -> Iterator[bool]:
-    """Keep a second ``start`` or ``stop`` of this user waiting until the first is through.
+def locked_state(*, wait: bool = True) -> Iterator[bool]:
+    """Lock the state of this user, so that ``start`` and ``stop`` run one at a time.
 
     Args:
-        wait: False to go on at once; what is yielded says whether nobody else is at it.
+        wait: wait for the lock.
+
+    Yields:
+        Whether the lock was taken; always True with ``wait``.
 
     Raises:
         BrokerError: the state directory cannot be written.
@@ -70,21 +73,21 @@ def only_one(*, wait: bool = True) -> Iterator[bool]:
     except OSError as error:
         raise _unwritable(error) from error
     with lock:
-        # Given back when the file is closed, by whatever end of the process.
+        # The kernel releases the lock when the file is closed, also after kill -9.
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
-            ours = False
+            is_locked = False
         else:
-            ours = True
-        yield ours
+            is_locked = True
+        yield is_locked
 
 
-def remember(broker: DevelopmentBroker, *, temporary: bool) -> Running:
-    """Write down what runs.
+def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
+    """Write the state file of a broker.
 
     Raises:
-        BrokerError: the state directory cannot be written, or the broker is gone already.
+        BrokerError: the state directory cannot be written, or the broker has ended already.
     """
     if (process := _process(broker.pid)) is None:
         raise BrokerError(f"the broker ended right after its start (log: {broker.log_path})")
@@ -108,37 +111,39 @@ def remember(broker: DevelopmentBroker, *, temporary: bool) -> Running:
 
 
 def load() -> Running | None:
-    """Return the broker that runs, None when there is none.  Only looks: good at any time."""
-    noted = _noted()
-    return None if noted is None or _supervisor(noted) is None else noted
+    """Return the running broker, else None.  Changes nothing, so it needs no lock."""
+    saved = _load_file()
+    return None if saved is None or _supervisor(saved) is None else saved
 
 
-def settle() -> Running | None:
-    """Do as :func:`load`, and clear away what one that died left: only within :func:`only_one`.
+def recover() -> Running | None:
+    """Return the running broker, else None, and clean up after a broker that died.
+
+    Call it only within :func:`locked_state`.
 
     Raises:
-        BrokerError: the container of one that died cannot be taken away.  That is said once: without an
-            engine it does not run, and nobody who has no engine any more could ever start a broker.
+        BrokerError: the container of a dead broker cannot be removed.  Raised once, because a user without an
+            engine could otherwise never start a broker again.
     """
-    noted = _noted()
-    if noted is None:
-        forget()  # what is there cannot be read, so it says nothing about what runs
+    saved = _load_file()
+    if saved is None:
+        delete()  # an unreadable file names no broker
         return None
-    if _supervisor(noted) is None:
-        _tidy(noted)
+    if _supervisor(saved) is None:
+        _clean_up(saved)
         return None
-    return noted
+    return saved
 
 
 def stop() -> Running | None:
-    """End the broker that runs, and its directory if temporary; return it, or None when there was none.
+    """Stop the running broker, remove a temporary directory, and return the broker; None if none runs.
 
-    Only within :func:`only_one`.
+    Call it only within :func:`locked_state`.
 
     Raises:
-        BrokerError: it cannot be signalled, or its container cannot be taken away.
+        BrokerError: the broker cannot be signalled, or its container cannot be removed.
     """
-    if (running := settle()) is None:
+    if (running := recover()) is None:
         return None
     import psutil
 
@@ -147,18 +152,18 @@ def stop() -> Running | None:
             process.terminate()
             process.wait(PATIENCE_S)
         except psutil.NoSuchProcess:
-            pass  # it ended on its own meanwhile
+            pass  # it has ended meanwhile
         except psutil.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
         except psutil.AccessDenied as error:
             raise BrokerError(f"not allowed to stop the broker, process {running.pid}") from error
-    _tidy(running)
+    _clean_up(running)
     return running
 
 
-def forget(pid: int | None = None) -> None:
-    """Remove the note, not the broker; with ``pid`` only if it is the note of that one."""
+def delete(pid: int | None = None) -> None:
+    """Remove the state file; with ``pid`` only if the file names that supervisor."""
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
         if pid is None or json.loads(_file().read_text(encoding="utf-8"))["pid"] == pid:
             _file().unlink()
@@ -168,24 +173,24 @@ def _file() -> Path:
     return state_dir() / "broker.json"
 
 
-def _noted() -> Running | None:
+def _load_file() -> Running | None:
     try:
         return Running(**json.loads(_file().read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _tidy(running: Running) -> None:
+def _clean_up(running: Running) -> None:
     if running.temporary:
         shutil.rmtree(running.data_dir, ignore_errors=True)
-    forget(running.pid)
-    if running.project is not None:  # a supervisor that was killed has not done it
-        docker.take_away(running.project)
+    delete(running.pid)
+    if running.project is not None:  # a killed supervisor has not removed it
+        docker.remove_container(running.project)
 
 
 def _supervisor(running: Running) -> psutil.Process | None:
     process = _process(running.pid)
-    if process is None or abs(process.create_time() - running.created) > _SAME_S:
+    if process is None or abs(process.create_time() - running.created) > _START_TOLERANCE_S:
         return None
     return process
 

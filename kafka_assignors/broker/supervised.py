@@ -1,4 +1,4 @@
-"""The program's end of the supervisor: spawn it, wait until the broker answers, stop it or let it live on."""
+"""Starts the supervisor process, waits until the broker answers, and stops or detaches it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kafka_assignors.broker import supervisor
-from kafka_assignors.broker.diagnose import says_port_taken, telling_line
+from kafka_assignors.broker.diagnose import error_line, is_port_taken
 from kafka_assignors.broker.ports import answers
 from kafka_assignors.broker.progress import OnProgress, Progress
 from kafka_assignors.errors import BrokerError
@@ -22,29 +22,29 @@ from kafka_assignors.errors import BrokerError
 __all__ = ["PATIENCE_S", "PortTakenError", "Spec", "Supervised"]
 
 _GRACE_S = 10.0  # a broker this small stops in half a second
-_AFTERWARDS_S = 60.0  # "compose down" takes one second, unless the engine is busy
+_AFTERWARDS_S = 60.0  # "compose down" takes 1 s, longer on a busy engine
 _MARGIN_S = 10.0
 _POLL_S = 0.05
 
 
 class PortTakenError(BrokerError):
-    """A port that was free when it was picked was not when the broker came to listen on it."""
+    """Another process took the broker's port before the broker listened on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What the supervisor is told.
+    """The work of a supervisor.
 
     Args:
         commands: run one after the other; the last is the broker.
-        afterwards: run when the broker has ended, however it did.
-        cwd: where all of them run.
-        log: file that gets all their output.
-        scratch: directory to remove at the end; None keeps everything.
+        afterwards: commands to run after the broker has ended, for any reason.
+        cwd: working directory of all commands.
+        log: file for all their output.
+        scratch: directory to remove at the end; None: none.
         parent: process id of the program.
         grace_s: seconds from SIGTERM to SIGKILL.
-        afterwards_s: seconds that each command in ``afterwards`` may take.
-        cluster_id: tells the broker from any other that answers on its port; None: nothing does.
+        afterwards_s: time-out of each command in ``afterwards`` (s).
+        cluster_id: expected of the broker that answers on the port; None: any.
     """
 
     commands: Sequence[Sequence[str]]
@@ -59,7 +59,7 @@ class Spec:
 
     @property
     def patience_s(self) -> float:
-        """Seconds after which a supervisor that was asked to stop hangs: more than it allows itself."""
+        """Seconds to wait for a stopping supervisor: longer than all its own time-outs."""
         return self.grace_s + len(self.afterwards) * self.afterwards_s + _MARGIN_S
 
 
@@ -71,8 +71,8 @@ class Supervised:
 
     Args:
         spec: what to run; ``parent`` is filled in.
-        env: environment of all of it.
-        keep_open: descriptor of a lock that all of it holds as long as it lives.
+        env: environment of all its processes.
+        keep_open: descriptor of a lock that its processes keep open.
 
     Raises:
         OSError: the log cannot be written.
@@ -91,7 +91,7 @@ class Supervised:
                 stderr=log,
                 env=self._env,
                 pass_fds=kept,
-                # A terminal's Ctrl-C is for the program, which then stops the broker in order.
+                # A terminal sends Ctrl-C to the whole session, but the program stops the broker itself.
                 start_new_session=True,
             )
 
@@ -102,21 +102,21 @@ class Supervised:
 
     @property
     def log_path(self) -> Path:
-        """Where the output of the broker goes."""
+        """File with the broker's output."""
         return Path(self._spec.log)
 
     @property
     def running(self) -> bool:
-        """False once the broker has ended and its supervisor with it."""
+        """False once the broker and its supervisor have ended."""
         return self._process.poll() is None
 
     @property
     def failed(self) -> bool:
-        """True once the broker has ended without being asked to."""
-        return self._process.poll() not in {None, 0, supervisor.NOT_TIDIED}
+        """True once the broker has ended without a request to stop."""
+        return self._process.poll() not in {None, 0, supervisor.CLEANUP_FAILED}
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the broker ends; False when ``timeout_s`` passed first."""
+        """Wait until the broker ends.  Returns False after ``timeout_s``."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -124,15 +124,15 @@ class Supervised:
         return True
 
     def wait_ready(self, port: int, timeout_s: float, step: str, on_progress: OnProgress) -> None:
-        """Return when the broker on ``port`` answers; stop it when that, or the waiting, fails.
+        """Wait until the broker answers on ``port``; stop it after any error.
 
         Raises:
-            PortTakenError: it ended because somebody else listens on its port.
-            BrokerError: it ended, or does not answer after ``timeout_s``; quotes its log.
+            PortTakenError: the broker ended because another process listens on its port.
+            BrokerError: the broker ended, or does not answer after ``timeout_s``; quotes its log.
         """
         try:
             self._wait_ready(port, timeout_s, step, on_progress)
-        except BaseException as error:  # Ctrl-C above all: nothing may keep running
+        except BaseException as error:  # also Ctrl-C: no process may keep running
             self.stop(keep_log=isinstance(error, BrokerError) and not isinstance(error, PortTakenError))
             raise
 
@@ -142,42 +142,42 @@ class Supervised:
             on_progress(Progress(step))
             log = self._spec.log
             if self.wait(_POLL_S):
-                if says_port_taken(line := telling_line(log)):
+                if is_port_taken(line := error_line(log)):
                     raise PortTakenError(
-                        f"the broker did not start: port {port}, or its controller's, was taken meanwhile"
+                        f"the broker did not start: another process took port {port}, or its controller's"
                     )
                 raise BrokerError(f"the broker did not start: {line} (log: {log})")
             if time.monotonic() > deadline:
                 raise BrokerError(
                     f"the broker does not answer on port {port} after {timeout_s:.0f} s: "
-                    f"{telling_line(log)} (log: {log})"
+                    f"{error_line(log)} (log: {log})"
                 )
 
     def detach(self) -> None:
-        """Let the broker live on when this program ends."""
-        self._tell(b"d")
-        self._process.returncode = 0  # not ours to wait for any more; subprocess would warn of it
+        """Let the broker outlive this program."""
+        self._send(b"d")
+        self._process.returncode = 0  # keeps subprocess from warning of a child that still runs
 
     def stop(self, *, keep_log: bool = False) -> None:
-        """End the broker and remove its scratch directory.  Doing so twice is fine.
+        """Stop the broker and remove its scratch directory.  Idempotent.
 
         Args:
-            keep_log: spare the log, for an error to name it.
+            keep_log: keep the log, so that an error can name it.
         """
-        self._tell(b"k" if keep_log else b"s")
-        # The supervisor kills the broker itself after the grace; this is for a supervisor that hangs.
+        self._send(b"k" if keep_log else b"s")
+        # The supervisor kills the broker after the grace; this kills a supervisor that hangs.
         if not self.wait(self._spec.patience_s):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._process.returncode != 0:  # a supervisor that was killed has not; for others twice is fine
+        if self._process.returncode != 0:  # a killed supervisor has not run these; repeating them is harmless
             for command in self._spec.afterwards:
-                supervisor.run_briefly(command, self._spec.afterwards_s, self._env)
+                supervisor.run_cleanup(command, self._spec.afterwards_s, self._env)
         if self._spec.scratch is not None:
-            # Again: for a supervisor that was killed, and for the log of a broker that failed later.
+            # Repeated for a killed supervisor, and for the log of a broker that failed later.
             supervisor.clear(Path(self._spec.scratch), Path(self._spec.log) if keep_log else None)
 
-    def _tell(self, message: bytes) -> None:
+    def _send(self, message: bytes) -> None:
         pipe = self._process.stdin
         if pipe is None or pipe.closed:
             return

@@ -1,16 +1,17 @@
-"""The process between a Python program and its broker: whatever happens to the program, it ends the broker.
+"""The process between a Python program and its broker.  It stops the broker when the program ends.
 
-Runs as a script of its own (``python -I supervisor.py SPEC``), so it imports the standard library only.  SPEC
-is the JSON of :class:`kafka_assignors.broker.supervised.Spec`.  How it learns that it is time to stop:
+Runs as a script (``python -I supervisor.py SPEC``), so it imports only the standard library.  SPEC is the
+JSON of :class:`kafka_assignors.broker.supervised.Spec`.  It stops the broker after:
 
-- ``s`` on stdin, or SIGTERM: somebody asks; ``k``: and keep the log.
-- End of file on stdin: the program is gone, even if by ``kill -9``.
-- Another parent than at the start: the same, when a fork of the program still holds the pipe.
-- ``d`` on stdin: the program lets the broker live on; from then on only SIGTERM counts.
+- ``s`` on stdin, or SIGTERM: a request to stop.  ``k`` on stdin: the same, but keep the log.
+- End of file on stdin: the program has ended, also by ``kill -9``.
+- A change of its parent process: the program has ended, but a fork of it still holds the pipe.
 
-On Linux the kernel kills the commands if this process dies first: a JVM with that, but of Docker only the
-client; the container stays until somebody runs what was to be run afterwards.  Exit status: 0 asked to stop,
-3 the broker ended by itself, 4 asked, and something that was to be run afterwards failed.
+After ``d`` on stdin the broker is detached: only SIGTERM stops it.
+
+On Linux the kernel kills the commands if this process dies first.  That ends a JVM, but only the client of a
+Docker container; the container runs until the ``afterwards`` commands are run.  Exit status: 0 stopped on
+request, 3 the broker ended by itself, 4 stopped on request, but an ``afterwards`` command failed.
 """
 
 from __future__ import annotations
@@ -29,50 +30,50 @@ from pathlib import Path
 from typing import Any
 
 ENDED_BY_ITSELF = 3
-NOT_TIDIED = 4
+CLEANUP_FAILED = 4
 
 _PARENT_CHECK_S = 1.0
 _PR_SET_PDEATHSIG = 1
 
 
 class Supervisor:
-    """Runs a list of commands one after the other until told to stop."""
+    """Runs commands one after the other until a request to stop."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
-        self.held = True  # stop when the program goes away
-        self.asked = False
+        self.attached = True  # stop when the program ends
+        self.stop_requested = False
         self.keep_log = False
-        # A byte arrives here with every signal: select() wakes for SIGTERM and for the end of a child.
+        # Every signal writes a byte here, so that select() wakes for SIGTERM and for the end of a child.
         self.wake, writer = os.pipe()
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._ask)
+            signal.signal(number, self._request_stop)
 
-    def _ask(self, *_: object) -> None:
-        self.asked = True
+    def _request_stop(self, *_: object) -> None:
+        self.stop_requested = True
 
     def run(self) -> int:
         """Run the commands; return the exit status."""
-        tidied = True
+        is_clean = True
         try:
             for command in self.spec["commands"]:
                 if self._run_one(command) != 0:
                     break
         finally:
             for command in self.spec["afterwards"]:
-                if why := run_briefly(command, self.spec["afterwards_s"]):
+                if why := run_cleanup(command, self.spec["afterwards_s"]):
                     print(f"{' '.join(command)}: {why}", file=sys.stderr, flush=True)
-                    tidied = False
+                    is_clean = False
             if self.spec["scratch"] is not None:
-                # A broker that failed by itself leaves its log, for somebody to read.
-                spare = not self.asked or self.keep_log
-                clear(Path(self.spec["scratch"]), Path(self.spec["log"]) if spare else None)
-        if not self.asked:
+                # The log of a broker that failed by itself stays, because it names the cause.
+                keep_log = not self.stop_requested or self.keep_log
+                clear(Path(self.spec["scratch"]), Path(self.spec["log"]) if keep_log else None)
+        if not self.stop_requested:
             return ENDED_BY_ITSELF
-        return 0 if tidied else NOT_TIDIED
+        return 0 if is_clean else CLEANUP_FAILED
 
     def _run_one(self, command: list[str]) -> int:
         child = subprocess.Popen(
@@ -82,7 +83,7 @@ class Supervisor:
             pass_fds=self.spec["keep_open"],
             preexec_fn=die_with_parent(),  # noqa: PLW1509  this process has one thread
         )
-        while child.poll() is None and not self._time_to_stop():
+        while child.poll() is None and not self._should_stop():
             self._wait()
         if child.poll() is None:
             child.terminate()
@@ -91,30 +92,30 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 child.kill()
         status = child.wait()
-        # A child that ended well while nobody asked is a step done; one that was stopped ends the list.
-        return status if not self.asked else status or 1
+        # A child that was stopped must end the list of commands, even with status 0.
+        return status if not self.stop_requested else status or 1
 
-    def _time_to_stop(self) -> bool:
-        if self.held and os.getppid() != self.spec["parent"]:
-            self.asked = True
-        return self.asked
+    def _should_stop(self) -> bool:
+        if self.attached and os.getppid() != self.spec["parent"]:
+            self.stop_requested = True
+        return self.stop_requested
 
     def _wait(self) -> None:
-        watched = [self.wake, 0] if self.held else [self.wake]
-        ready, _, _ = select.select(watched, [], [], _PARENT_CHECK_S if self.held else None)
+        watched = [self.wake, 0] if self.attached else [self.wake]
+        ready, _, _ = select.select(watched, [], [], _PARENT_CHECK_S if self.attached else None)
         if self.wake in ready:
             os.read(self.wake, 512)
         if 0 in ready:
             match os.read(0, 1):
                 case b"d":
-                    self.held = False
-                case what:  # b"s", b"k", or b"" at end of file
-                    self.asked = True
-                    self.keep_log = what == b"k"
+                    self.attached = False
+                case message:  # b"s", b"k", or b"" at end of file
+                    self.stop_requested = True
+                    self.keep_log = message == b"k"
 
 
-def run_briefly(command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None) -> str:
-    """Run a command that tidies up; return the line that says why it failed, empty when it did not."""
+def run_cleanup(command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None) -> str:
+    """Run a command that cleans up; return its last line if it failed, else an empty string."""
     try:
         done = subprocess.run(
             command,
@@ -136,7 +137,7 @@ def run_briefly(command: Sequence[str], timeout_s: float, env: Mapping[str, str]
 
 
 def clear(scratch: Path, log: Path | None) -> None:
-    """Remove the scratch directory; all of it but the log where one is given."""
+    """Remove the scratch directory, or all of it but ``log``."""
     if log is None or not log.exists():
         shutil.rmtree(scratch, ignore_errors=True)
         return
@@ -148,15 +149,20 @@ def clear(scratch: Path, log: Path | None) -> None:
 
 
 def die_with_parent() -> Callable[[], None] | None:
-    """Make what a child calls before exec so that the kernel kills it with this process; Linux only."""
+    """Return a function for a child to call before exec, so that the kernel kills it with this process.
+
+    None on other systems than Linux.
+    """
     if not sys.platform.startswith("linux"):
         return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl  # looked up before the fork: after it, little is allowed
+    prctl = ctypes.CDLL(
+        None, use_errno=True
+    ).prctl  # looked up before the fork, because few calls are safe after it
     parent = os.getpid()
 
     def in_child() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the line above
+        if os.getppid() != parent:  # the parent died before prctl
             os.kill(os.getpid(), signal.SIGKILL)
 
     return in_child

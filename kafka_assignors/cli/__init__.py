@@ -1,4 +1,4 @@
-"""The command line.  One file a command; a command's file is imported when the command is called."""
+"""The command line.  A command's module is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka_assignors import __version__
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 
 
-class _Known(NamedTuple):
+class _CommandEntry(NamedTuple):
     """A command: its module under ``cli``, the extra it needs, and a line of help."""
 
     module: str
@@ -21,52 +21,54 @@ class _Known(NamedTuple):
 
 
 COMMANDS = {
-    "backtest": _Known(
+    "backtest": _CommandEntry(
         "backtest.command",
         "spark",
-        "Try strategies on a recorded history, on Spark, and say which one to use.",
+        "Try strategies on a recorded history, on Spark, and recommend one.",
     ),
-    "broker": _Known("broker", "broker", "Start, stop and look at the development broker."),
-    "lag": _Known(
+    "broker": _CommandEntry("broker", "broker", "Start, stop and look at the development broker."),
+    "lag": _CommandEntry(
         "lag.command",
         "cli",
-        "Show how much a group has left to read, per partition and member, once or continually.",
+        "Show the lag of a group, per partition and member, once or repeatedly.",
     ),
-    "pipeline": _Known(
+    "pipeline": _CommandEntry(
         "pipeline.command",
         "spark",
-        "Record groups, learn their load, and tell the assignor what to expect, on Spark.",
+        "Record groups, model their load and publish forecasts for the assignor, on Spark.",
     ),
-    "plan": _Known(
-        "plan.command", "cli", "Show what a strategy would do with a group, live or from a file, and why."
+    "plan": _CommandEntry(
+        "plan.command", "cli", "Show how a strategy would assign a group, live or from a file, and why."
     ),
-    "record": _Known(
-        "pipeline.record", "spark", "Record what groups do, on Spark, for the load model and back-tests."
+    "record": _CommandEntry(
+        "pipeline.record",
+        "spark",
+        "Record offsets and commits of groups, on Spark, for the load model and back-tests.",
     ),
-    "tasks": _Known(
+    "tasks": _CommandEntry(
         "tasks.command",
         "cli",
-        "Show which member of a stateful group has which task, or a copy of it, and how far that is.",
+        "Show the members of each task of a stateful group: active, standby and warm-up, with lag.",
     ),
 }
 
 
-class _OneFileACommand(click.Group):
+class _LazyGroup(click.Group):
     """Imports a command's module when the command is called, so that ``--help`` imports none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if (known := COMMANDS.get(cmd_name)) is None:
+        if (entry := COMMANDS.get(cmd_name)) is None:
             return None
-        module = f"{__name__}.{known.module}"
+        module = f"{__name__}.{entry.module}"
         try:
             command = importlib.import_module(module).command
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("kafka_assignors"):
                 raise
-            raise MissingExtraError(known.extra, str(error.name)) from error
+            raise MissingExtraError(entry.extra, str(error.name)) from error
         if not isinstance(command, click.Command):
             raise TypeError(f"{module}.command is no click command")
         return command
@@ -76,7 +78,7 @@ class _OneFileACommand(click.Group):
             formatter.write_dl([(name, COMMANDS[name].help) for name in sorted(COMMANDS)])
 
 
-@click.group(cls=_OneFileACommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kafka-assignors")
 def cli() -> None:
     """Partition-assignment strategies for kafka-python."""
@@ -95,7 +97,7 @@ def run(command: click.Command = cli, name: str = "kafka-assignors") -> None:
     except KafkaAssignorsError as error:
         click.echo(f"{name}: {error}", err=True)
         sys.exit(1)
-    except OSError as error:  # what no command expected of the machine: a full disk behind stdout, say
+    except OSError as error:  # a fault of the machine, such as a full disk behind stdout
         where = f" ({error.filename})" if error.filename else ""
         click.echo(f"{name}: {error.strerror or error}{where}", err=True)
         sys.exit(1)

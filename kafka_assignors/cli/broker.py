@@ -1,4 +1,4 @@
-"""``kafka-assignors broker``: a development broker that outlives the command which started it."""
+"""``kafka-assignors broker``: a development broker that outlives the command that started it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, start_broker, state
-from kafka_assignors.broker.diagnose import telling_line
+from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.errors import BrokerError
 
 __all__ = ["command"]
@@ -35,22 +35,24 @@ def command() -> None:
     type=click.Choice(["auto", "docker", "jars"]),
     default="auto",
     show_default=True,
-    help="What runs it; auto is Docker when an engine answers, else jars.",
+    help="How to run the broker; auto is Docker if an engine answers, else jars.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), help="Where it listens.  [default: a free port]")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port the broker listens on.  [default: a free port]"
+)
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where its data and log go, and stay.  [default: a temporary directory]",
+    help="Directory for the broker's data and log; kept afterwards.  [default: a temporary directory]",
 )
-@click.option("--foreground", is_flag=True, help="Stay, and stop the broker on Ctrl-C.")
+@click.option("--foreground", is_flag=True, help="Stay in the foreground, and stop the broker on Ctrl-C.")
 def start(*, backend: Backend, port: int | None, data_dir: Path | None, foreground: bool) -> None:
-    """Start the broker, unless it runs; print its address for clients.
+    """Start the broker unless it is running, and print its address for clients.
 
-    Standard output gets the address alone, so that a script can take it from there.
+    Only the address goes to standard output, so a script can read it from there.
     """
-    with state.only_one():
-        if (running := state.settle()) is not None:
+    with state.locked_state():
+        if (running := state.recover()) is not None:
             _refuse_another(running, backend, port, data_dir)
             click.echo("the broker is already running; stop it with: kafka-assignors broker stop", err=True)
             click.echo(running.bootstrap)
@@ -58,10 +60,10 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
         with _bars() as on_progress:
             broker = start_broker(backend, data_dir=data_dir, port=port, on_progress=on_progress)
         try:
-            state.remember(broker, temporary=data_dir is None)
+            state.save(broker, temporary=data_dir is None)
             if not foreground:
                 broker.detach()
-        except BaseException:  # Ctrl-C too: either it is remembered and lives on, or it is gone
+        except BaseException:  # Ctrl-C too: no broker may run that the state file does not name
             _end(broker)
             raise
     if foreground:
@@ -73,8 +75,8 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
 
 @command.command()
 def stop() -> None:
-    """Stop the broker; that it does not run is fine."""
-    with state.only_one():
+    """Stop the broker.  Succeeds if no broker is running."""
+    with state.locked_state():
         stopped = state.stop()
     click.echo(
         "no broker is running" if stopped is None else f"stopped the broker at {stopped.bootstrap}", err=True
@@ -84,9 +86,9 @@ def stop() -> None:
 @command.command()
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def status(*, output: str) -> None:
-    """Say whether the broker runs, and where.  Exit code 0 if it does, 1 if not."""
-    with state.only_one(wait=False) as ours:
-        running = state.settle() if ours else state.load()  # a start or stop at work tidies up itself
+    """Show whether the broker is running, and where.  Exit code 0 if it is, 1 if not."""
+    with state.locked_state(wait=False) as is_locked:
+        running = state.recover() if is_locked else state.load()  # a running start or stop cleans up itself
     facts = {"running": running is not None} | (asdict(running) if running else {})
     if output == "json":
         click.echo(json.dumps(facts))
@@ -104,8 +106,8 @@ def status(*, output: str) -> None:
 def _refuse_another(
     running: state.Running, backend: Backend, port: int | None, data_dir: Path | None
 ) -> None:
-    """Raise when the caller asks for a broker other than the one that runs."""
-    for asked, actual in (
+    """Raise if the options ask for a broker other than the running one."""
+    for requested, actual in (
         (port and f"port {port}", f"port {running.bootstrap.rpartition(':')[2]}"),
         (
             data_dir and f"data directory {data_dir.expanduser().absolute()}",
@@ -113,9 +115,10 @@ def _refuse_another(
         ),
         (backend != "auto" and f"backend {backend}", f"backend {running.backend}"),
     ):
-        if asked and asked != actual:
+        if requested and requested != actual:
             raise BrokerError(
-                f"a broker with {actual} is running, not {asked}: kafka-assignors broker stop, then again"
+                f"a broker with {actual} is running, not {requested}: "
+                "run kafka-assignors broker stop, then start again"
             )
 
 
@@ -125,7 +128,7 @@ def _stay(broker: DevelopmentBroker) -> None:
     try:
         broker.wait()
         if broker.failed:
-            raise BrokerError(f"the broker ended: {telling_line(broker.log_path)} (log: {broker.log_path})")
+            raise BrokerError(f"the broker ended: {error_line(broker.log_path)} (log: {broker.log_path})")
     except KeyboardInterrupt:
         click.echo("stopping the broker", err=True)
     finally:
@@ -134,7 +137,7 @@ def _stay(broker: DevelopmentBroker) -> None:
 
 def _end(broker: DevelopmentBroker) -> None:
     broker.stop(keep_log=broker.failed)
-    state.forget(broker.pid)
+    state.delete(broker.pid)
 
 
 @contextmanager
@@ -142,14 +145,14 @@ def _bars() -> Iterator[OnProgress]:
     """Show progress as bars on a terminal, as one line a step elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        seen: set[str] = set()
+        printed_steps: set[str] = set()
 
-        def lines(progress: Progress) -> None:
-            if progress.step not in seen:
-                seen.add(progress.step)
+        def print_step(progress: Progress) -> None:
+            if progress.step not in printed_steps:
+                printed_steps.add(progress.step)
                 click.echo(progress.step, err=True)
 
-        yield lines
+        yield print_step
         return
     columns = (
         SpinnerColumn(),

@@ -1,4 +1,4 @@
-"""Fields of the JSON that ``plan`` reads; what is wrong is named by its path.  Pure."""
+"""Checks fields of the JSON that ``plan`` reads.  Errors name a field by its path.  Pure."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 
 _INT32 = 2**31
 INT64 = 2**63
-_LONGEST = 60  # characters of a wrong value that are shown
+_LONGEST = 60  # characters of a wrong value that an error shows
 
 
 def load(data: bytes) -> object:
     """Parse JSON, strictly.
 
     Raises:
-        ProblemError: it is not JSON (with line and column), or has a name twice in an object.
+        ProblemError: the data is not JSON (with line and column), or an object repeats a name.
     """
     try:
         return json.loads(data, object_pairs_hook=_object, parse_constant=_no_constant)
@@ -51,32 +51,32 @@ def load(data: bytes) -> object:
 
 
 def fields(path: str, value: object, known: tuple[str, ...]) -> dict[str, object]:
-    """An object with none but known fields."""
-    found = object_at(path, value)
-    for name in found:
+    """Return an object; refuse unknown fields."""
+    entry = object_at(path, value)
+    for name in entry:
         if name not in known:
-            raise ProblemError(f"{below(path, name)}: unknown, there is {', '.join(known)}")
-    return found
+            raise ProblemError(f"{below(path, name)}: unknown, expected one of {', '.join(known)}")
+    return entry
 
 
 def entries(path: str, value: object) -> Iterator[tuple[str, str, object]]:
-    """The entries of an object whose keys are topics: path, key, value."""
+    """Yield path, key and value of each entry of an object keyed by topic."""
     for name, entry in object_at(path, value).items():
         yield below(path, text(path, name)), name, entry
 
 
 def object_at(path: str, value: object) -> dict[str, object]:
-    """An object."""
+    """Return an object."""
     return value if isinstance(value, dict) else wrong(path or "the file", "an object", value)
 
 
 def array(path: str, value: object) -> list[object]:
-    """An array."""
+    """Return an array."""
     return value if isinstance(value, list) else wrong(path, "an array", value)
 
 
 def text(path: str, value: object) -> str:
-    """A text that is not empty, and can be written."""
+    """Return a non-empty text that UTF-8 can encode."""
     if not isinstance(value, str) or not value:
         wrong(path, "a non-empty text", value)
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -85,7 +85,7 @@ def text(path: str, value: object) -> str:
 
 
 def whole(path: str, value: object, least: int = -_INT32, most: int = _INT32 - 1) -> int:
-    """A whole number, of 32 bits unless told otherwise."""
+    """Return a whole number between ``least`` and ``most``, by default of 32 bits."""
     if not isinstance(value, int) or isinstance(value, bool):
         wrong(path, "a whole number", value)
     if not least <= value <= most:
@@ -94,7 +94,7 @@ def whole(path: str, value: object, least: int = -_INT32, most: int = _INT32 - 1
 
 
 def amount(path: str, value: object) -> float:
-    """A number that is not negative."""
+    """Return a number from 0 to below 2^63."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         wrong(path, "a number", value)
     if not 0 <= value < INT64 or not math.isfinite(value):
@@ -103,36 +103,36 @@ def amount(path: str, value: object) -> float:
 
 
 def optional(check: Callable[[str, object], Any], path: str, value: object) -> Any:
-    """A value that may be null."""
+    """Return None for null, else the checked value."""
     return None if value is None else check(path, value)
 
 
 def wrong(path: str, expected: str, value: object) -> NoReturn:
-    """Say what was expected, and what is there."""
+    """Raise a ProblemError that names the expected and the actual value."""
     raise ProblemError(f"{path}: expected {expected}, got {shown_value(value)}")
 
 
 def shown_value(value: object) -> str:
-    """A value as an error shows it."""
+    """Return a value as JSON, cut to the length an error shows."""
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def below(path: str, name: str) -> str:
-    """The path of an entry; a name that would not read as one word is quoted."""
+    """Return the path of an entry.  Names that are not one word are quoted."""
     shown = name if name.replace("_", "a").replace("-", "a").isalnum() else json.dumps(name)
     return f"{path}.{shown}" if path else shown
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object; Python would silently take the last of two equal names."""
-    found: dict[str, object] = {}
+    """Build a JSON object.  Python would silently keep the last of two equal names."""
+    entries: dict[str, object] = {}
     for name, value in pairs:
-        if name in found:
-            raise ProblemError(f"the name {shown_value(name)} is there twice in one object")
-        found[name] = value
-    return found
+        if name in entries:
+            raise ProblemError(f"the name {shown_value(name)} appears twice in one object")
+        entries[name] = value
+    return entries
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ProblemError(f"{name} is no JSON number")
+    raise ProblemError(f"{name} is not a JSON number")

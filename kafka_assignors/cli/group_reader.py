@@ -1,4 +1,4 @@
-"""Asking for one live group, again and again, in the words of the command line."""
+"""Describes one live group repeatedly over one connection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
-from kafka_assignors.cli.live_group import ANSWER_MS, no_way_in
+from kafka_assignors.cli.live_group import ANSWER_MS, connection_error
 from kafka_assignors.errors import BrokerError
 from kafka_assignors.lag.fetch.group import GroupState, ask_group
 from kafka_assignors.lag.fetch.link import Link
@@ -16,7 +16,7 @@ __all__ = ["GroupReader"]
 
 
 class GroupReader:
-    """Asks for one group, as often as wanted, over a connection of its own.
+    """Describes one group over a connection of its own.
 
     Args:
         settings: as ``connection_settings`` makes them.
@@ -29,21 +29,21 @@ class GroupReader:
         self._link: Link | None = None
 
     def read(self) -> GroupState:
-        """The group now.
+        """Return the current state of the group.
 
         Raises:
-            BrokerError: nobody answers, or the answer is no.
-            GroupError: there is no such group.
+            BrokerError: no broker answers, or it refuses.
+            GroupError: the group does not exist.
         """
         try:
             if self._link is None:
                 self._link = Link(self._settings)
             link = self._link
             link.run(link.ready, ANSWER_MS, timeout_s=ANSWER_MS / 1000)
-        except Exception as error:  # what kafka-python raises for a setting it does not like is anything
+        except Exception as error:  # kafka-python raises any type for a bad setting
             self.close()
             where = ",".join(self._settings["bootstrap_servers"])
-            raise BrokerError(no_way_in(where, error)) from error
+            raise BrokerError(connection_error(where, error)) from error
         try:
             return link.run(ask_group, link, self._group_id, ANSWER_MS, timeout_s=ANSWER_MS / 1000)
         except KafkaError as error:
@@ -51,7 +51,7 @@ class GroupReader:
             raise BrokerError(f"the broker does not describe group {self._group_id!r}: {error}") from error
 
     def close(self) -> None:
-        """End the connection; a later ``read`` makes a new one."""
+        """Close the connection.  A later ``read`` opens a new one."""
         if self._link is not None:
             self._link.shut()
             self._link.wait_shut(1)

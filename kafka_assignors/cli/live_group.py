@@ -1,8 +1,8 @@
-"""A live group as a planning problem.  Read-only: it asks the broker, and joins nothing.
+"""Reads a live group as a planning problem.  Read-only: it sends requests and joins no group.
 
-Who owns what is taken from the assignment the broker keeps for each member, which is what the leader gave out
-last; what members said when they joined is older.  So of what a strategy sends as user data only
-``failover``'s priorities are read.
+Ownership comes from the assignment that the broker keeps for each member, which is the leader's last one.
+User data is older, because members send it when they join.  So only ``failover``'s priorities are read from
+it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from kafka_assignors.strategies import STRATEGIES
 
 __all__ = ["LiveGroup", "read_live_group"]
 
-ANSWER_MS = 5_000  # a broker that says nothing for so long is not there
+ANSWER_MS = 5_000  # how long to wait for a broker
 _PAUSE_S = 0.2
 _REBALANCING = ("PreparingRebalance", "CompletingRebalance")
 
-_LAST = 0
-"""Stands for the group's generation, which the broker does not tell: it is the same for all members."""
+_CURRENT_GENERATION = 0
+"""Stands for the group's generation: the broker does not return it, and all members share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class LiveGroup:
 
     Attributes:
         group: members with what they own, and the topics they subscribe to.
-        strategy: the name of the strategy it runs, which need not be one of ours.
+        strategy: the name of the strategy the group runs; it may be another library's.
     """
 
     group: Group
@@ -56,15 +56,15 @@ class LiveGroup:
 
 
 def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
-    """Ask the broker for a group.
+    """Read a group from the broker.
 
     Args:
         settings: as ``connection_settings`` makes them.
         group_id: the group.
 
     Raises:
-        BrokerError: nobody answers, or the answer is no.
-        GroupError: there is no such group, nobody in it, or no way to plan for it.
+        BrokerError: no broker answers, or it refuses.
+        GroupError: the group does not exist, has no members, or cannot be planned.
     """
     admin = _connect(settings)
     try:
@@ -87,20 +87,20 @@ def describe(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Any]:
-    """kafka-python's description of a group, after waiting a little for the broker and the group to settle.
+    """Return kafka-python's description of a group.  Waits up to 5 s for coordinator and group to settle.
 
     Raises:
-        BrokerError: the broker does not say.
-        GroupError: a member sent what kafka-python cannot decode.
+        BrokerError: the broker does not describe the group.
+        GroupError: a member sent bytes that kafka-python cannot decode.
     """
     deadline = clock() + ANSWER_MS / 1000
     while True:
         try:
             described: Mapping[str, Any] = admin.describe_groups([group_id])[group_id]
-        except KafkaError as error:  # a coordinator may just be moving, or its topic be in the making
+        except KafkaError as error:  # the coordinator may be moving, or __consumer_offsets being created
             if not error.retriable or clock() >= deadline:
                 raise BrokerError(f"the broker does not describe group {group_id!r}: {error}") from error
-        except Exception as error:  # what members sent may be anything
+        except Exception as error:  # members send any bytes
             raise GroupError(f"a member of {group_id!r} sent a subscription that cannot be read") from error
         else:
             if described["group_state"] not in _REBALANCING or clock() >= deadline:
@@ -109,24 +109,28 @@ def describe(
 
 
 def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...]:
-    """The members, from kafka-python's description of a group.
+    """Return the members in kafka-python's description of a group.
 
     Raises:
         GroupError: see ``read_live_group``.
     """
     state, error = described["group_state"], described["error"]
     if "not a classic group" in (error or ""):
-        raise GroupError(f"group {group_id!r} lets the broker assign (KIP-848): it runs no strategy")
+        raise GroupError(
+            f"group {group_id!r} uses the KIP-848 protocol: the broker assigns, no strategy runs"
+        )
     if state == "Dead":
         raise GroupError(f"there is no group {group_id!r}")
     if error:
         raise GroupError(f"the broker does not describe group {group_id!r}: {error}")
     if not described["members"]:
-        raise GroupError(f"group {group_id!r} has no members: there is nobody to plan for")
+        raise GroupError(f"group {group_id!r} has no members to plan for")
     if described["protocol_type"] != "consumer":
-        raise GroupError(f"group {group_id!r} is not one of consumers but of {described['protocol_type']!r}")
-    if state in _REBALANCING:  # then the broker does not tell who subscribes to what
-        raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it has settled")
+        raise GroupError(
+            f"group {group_id!r} is no consumer group: its protocol type is {described['protocol_type']!r}"
+        )
+    if state in _REBALANCING:  # the broker returns no subscriptions meanwhile
+        raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it is stable")
     kind = STRATEGIES.get(described["protocol_data"])
     ranks = kind() if kind is not None and kind.by_priority else None
     return tuple(_member(group_id, member, ranks) for member in described["members"])
@@ -134,15 +138,15 @@ def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...
 
 def _member(group_id: str, member: Mapping[str, Any], ranks: Assignor | None) -> Member:
     subscription, assignment = member["member_metadata"], member["member_assignment"] or {}
-    for what, value in (("subscription", subscription), ("assignment", assignment)):
-        if not isinstance(value, Mapping):  # left as it came: no consumer's
-            raise GroupError(f"the {what} of member {member['member_id']!r} of {group_id!r} cannot be read")
+    for name, value in (("subscription", subscription), ("assignment", assignment)):
+        if not isinstance(value, Mapping):  # kafka-python returns bytes that are no consumer's undecoded
+            raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
     entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
     return Member(
         member_id=member["member_id"],
         topics=frozenset(subscription["topics"] or ()),
         owned=ownership((entry["topic"], p) for entry in entries for p in entry["partitions"] or ()),
-        generation=_LAST,
+        generation=_CURRENT_GENERATION,
         instance_id=member["group_instance_id"] or None,
         rack=subscription.get("rack_id") or None,
         priority=None if ranks is None else _priority(ranks, subscription.get("user_data")),
@@ -150,7 +154,7 @@ def _member(group_id: str, member: Mapping[str, Any], ranks: Assignor | None) ->
 
 
 def _priority(strategy: Assignor, user_data: str | None) -> int | None:
-    """As the group's leader reads it: nonsense is no priority."""
+    """Return a member's priority; None for malformed user data, as the leader treats it."""
     try:
         return strategy.decode_user_data(as_bytes(user_data or "")).priority
     except CodecError:
@@ -158,18 +162,18 @@ def _priority(strategy: Assignor, user_data: str | None) -> int | None:
 
 
 def as_bytes(text: str) -> bytes:
-    r"""The bytes kafka-python describes by a text: UTF-8, and where they are not that, ``\x99``.
+    r"""Restore the bytes that kafka-python describes as text: UTF-8, with ``\x99`` for other bytes.
 
-    Four bytes that are themselves such a sequence cannot be told from the one byte it stands for.
+    Ambiguous where the original bytes contain such a four-byte sequence themselves.
     """
-    return re.sub(rb"\\x([89a-f][0-9a-f])", lambda found: bytes.fromhex(found[1].decode()), text.encode())
+    return re.sub(rb"\\x([89a-f][0-9a-f])", lambda escape: bytes.fromhex(escape[1].decode()), text.encode())
 
 
 def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Partitions of each topic that exists, from kafka-python's description of topics.
+    """Return the partition count of each existing topic in kafka-python's description.
 
     Raises:
-        GroupError: a topic the user may not see, or one that cannot be looked at now.
+        GroupError: the broker returned an error for a topic, such as a missing permission.
     """
     counts = {}
     for topic in topics:
@@ -185,10 +189,10 @@ def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def _replica_racks(
     admin: Any, topics: Sequence[Mapping[str, Any]], racks: Collection[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """The racks, out of ``racks``, of each partition's replicas; without any, the brokers' are not asked for.
+    """Return the racks, out of ``racks``, of each partition's replicas.  Without racks, nothing is requested.
 
     Raises:
-        BrokerError: the broker does not say.
+        BrokerError: the broker does not describe the cluster.
     """
     if not racks:
         return {}
@@ -202,7 +206,7 @@ def _replica_racks(
 def replica_racks(
     topics: Iterable[Mapping[str, Any]], brokers: Iterable[Mapping[str, Any]], racks: Container[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """The same from kafka-python's descriptions of topics and brokers."""
+    """Return the racks of replicas from kafka-python's descriptions of topics and brokers."""
     return racks_of_nodes(
         {broker["broker_id"]: broker["rack"] for broker in brokers if broker["rack"] in racks},
         {
@@ -215,36 +219,36 @@ def replica_racks(
     )
 
 
-class _LastWords(logging.Handler):
-    """Keeps why a connection was lost: kafka-python logs it, and raises only that it took too long."""
+class _ConnectionLossHandler(logging.Handler):
+    """Keeps the cause of a lost connection: kafka-python only logs it, and raises a timeout."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.why: object = None
+        self.cause: object = None
 
     def emit(self, record: logging.LogRecord) -> None:
         if "Connection lost: " in record.msg and isinstance(record.args, tuple):
-            self.why = record.args[-1]
+            self.cause = record.args[-1]
 
 
-def no_way_in(where: str, why: object) -> str:
-    """What is said of a connection that was lost, or never was: a broker that refuses us does answer."""
-    text = re.sub(r"^\[Error \d+\] ", "", str(why))
-    if isinstance(why, (BrokerResponseError, ssl.SSLError)) or "SSL" in text:
-        return f"the broker at {where} does not let us in: {text}"
+def connection_error(where: str, cause: object) -> str:
+    """Describe a failed connection: refused by the broker, or no broker answered."""
+    text = re.sub(r"^\[Error \d+\] ", "", str(cause))
+    if isinstance(cause, (BrokerResponseError, ssl.SSLError)) or "SSL" in text:
+        return f"the broker at {where} refused the connection: {text}"
     return f"no Kafka broker answers at {where}: {text}"
 
 
 def _connect(settings: Mapping[str, Any]) -> Any:
-    words = _LastWords()
+    handler = _ConnectionLossHandler()
     log = logging.getLogger("kafka.net.connection")
-    log.addHandler(words)
+    log.addHandler(handler)
     try:
         return kafka.KafkaAdminClient(
             **settings, bootstrap_timeout_ms=ANSWER_MS, request_timeout_ms=ANSWER_MS
         )
-    except (KafkaError, OSError, ValueError) as error:  # ValueError: no such mechanism on this machine
+    except (KafkaError, OSError, ValueError) as error:  # ValueError: an SASL mechanism this machine lacks
         where = ",".join(settings["bootstrap_servers"])
-        raise BrokerError(no_way_in(where, words.why or error)) from error
+        raise BrokerError(connection_error(where, handler.cause or error)) from error
     finally:
-        log.removeHandler(words)
+        log.removeHandler(handler)

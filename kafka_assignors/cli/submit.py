@@ -1,4 +1,4 @@
-"""The command line as a file for ``spark-submit``, whose session the commands then run on.
+"""The command line as a script for ``spark-submit``; commands then use its session.
 
 spark-submit --master ... "$(kafka-assignors pipeline entry)" pipeline run GROUP ...
 """
@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    # A script's own folder comes first on the path: here our commands would hide modules of the same names.
+    # A script's own folder comes first on the path, where our commands would hide modules of the same names.
     here = Path(__file__).resolve().parent
-    sys.path[:] = [place for place in sys.path if not place or Path(place).resolve() != here]
+    sys.path[:] = [folder for folder in sys.path if not folder or Path(folder).resolve() != here]
     from kafka_assignors.__main__ import main
 
     main()

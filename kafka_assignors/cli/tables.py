@@ -1,4 +1,4 @@
-"""What tables of all commands have in common, and how they reach a terminal, a pipe or a file."""
+"""Tables of all commands, and how they are written to a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ __all__ = [
 ]
 
 MEMBERS = 30
-"""Shown of a large group, unless all are asked for."""
+"""Members shown of a large group, without ``--all``."""
 
 ROWS = 20
-"""Shown of other long tables, unless all are asked for."""
+"""Rows shown of other long tables, without ``--all``."""
 
-_WIDE = 10_000  # columns: no line is longer
+_WIDE = 10_000  # columns; longer than any line
 _GAP = 3  # between two columns
-_NARROW = 12  # a name folded to less cannot be read any more
+_NARROW = 12  # columns; a name folded to fewer is unreadable
 _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 def show(lines: RenderableType) -> None:
-    """On a terminal, as wide as that; into a pipe or a file a line is a line."""
+    """Print to a terminal at its width, and to a pipe or a file without wrapping."""
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(lines)
@@ -54,10 +54,10 @@ def show(lines: RenderableType) -> None:
 
 
 class Columns:
-    """Plain columns that never cut a number, whatever the terminal's width.
+    """Plain columns that never cut a number.
 
-    Where room is short, first headers of numbers are wrapped, then names folded; where that would leave too
-    little of the names, each row becomes a name and, below it, what its other columns say.
+    On a narrow terminal, headers of numbers are wrapped first, then names are folded.  If names would get
+    narrower than 12 columns, each row becomes a name with its other columns below it.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ class Columns:
         self._rows: list[tuple[Text, ...]] = []
 
     def add_row(self, *cells: str | Text) -> None:
-        """Add a row, a cell for each column."""
+        """Add a row with a cell for each column."""
         self._rows.append(tuple(Text(cell) if isinstance(cell, str) else cell for cell in cells))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -82,7 +82,7 @@ class Columns:
         yield table
 
     def _widths(self, room: int) -> list[int] | None:
-        """The columns' widths; None where there is no room for them."""
+        """Return the columns' widths; None if they do not fit."""
         cells = [
             max((cell_len(row[i].plain) for row in self._rows), default=0) for i in range(len(self._names))
         ]
@@ -110,27 +110,27 @@ class Columns:
 
 
 def columns(*names: str) -> Columns:
-    """Plain columns; those with ``>`` are numbers."""
+    """Return plain columns; a ``>`` before a name marks a column of numbers."""
     return Columns(names)
 
 
 def more(count: int, *, hint: str = "; --all shows them") -> list[Text]:
-    """The line below a table that lacks so many rows; none if it lacks none."""
+    """Return the line that counts the rows left out of a table; none for 0."""
     return [] if count <= 0 else [Text(f"… and {count:,} more{hint}", style="dim")]
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """``1 member``, ``2,000 members``."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def partition_name(topic: str, partition: int) -> str:
-    """``orders-7``, whatever the topic's name has in it."""
+    """Return ``orders-7``, with unprintable characters of the topic escaped."""
     return f"{shown(topic)}-{partition}"
 
 
 def short_names(member_ids: Iterable[str]) -> dict[str, str]:
-    """Names for tables: of the UUID a broker puts behind a client's name 8 digits do, if they are enough."""
+    """Map member ids to names for tables, with the broker's UUID cut to 8 digits if names stay unique."""
     ids = list(member_ids)
     short = [_UUID.sub(r"-\1", member_id) for member_id in ids]
     names = short if len(set(short)) == len(short) else ids

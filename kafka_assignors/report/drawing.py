@@ -1,4 +1,4 @@
-"""Pure: what the figures of all reports share, as the plain objects that plotly.js takes (data, layout)."""
+"""Layout, axes and marks of all figures, as the plain objects that plotly.js takes.  Pure."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any, NamedTuple, TypedDict
 INK, SOFT, GRID = "#1F2933", "#616E7C", "#E4E7EB"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Helvetica, Arial, sans-serif"
 
-NARROWEST = 280  # px; a plot's area where the page has three columns
+NARROWEST = 280  # px; width of a plot's area on a page of three columns
 LETTER = 6  # px; of a label
 ROW = 17  # px; of labels above a plot
 BELOW = 52  # px; from a plot to the legend below it: the numbers and the title of its axis
 
 
 class Figure(TypedDict):
-    """What ``Plotly.newPlot`` draws."""
+    """Input of ``Plotly.newPlot``."""
 
     data: list[dict[str, Any]]
     layout: dict[str, Any]
 
 
 class Mark(NamedTuple):
-    """Something that happened at ``at`` seconds."""
+    """A labelled event at ``at`` seconds."""
 
     at: float
     label: str
 
 
 def number(member: str) -> int:
-    """Return the 3 of ``m3``: members are in the order of their numbers."""
+    """Return the 3 of ``m3``, by which members are sorted."""
     return int(member.lstrip("m"))
 
 
 def marked(layout: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
     """Add a dotted vertical line with a label above the plot for each mark.
 
-    Labels that would run into each other get rows of their own, and a line down to the plot.
+    Labels that would overlap get rows of their own, and a line down to the plot.
     """
     rows = label_rows(marks, layout["xaxis"]["range"])
     room = ROW * max(rows, default=0)
@@ -78,21 +78,21 @@ def marked(layout: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
 
 
 def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
-    """Say in which row above a plot each label has room, 0 being the lowest; marks ascend."""
+    """Return the row above a plot in which each label fits, 0 being the lowest; marks ascend."""
     scale = NARROWEST / (span[1] - span[0])
     ends: list[float] = []  # of the last label of each row, in px
-    found: list[int] = []
+    rows: list[int] = []
     for mark in marks:
         half = (len(mark.label) + 1) * LETTER / 2
         begin, end = mark.at * scale - half, mark.at * scale + half
         row = next((row for row, taken in enumerate(ends) if taken <= begin), len(ends))
         ends[row : row + 1] = [end]
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def layout(*, height: int, bottom: int) -> dict[str, Any]:
-    """Return what all figures look alike in."""
+    """Return the layout that all figures share."""
     return {
         "height": height,
         "margin": {"l": 64, "r": 16, "t": 30, "b": bottom},
@@ -105,15 +105,15 @@ def layout(*, height: int, bottom: int) -> dict[str, Any]:
 
 
 def legend_below(layout: dict[str, Any], *, below: int = BELOW, **more: object) -> None:
-    """Put the legend so many px below the plot, where plotly counts in heights of the plot."""
+    """Put the legend ``below`` px below the plot; plotly counts in heights of the plot."""
     margin = layout["margin"]
     plot = layout["height"] - margin["t"] - margin["b"]
     layout["legend"] = {"orientation": "h", "x": 0, "y": -below / plot, "yanchor": "top", **more}
 
 
 def axis(title: str, span: Sequence[float] | None) -> dict[str, Any]:
-    """Return an axis with a title, from and to what ``span`` says, or as the data is."""
-    made: dict[str, Any] = {
+    """Return an axis with a title, over ``span``, or over the data if it is None."""
+    settings: dict[str, Any] = {
         "title": {"text": title, "font": {"size": 13, "color": SOFT}, "standoff": 8},
         "gridcolor": GRID,
         "linecolor": "#CBD2D9",
@@ -124,4 +124,4 @@ def axis(title: str, span: Sequence[float] | None) -> dict[str, Any]:
         "tickfont": {"size": 12, "color": SOFT},
         "automargin": True,
     }
-    return made | {"range": list(span)} if span is not None else made
+    return settings | {"range": list(span)} if span is not None else settings

@@ -1,4 +1,4 @@
-"""Pure: pieces of HTML that reports are set in, and how they look."""
+"""Pieces of HTML for reports, and their CSS.  Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from kafka_assignors.report.drawing import FONT, GRID, INK, SOFT
 from kafka_assignors.report.rows import ResultT, Row
 
-MEANINGS_BESIDE = 4  # strategies that leave room for a column of text
+MEANINGS_BESIDE = 4  # with more strategies, a column of text does not fit
 
 CSS = f"""
 :root {{ color-scheme: light; }}
@@ -58,13 +58,13 @@ article + article {{ margin-top: 72px; padding-top: 40px; border-top: 2px solid 
 
 
 def figures_table(rows: Sequence[Row[ResultT]], runs: Sequence[ResultT], colours: Mapping[str, str]) -> str:
-    """Show the figures: a column a strategy beside their meanings, or a row a strategy above them."""
+    """Return the figures: a column for each strategy beside the meanings, or a row for each above them."""
     if len(runs) > MEANINGS_BESIDE:
         return _table_of_many(rows, runs, colours)
-    heads = "".join(f"<th>{name(str(one['strategy']), colours)}</th>" for one in runs)
+    heads = "".join(f"<th>{name(str(run['strategy']), colours)}</th>" for run in runs)
     lines = "".join(
         f"<tr><th>{escape(row.label)}</th>"
-        + "".join(f"<td>{_value(row.show(one))}</td>" for one in runs)
+        + "".join(f"<td>{_value(row.show(run))}</td>" for run in runs)
         + f'<td class="meaning">{escape(row.meaning)}</td></tr>'
         for row in rows
     )
@@ -75,10 +75,10 @@ def figures_table(rows: Sequence[Row[ResultT]], runs: Sequence[ResultT], colours
 def _table_of_many(rows: Sequence[Row[ResultT]], runs: Sequence[ResultT], colours: Mapping[str, str]) -> str:
     heads = "".join(f"<th>{escape(row.label)}</th>" for row in rows)
     lines = "".join(
-        f"<tr><th>{name(str(one['strategy']), colours)}</th>"
-        + "".join(f"<td>{_value(row.show(one))}</td>" for row in rows)
+        f"<tr><th>{name(str(run['strategy']), colours)}</th>"
+        + "".join(f"<td>{_value(row.show(run))}</td>" for row in rows)
         + "</tr>"
-        for one in runs
+        for run in runs
     )
     meanings = "".join(f"<li><b>{escape(row.label)}</b>: {escape(row.meaning)}</li>" for row in rows)
     return f"""<section><h2>In figures</h2><table class="many"><thead><tr><th></th>{heads}</tr></thead>
@@ -86,18 +86,18 @@ def _table_of_many(rows: Sequence[Row[ResultT]], runs: Sequence[ResultT], colour
 
 
 def _value(text: str) -> str:
-    """Set what stands in brackets smaller."""
+    """Set text in brackets smaller."""
     main, bracket, rest = text.partition(" (")
     return escape(main) + (f" <small>({escape(rest)}</small>" if bracket else "")
 
 
 def name(strategy: str, colours: Mapping[str, str]) -> str:
-    """Write a strategy's name behind a dot in its colour."""
+    """Return a strategy's name behind a dot in its colour."""
     return f'<span class="dot" style="background:{colours[strategy]}"></span>{escape(strategy)}'
 
 
 def card(identifier: str, caption: str = "") -> str:
-    """Make room for a figure, under a caption that is HTML already."""
+    """Return an empty figure element under a caption, which is HTML."""
     head = caption and f"<figcaption>{caption}</figcaption>"
     return f"""<figure>{head}
 <div id="{identifier}" class="plot"></div></figure>"""

@@ -1,4 +1,4 @@
-"""Pure: the page around a report's parts, with plotly's JavaScript inside; it needs no network."""
+"""The page around a report's parts.  It contains plotly.js, so it needs no network.  Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["html_page", "require_plotly"]
 
 
 def require_plotly(extra: str) -> None:
-    """Say now what `html_page` would say at the end.
+    """Check early that `html_page` can run.
 
     Args:
-        extra: which one brings plotly to whoever asks.
+        extra: the extra that installs plotly for the caller.
 
     Raises:
         MissingExtraError: plotly is not installed.
@@ -28,20 +28,20 @@ def require_plotly(extra: str) -> None:
 
 
 def plotly_js() -> str:
-    """Return plotly.js, about 5 MB: the one thing taken from plotly, which ships no types."""
+    """Return plotly.js, about 5 MB."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
 
 
 def html_page(title: str, body: str, figures: Mapping[str, Figure], *, extra: str) -> str:
-    """Set a report's parts on one page.
+    """Return a report as one page.
 
     Args:
         title: of the page, as text.
         body: as HTML.
-        figures: id -> what is drawn in the element of that id.
-        extra: which one brings plotly to whoever asks.
+        figures: id of an element -> the figure drawn in it.
+        extra: the extra that installs plotly for the caller.
 
     Returns:
         The page, with plotly.js inside.
@@ -68,5 +68,5 @@ for (const [id, figure] of Object.entries(figures)) Plotly.newPlot(id, figure.da
 
 
 def _json(value: object) -> str:
-    """Write JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end its script element."""
     return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")

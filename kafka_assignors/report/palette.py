@@ -1,9 +1,8 @@
-"""Colours of members and strategies, in the terminal and in the report; grey stays free for "nobody".
+"""Colours of members and strategies, in the terminal and in the report.  Grey means no owner.
 
-The first ten members have Paul Tol's *bright* and *muted* schemes, the first six strategies Okabe and Ito's:
-made to be told apart with any colour vision.  Those after them are as far from all before, and from the
-greys, as sRGB allows (greedily, by distance in OKLab); the nearest two are still as far apart as in the
-schemes themselves.
+The first ten members use Paul Tol's *bright* and *muted* schemes, the first six strategies Okabe and Ito's,
+which are distinct with any colour vision.  Each later colour was chosen greedily, as far in OKLab as sRGB
+allows from the greys and all earlier ones.  The closest two are as far apart as the closest of the schemes.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ def member_colour(name: str) -> str:
 
 
 def ink_on(colour: str) -> str:
-    """Return ``black`` or ``white``, whichever reads better on a colour."""
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    """Return ``black`` or ``white``, the more readable on a colour."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "white"
 
 
 def strategy_colour(place: int) -> str:
-    """Return the colour of the strategy that ran at ``place`` (from 0); after ten they repeat."""
+    """Return the colour of the strategy at ``place`` (from 0) in the order of runs; after ten they repeat."""
     return STRATEGIES[place % len(STRATEGIES)]

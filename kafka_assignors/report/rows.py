@@ -1,4 +1,4 @@
-"""The rows of a result table: what a figure is called, how it is written, what it means."""
+"""The rows of a result table: label, format and meaning of each figure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 __all__ = ["ResultT", "Row", "seconds"]
 
 ResultT = TypeVar("ResultT", bound=Mapping[str, object])
-"""The result of a run; ``strategy`` is the name of what ran."""
+"""The result of a run; ``strategy`` is its strategy's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class Row(Generic[ResultT]):
     """One figure of a run.
 
     Args:
-        label: what it is.
-        show: how it is written.
+        label: its name.
+        show: formats it.
         meaning: one sentence that defines it.
-        brief: what it is where there is little room; empty, where it is left out there.
+        brief: a short name for narrow tables; empty: left out there.
     """
 
     label: str
@@ -30,5 +30,5 @@ class Row(Generic[ResultT]):
 
 
 def seconds(value: float | None, digits: int = 2) -> str:
-    """Write a time; ``-`` where there was nothing to measure."""
+    """Return a time as text; ``-`` for None."""
     return "-" if value is None else f"{value:.{digits}f} s"

@@ -1,4 +1,4 @@
-"""What can be said of the files in ``docker/`` without an engine; where Compose is, it says its word too.
+"""Checks the files in ``docker/`` without an engine, and with Compose if it is installed.
 
 No Docker engine has run here when these files were written: that the image starts with them, and that
 ``compose down`` takes it away, is what the integration tests show on a machine with
@@ -53,13 +53,13 @@ def check(compose: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("file", [compose_file(), BY_HAND], ids=["package", "by hand"])
-def test_the_file_follows_the_schema_of_the_specification(tmp_path: Path, file: Path) -> None:
+def test_compose_file_follows_the_specification(tmp_path: Path, file: Path) -> None:
     (tmp_path / "compose.yml").write_text(interpolate(file.read_text(encoding="utf-8"), {}))
     checked = check(tmp_path / "compose.yml")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_the_properties_the_package_merges_in_follow_it_too(tmp_path: Path) -> None:
+def test_merged_properties_follow_the_specification(tmp_path: Path) -> None:
     launch(("docker", "compose"), tmp_path, 9092, {"num.partitions": "7"})
     checked = check(tmp_path / "properties.json")
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -73,21 +73,21 @@ def test_the_properties_the_package_merges_in_follow_it_too(tmp_path: Path) -> N
         ("    image:", "    image: 1\n    images:"),
     ],
 )
-def test_a_slip_in_it_would_be_found(tmp_path: Path, right: str, wrong: str) -> None:
+def test_schema_check_finds_a_mistake(tmp_path: Path, right: str, wrong: str) -> None:
     text = interpolate(compose_file().read_text(encoding="utf-8"), {})
     assert right in text
     (tmp_path / "compose.yml").write_text(text.replace(right, wrong))
     assert check(tmp_path / "compose.yml").returncode == 1
 
 
-def test_every_variable_has_a_default_or_says_that_it_is_required() -> None:
+def test_every_variable_has_a_default_or_is_required() -> None:
     references = list(REFERENCE.finditer(compose_file().read_text(encoding="utf-8")))
     assert {found["name"] for found in references} == {PORT, VERSION}
     for found in references:
         assert re.match(r":-.|:\?.", found["rest"]), found.group()
 
 
-def test_the_image_is_of_the_version_of_the_jars() -> None:
+def test_image_and_jars_have_one_version() -> None:
     assert service()["image"] == f"apache/kafka:{kafka_version()}"
 
 
@@ -105,7 +105,7 @@ def test_both_jvms_have_the_same_options() -> None:
 
 
 @pytest.mark.parametrize("port", [9092, 41234])
-def test_clients_are_sent_back_to_the_port_that_is_published_on_loopback_only(port: int) -> None:
+def test_advertised_port_is_published_on_loopback_only(port: int) -> None:
     kafka = service({PORT: str(port)})
     options = kafka["environment"]
     assert kafka["ports"] == [f"127.0.0.1:{port}:{port}"]
@@ -116,17 +116,17 @@ def test_clients_are_sent_back_to_the_port_that_is_published_on_loopback_only(po
     assert kafka["healthcheck"]["test"][-1] == f"127.0.0.1:{port}"
 
 
-def test_all_values_are_strings_as_the_image_reads_them() -> None:
+def test_all_values_are_strings() -> None:
     assert {type(value) for value in service()["environment"].values()} == {str}
 
 
-def test_the_file_for_hands_includes_the_one_the_package_runs() -> None:
+def test_users_compose_file_includes_the_packages() -> None:
     by_hand = yaml.safe_load(BY_HAND.read_text(encoding="utf-8"))
     (included,) = by_hand["include"]
     assert (BY_HAND.parent / included).resolve() == compose_file().resolve()
 
 
-def test_what_the_file_for_hands_runs_is_a_command_that_there_is() -> None:
+def test_users_compose_file_runs_an_existing_command() -> None:
     """With its options, and the broker's address where the command line looks for it."""
     by_hand = yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {}))
     pipeline = by_hand["services"]["spark"]
@@ -148,7 +148,7 @@ def test_what_the_file_for_hands_runs_is_a_command_that_there_is() -> None:
 
 
 @pytest.mark.parametrize("file", [compose_file(), BY_HAND], ids=["package", "by hand"])
-def test_compose_itself_accepts_the_file(file: Path) -> None:
+def test_compose_accepts_the_file(file: Path) -> None:
     command = next((c for c in ("docker compose", "docker-compose") if works(f"{c} version")), None)
     if command is None:
         pytest.skip("no Compose here; it needs no engine for this")
@@ -177,7 +177,7 @@ def instructions() -> list[tuple[str, str]]:
     return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in lines]
 
 
-def test_the_image_is_built_in_stages_and_takes_only_what_exists() -> None:
+def test_image_copies_only_existing_files() -> None:
     stages: list[str] = []
     for name, rest in instructions():
         if name == "FROM":
@@ -195,7 +195,7 @@ def test_the_image_is_built_in_stages_and_takes_only_what_exists() -> None:
     assert len(stages) == 2
 
 
-def test_the_image_runs_the_command_line_as_nobody_in_particular() -> None:
+def test_image_runs_the_command_line_as_an_unprivileged_user() -> None:
     last = len(instructions()) - 1 - [name for name, _ in instructions()][::-1].index("FROM")
     final = dict(instructions()[last:])
     assert final["ENTRYPOINT"] == '["kafka-assignors"]'
@@ -209,7 +209,7 @@ def test_every_base_image_has_a_tag() -> None:
             assert re.fullmatch(r"python:3\.1\d-slim(?: AS \w+)?", rest)
 
 
-def test_the_builder_gets_what_pip_needs_and_nothing_else() -> None:
+def test_build_context_has_only_the_files_pip_needs() -> None:
     ignore = (ROOT / "docker" / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
     rules = [line for line in ignore if line and not line.startswith("#")]
     assert rules[0] == "*"
@@ -235,25 +235,25 @@ def spark_service() -> dict[str, Any]:
     return service
 
 
-def test_the_pipeline_runs_only_when_it_is_asked_for() -> None:
+def test_pipeline_runs_only_with_its_profile() -> None:
     assert spark_service()["profiles"] == ["spark"]
 
 
-def test_the_pipeline_reaches_the_broker_where_that_sends_its_clients() -> None:
+def test_pipeline_uses_the_advertised_address() -> None:
     ours = spark_service()
     assert ours["network_mode"] == "service:kafka"
     advertised = service()["environment"]["KAFKA_ADVERTISED_LISTENERS"].removeprefix("PLAINTEXT://")
     assert ours["environment"]["KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS"] == advertised
 
 
-def test_the_pipeline_is_a_command_that_exists() -> None:
+def test_pipeline_runs_an_existing_command() -> None:
     asked = ["-m", "kafka_assignors", *spark_service()["command"], "--help"]
     done = subprocess.run([sys.executable, *asked], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--out" in done.stdout
 
 
-def test_what_the_pipeline_writes_goes_where_its_user_may_write() -> None:
+def test_pipeline_writes_to_a_folder_its_user_owns() -> None:
     ours = spark_service()
     folder = ours["command"][ours["command"].index("--out") + 1]
     made = " ".join(rest for name, rest in instructions() if name == "RUN")

@@ -26,11 +26,11 @@ from kafka_assignors.broker.ports import free_ports
 from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
 
 WANTED = "KAFKA_ASSIGNORS_TEST_BROKER"
-FAULTS = "faults"  # property of a chaos test: kind -> how often it was played
+FAULTS = "faults"  # property of a chaos test: kind -> number of faults
 _SHARED = pytest.StashKey[str]()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell starts background jobs so, and the programs that tests send Ctrl-C to would inherit it.
+    # A shell ignores SIGINT in background jobs; programs that tests interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -45,7 +45,7 @@ class FreshNames:
         self.bootstrap = bootstrap
 
     def group(self, prefix: str = "group") -> str:
-        """Make up the id of a group that has no history."""
+        """Return the id of a group without history."""
         return f"{prefix}-{uuid.uuid4().hex[:12]}"
 
     def topic(self, partitions: int = 1, prefix: str = "topic") -> str:
@@ -88,14 +88,14 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many faults of each kind the chaos tests played."""
-    played: Counter[str] = Counter()
+    """Print the number of faults of each kind in the chaos tests."""
+    counts: Counter[str] = Counter()
     for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
         for name, faults in report.user_properties:
-            played.update(faults if name == FAULTS else {})
-    if played:
-        terminalreporter.section("faults played")
-        for fault, count in played.items():
+            counts.update(faults if name == FAULTS else {})
+    if counts:
+        terminalreporter.section("faults")
+        for fault, count in counts.items():
             terminalreporter.write_line(f"{count:6} {fault}")
 
 
@@ -108,7 +108,7 @@ def kafka_bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     elif ":" in wanted:
         yield wanted
     elif uses_docker(wanted):
-        # Not in the signature: the fixture starts containers the moment it is asked for.
+        # Not in the signature, because the fixture starts containers when it is requested.
         request.getfixturevalue("docker_services")
         port = int(os.environ[PORT])
         yield f"{request.getfixturevalue('docker_ip')}:{port}"
@@ -117,29 +117,29 @@ def kafka_bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
             make_coordinators(broker.bootstrap)
             yield broker.bootstrap
     else:
-        pytest.fail(f"{WANTED}={wanted}: know host:port, docker, jars and auto", pytrace=False)
+        pytest.fail(f"{WANTED}={wanted}: expected host:port, docker, jars or auto", pytrace=False)
 
 
 @pytest.fixture(scope="session")
 def fresh(kafka_bootstrap: str) -> FreshNames:
-    """Make topics and group ids of one's own."""
+    """Fresh topics and group ids on the shared broker."""
     return FreshNames(kafka_bootstrap)
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Guarded]:
-    """A broker of the module's own, with a proxy and a guarded door."""
+    """A broker for the module, with a proxy and a listener with a password."""
     with guarded_broker() as broker:
         yield broker
 
 
 @pytest.fixture
 def names(guarded: Guarded) -> Iterator[FreshNames]:
-    """Names on it, and a proxy that lets everything pass."""
+    """Fresh names on the guarded broker, with its proxy reset."""
     guarded.proxy.reset()
     yield FreshNames(guarded.bootstrap)
     guarded.proxy.reset()
-    gc.collect()  # so that sockets kafka-python left are warned of here
+    gc.collect()  # so that warnings of kafka-python's unclosed sockets appear here
 
 
 # --- pytest-docker's own fixtures, overridden ---
@@ -147,7 +147,7 @@ def names(guarded: Guarded) -> Iterator[FreshNames]:
 
 @pytest.fixture(scope="session")
 def docker_compose_command() -> str:
-    """Take the compose that answers; pytest-docker would take ``docker compose`` unseen."""
+    """Return a compose command that answers; pytest-docker would assume ``docker compose``."""
     if (found := compose_command()) is None:
         pytest.fail(f"{WANTED}=docker, but no Docker engine with Compose answers", pytrace=False)
     return " ".join(found)
@@ -155,7 +155,7 @@ def docker_compose_command() -> str:
 
 @pytest.fixture(scope="session")
 def docker_compose_file() -> str:
-    """Test against the very file the package runs."""
+    """Test with the package's compose file."""
     return str(compose_file())
 
 

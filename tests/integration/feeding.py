@@ -1,4 +1,4 @@
-"""A load feed on a broker, as a model would write it."""
+"""Writes a load feed to a broker, as a model would."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Feed:
 
     Args:
         bootstrap: the broker.
-        group_id: whose.
+        group_id: the group.
     """
 
     def __init__(self, bootstrap: str, group_id: str) -> None:
@@ -42,18 +42,18 @@ class Feed:
         self._admin.close()
 
     def create(self, partitions: int = 1) -> Feed:
-        """Make the topic, compacted."""
+        """Create the compacted topic."""
         self._admin.create_topics(
             [NewTopic(self.topic, partitions, 1, topic_configs={"cleanup.policy": "compact"})]
         )
         return self
 
     def grow(self, partitions: int) -> None:
-        """Give it more partitions: keys go elsewhere from then on."""
+        """Add partitions; keys go to other partitions from then on."""
         self._admin.create_partitions({self.topic: partitions})
 
     def delete(self) -> None:
-        """And wait until it is gone."""
+        """Delete the topic and wait until it is gone."""
         self._admin.delete_topics([self.topic])
         deadline = time.monotonic() + SETTLE_S
         while self.exists():
@@ -61,27 +61,27 @@ class Feed:
             time.sleep(0.05)
 
     def exists(self) -> bool:
-        """Asks for all topics: one that is asked for by name could come to be by that."""
+        """Whether the topic exists; lists all topics, because a request by name could create it."""
         return self.topic in self._admin.list_topics()
 
     def tell(self, arrivals: Mapping[TopicPartition, float], age_s: float = 0.0) -> None:
-        """Write a forecast of each, made so long ago."""
-        for at, records in arrivals.items():
-            told = Forecast(
+        """Write a forecast for each partition, ``age_s`` old."""
+        for partition, records in arrivals.items():
+            forecast = Forecast(
                 time_ms=round(1000 * (time.time() - age_s)),
-                horizon_ms=YEAR_MS,  # what is over of it changes no whole record
+                horizon_ms=YEAR_MS,  # so long that its elapsed part is less than a record
                 arrivals=records,
                 error=None,
                 arrival_rate=records / 3600,
                 service_rate=None,
                 lag=None,
             )
-            self.write(load_feed.encode_key(self.group_id, at), load_feed.encode(told))
+            self.write(load_feed.encode_key(self.group_id, partition), load_feed.encode(forecast))
 
-    def forget(self, at: TopicPartition) -> None:
+    def forget(self, partition: TopicPartition) -> None:
         """Write a tombstone."""
-        self.write(load_feed.encode_key(self.group_id, at), None)
+        self.write(load_feed.encode_key(self.group_id, partition), None)
 
     def write(self, key: bytes, value: bytes | None) -> None:
-        """Write any record, and wait until it is there."""
+        """Write any record, and wait for its acknowledgement."""
         self._producer.send(self.topic, key=key, value=value).get(timeout=SETTLE_S)

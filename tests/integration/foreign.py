@@ -16,11 +16,11 @@ _ROOT = Path(__file__).parent.parent.parent
 
 
 class ForeignMember:
-    """A member that says what it does line by line, until its standard input ends.
+    """A member that prints a line for each action, until its standard input ends.
 
     Attributes:
         name: its ``client.id``.
-        lines: what it said.
+        lines: its output.
     """
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
@@ -39,11 +39,11 @@ class ForeignMember:
         self._reader.start()
 
     def wait_for(self, line: str, since: int = 0) -> None:
-        """Wait for it to say that, or a line that begins so."""
-        wait_until(self._news, lambda: any(said.startswith(line) for said in self.lines[since:]), line)
+        """Wait for an output line that starts with ``line``."""
+        wait_until(self._news, lambda: any(printed.startswith(line) for printed in self.lines[since:]), line)
 
     def close(self) -> None:
-        """Leave the group in order."""
+        """Leave the group and end."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(_LEAVE_S)
@@ -68,13 +68,13 @@ class ForeignMember:
 
 
 def java_command(java: Path, class_path: str, group: Group, *properties: str) -> list[str]:
-    """The command of a Java member with these properties (``name=value``)."""
+    """Return the command of a Java member with these properties (``name=value``)."""
     jvm = [str(java), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path]
     return [*jvm, "GroupMember", group.bootstrap, group.group_id, group.topics[0], *properties]
 
 
 def librdkafka_command(group: Group, properties: Mapping[str, object]) -> list[str]:
-    """The command of a member that runs librdkafka with these properties."""
+    """Return the command of a librdkafka member with these properties."""
     settings = {"bootstrap.servers": group.bootstrap, "group.id": group.group_id, **properties}
     program = "tests.integration.librdkafka_member"
     return [sys.executable, "-m", program, group.topics[0], json.dumps(settings)]

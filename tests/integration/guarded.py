@@ -1,4 +1,4 @@
-"""A broker of its own with several doors: an open one, one behind a proxy, one that wants a password."""
+"""A broker with three listeners: without authentication, behind a proxy, and with a password."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class Right(NamedTuple):
-    """What the user may be allowed: an operation on a topic or a group, or on all that begin with a name."""
+    """A right of the user: an operation on a topic or group, or on all with a prefix."""
 
     kind: ResourceType
     name: str
@@ -41,7 +41,7 @@ class Right(NamedTuple):
     prefixed: bool = False
 
     def acl(self) -> ACL:
-        """The same as Kafka has it."""
+        """Return the right as Kafka's ACL."""
         pattern = ACLResourcePatternType.PREFIXED if self.prefixed else ACLResourcePatternType.LITERAL
         return ACL(
             principal=f"User:{USER}",
@@ -66,10 +66,10 @@ class Guarded:
     """A running broker.
 
     Attributes:
-        bootstrap: its open door: whoever comes in may do everything.
-        proxied: ``host:port`` of a proxy; clients that come that way stay behind it.
+        bootstrap: the listener without authentication; its clients have all rights.
+        proxied: ``host:port`` of a proxy, which the broker advertises to its clients.
         proxy: that proxy.
-        sasl: ``host:port`` of the door where one gives name and password.
+        sasl: ``host:port`` of the listener with name and password.
     """
 
     bootstrap: str
@@ -78,7 +78,7 @@ class Guarded:
     sasl: str
 
     def config(self, password: str = PASSWORD) -> dict[str, Any]:
-        """A consumer's configuration for the guarded door."""
+        """Return a consumer's configuration for the listener with a password."""
         return {
             "bootstrap_servers": self.sasl,
             "security_protocol": "SASL_PLAINTEXT",
@@ -93,12 +93,12 @@ class Guarded:
             admin.create_acls([Right(kind, name, ACLOperation.DESCRIBE).acl()])
 
     def allow_only(self, rights: Collection[Right]) -> None:
-        """Let the user do just this, and nothing that was allowed before; returns when that is so."""
+        """Replace the user's rights; returns when they are in force."""
         wanted = {right.acl() for right in rights}
         with self._admin() as admin:
             admin.delete_acls([_ALL])
             admin.create_acls(list(wanted))
-            # The broker's own view follows the controller's.
+            # The broker applies ACLs after the controller.
             until(lambda: set(admin.describe_acls(_ALL)[0]) == wanted, "rights", patience_s=START_S)
 
     @contextmanager
@@ -111,7 +111,7 @@ class Guarded:
 
 
 def make_coordinators(bootstrap: str) -> None:
-    """The first commit has the broker make its topic of offsets, which takes longer than tests' deadlines."""
+    """Commit once, because creating __consumer_offsets takes longer than the tests' deadlines."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         admin.create_topics([NewTopic(_FIRST, num_partitions=1, replication_factor=1)])
@@ -124,10 +124,12 @@ def make_coordinators(bootstrap: str) -> None:
 
 def _properties(ports: Ports) -> dict[str, str]:
     proxied = ports["proxied"]
-    doors = addresses({door: port for door, port in ports.items() if door != "proxied"})
+    listeners = addresses({name: port for name, port in ports.items() if name != "proxied"})
     return {
-        "listeners": ",".join(doors.values()),
-        "advertised.listeners": ",".join([doors["PLAINTEXT"], doors["SASL"], f"BEHIND://{HOST}:{proxied}"]),
+        "listeners": ",".join(listeners.values()),
+        "advertised.listeners": ",".join(
+            [listeners["PLAINTEXT"], listeners["SASL"], f"BEHIND://{HOST}:{proxied}"]
+        ),
         "listener.security.protocol.map": (
             "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,BEHIND:PLAINTEXT,SASL:SASL_PLAINTEXT"
         ),
@@ -142,7 +144,7 @@ def _properties(ports: Ports) -> dict[str, str]:
 
 @contextmanager
 def guarded_broker() -> Iterator[Guarded]:
-    """Run it for the length of a ``with`` block."""
+    """Run the broker for the length of a ``with`` block."""
     with own_broker(("PLAINTEXT", "CONTROLLER", "BEHIND", "SASL", "proxied"), _properties) as ports:
         plain, behind, proxied = ports["PLAINTEXT"], ports["BEHIND"], ports["proxied"]
         make_coordinators(f"{HOST}:{plain}")

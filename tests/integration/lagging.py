@@ -1,4 +1,4 @@
-"""Groups that lag: records written, and commits made for a group that nobody is in."""
+"""Writes records, and commits offsets for groups without members, to create lag."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTLE_S = 30.0
 
 
 def write(bootstrap: str, counts: Mapping[TopicPartition, int]) -> None:
-    """Append so many records to each partition."""
+    """Append ``counts`` records to each partition."""
     producer = KafkaProducer(bootstrap_servers=bootstrap)
     try:
         for tp, count in counts.items():
@@ -33,7 +33,7 @@ def commit(bootstrap: str, group_id: str, offsets: Mapping[TopicPartition, int])
     theirs = {TheirPartition(*tp): OffsetAndMetadata(offset, "", -1) for tp, offset in offsets.items()}
     deadline = time.monotonic() + SETTLE_S
     try:
-        while True:  # a new broker's coordinator may just be in the making
+        while True:  # a new broker may still be creating __consumer_offsets
             try:
                 answers = admin.alter_group_offsets(group_id, theirs)
             except KafkaError as error:

@@ -13,7 +13,7 @@ from bench.pauses.member import await_close, say
 
 
 def main() -> None:
-    """Consume as the JSON of the first argument says."""
+    """Consume with the settings of the first argument, as JSON."""
     order = json.loads(sys.argv[1])
     if not sys.stdin.readline():
         return

@@ -1,4 +1,4 @@
-"""The member's side: a real consumer in a process of its own that reports what happens to it."""
+"""The member's process: a real consumer that reports its events to the test."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from kafka_assignors.plan import NO_GENERATION, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened in, or to, a member.
+    """An event of a member.
 
     Attributes:
-        at: when (``monotonic_ns``).
+        at: time (``monotonic_ns``).
         kind: from the member ``state``, ``assigned``, ``revoked``, ``lost``, ``closed``, ``log``,
             ``rebalance`` (it led one), ``processed``, ``commit``, and what a test's own listener reports;
             from outside ``died``, ``frozen``, ``thawed``.
-        partitions: what it is about.
-        facts: whatever else was reported.
+        partitions: the partitions concerned.
+        facts: other values.
     """
 
     at: int
@@ -46,7 +46,7 @@ class Reporter:
     """The member's end of the pipe; one for the process.
 
     Attributes:
-        pipe: set before anything is reported.
+        pipe: set before the first report.
     """
 
     pipe: Connection
@@ -65,7 +65,7 @@ emit = Reporter()
 
 
 class EventLog(ConsumerRebalanceListener):
-    """Reports what the consumer is told about its partitions."""
+    """Reports the consumer's rebalance callbacks."""
 
     def on_partitions_assigned(self, assigned: Collection[tuple[str, int]]) -> None:
         """Report it."""
@@ -81,7 +81,7 @@ class EventLog(ConsumerRebalanceListener):
 
 
 class LogEvents(logging.Handler):
-    """Turns log records into events, so that a test sees them in one order with everything else."""
+    """Turns log records into events, so that a test sees both in one order."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report it."""
@@ -92,7 +92,7 @@ class LogEvents(logging.Handler):
 
 
 def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
-    """Be a member: wait for ``go``, then consume until ``close``.  When the pipe ends, end."""
+    """Wait for ``go``, then consume until ``close``.  Exit if the pipe breaks."""
     die_with_the_test()
     emit.pipe = pipe
     logging.basicConfig(level=logging.WARNING, handlers=[LogEvents()])
@@ -115,7 +115,7 @@ def consume(
     options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> None:
-    """Poll, and report every change, until told to stop; then close."""
+    """Poll and report every change until ``stop`` is set, then close."""
     if options:  # configured here: classes made on the way cannot be sent to a process
         strategies = [cast("type[Assignor]", strategy).configured(**options) for strategy in strategies]
     consumer = KafkaConsumer(
@@ -124,9 +124,9 @@ def consume(
     listener = listener_type(consumer) if listener_type else EventLog()
     consumer.subscribe(topics, listener=listener)
     coordinator = consumer._coordinator
-    # What the listener commits by.
-    coordinator._commit_offsets_sync_async = _reported(coordinator._commit_offsets_sync_async)
-    said: object = None
+    # The listener commits through this method.
+    coordinator._commit_offsets_sync_async = _report_commits(coordinator._commit_offsets_sync_async)
+    reported: object = None
     while not stop.is_set():
         records = [r for batch in consumer.poll(timeout_ms=poll_ms).values() for r in batch]
         if listener_type and records:
@@ -146,32 +146,32 @@ def consume(
             or consumer._coordinator._cluster.need_update,
             "lag": _known_lag(consumer),
         }
-        if said != (now := (state, consumer.assignment())):
+        if reported != (now := (state, consumer.assignment())):
             emit("state", now[1], **state)
-            said = now
+            reported = now
     consumer.close()
 
 
 def die_with_the_test() -> None:
-    """A stopped process reads no pipe; it must be killed by the death of its parent, the fork server.
+    """Have the kernel kill this process with its parent, the fork server; a stopped process reads no pipe.
 
-    That ends when nobody holds its pipe's other end any more: the test, and every member until it lets go.
+    The fork server ends when all copies of its pipe are closed, so the member closes its copy here.
     """
     os.close(getattr(forkserver, "_forkserver")._forkserver_alive_fd)  # noqa: B009  # typeshed hides it
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _reported(commit: Callable[..., Any]) -> Callable[..., Any]:
-    def reported(offsets: Mapping[tuple[str, int], Any], **more: Any) -> Any:
-        emit("commit", offsets, offsets=[(*tp, at.offset) for tp, at in offsets.items()])
+def _report_commits(commit: Callable[..., Any]) -> Callable[..., Any]:
+    def commit_and_report(offsets: Mapping[tuple[str, int], Any], **more: Any) -> Any:
+        emit("commit", offsets, offsets=[(*tp, metadata.offset) for tp, metadata in offsets.items()])
         return commit(offsets, **more)
 
-    return reported
+    return commit_and_report
 
 
 def _known_lag(consumer: KafkaConsumer) -> int:
-    """Sum of the lag that the consumer would report to a leader; 0 for a strategy that reports none."""
+    """Return the total lag in the member's user data; 0 under a strategy without lag."""
     kinds = [a for a in consumer._coordinator._assignors.values() if isinstance(a, LagAssignor)]
     reports = [kind.decode_user_data(kind.user_data({}, NO_GENERATION)) for kind in kinds]
     return sum(sum(report.lags.values()) for report in reports)

@@ -1,4 +1,4 @@
-"""Real consumers in processes of their own, and the group they make up, seen from outside.
+"""Real consumer processes and their group, as a test sees them.
 
     with Group(fresh, 24) as group:
         a, b = group.join(StickyAssignor), group.join(StickyAssignor)
@@ -6,7 +6,7 @@
         b.kill()
         after = group.settled()
 
-A member hears orders and sends events over a pipe.  It dies with the test, even when it is stopped.  All
+A member receives commands and sends events over a pipe.  It dies with the test, even while stopped.  All
 times are ``time.monotonic_ns``, which on Linux is one clock for all processes.
 """
 
@@ -29,7 +29,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import Event, run_member
 
-# Forked from a process that has imported everything already: a member starts in no time.
+# Forked from a process that has imported everything, so that members start quickly.
 MEMBERS = multiprocessing.get_context("forkserver")
 MEMBERS.set_forkserver_preload(["pytest", "kafka_assignors", "tests.integration.member_process"])
 
@@ -42,7 +42,7 @@ Owned = dict[str, frozenset[TopicPartition]]
 """Name of a member -> its partitions."""
 
 
-# --- the events of a member, and what can be said about them -------------------------------------------
+# --- events of members -----------------------------------------------------------------------------------
 
 
 def moved(before: Owned, after: Owned) -> set[TopicPartition]:
@@ -52,7 +52,7 @@ def moved(before: Owned, after: Owned) -> set[TopicPartition]:
 
 
 def assert_never_two_owners(members: Iterable[Member]) -> None:
-    """No partition was given to a member before the one that had it gave it back, lost it or died."""
+    """No member was assigned a partition before its former owner revoked it, lost it or died."""
     owner: dict[TopicPartition, str] = {}
     for _, name, event in sorted(
         ((e.at, m.name, e) for m in members for e in m.events), key=lambda entry: entry[:2]
@@ -132,7 +132,7 @@ class Member:
         return [event for event in self.events[since:] if event.kind in kinds]
 
     def state(self) -> Event | None:
-        """What it said last about itself."""
+        """Its last reported state."""
         return next((event for event in reversed(self.events) if event.kind == "state"), None)
 
     def wait_for(self, kind: str, *, since: int = 0) -> Event:
@@ -157,7 +157,7 @@ class Member:
 
     @property
     def crashed(self) -> bool:
-        """Whether it ended without being told to."""
+        """Whether it ended without a request."""
         return self.present and not self.of_kind("closed") and not self._process.is_alive()
 
     def _note(self, kind: str) -> None:
@@ -216,7 +216,7 @@ class Group:
         listener: type | None = None,
         **consumer: Any,
     ) -> Member:
-        """Start a process that will join when told to ``go``; until then it is not a member.
+        """Start a process that joins after ``go``; until then it is not a member.
 
         Args:
             strategies: its ``partition_assignment_strategy``.
@@ -256,7 +256,7 @@ class Group:
         return [first, *(self.enter(member) for member in waiting[1:])]
 
     def present(self) -> list[Member]:
-        """Who should be in the group now."""
+        """The expected members of the group."""
         return [member for member in self.members if member.present]
 
     # --- its state ---
@@ -308,7 +308,7 @@ class Group:
         return seen[1]
 
     def assert_one_owner(self, owned: Owned) -> None:
-        """Every partition that somebody subscribes to has exactly one owner, which subscribes to it."""
+        """Every partition of a subscribed topic has exactly one owner, which subscribes to it."""
         topics = {member.name: member.topics for member in self.members}
         owners = Counter(tp for partitions in owned.values() for tp in partitions)
         wanted = {tp for tp in self.partitions if any(tp.topic in topics[name] for name in owned)}
@@ -320,7 +320,7 @@ class Group:
         assert not stray, f"not subscribed: {stray}"
 
     def _agreed(self) -> tuple[int, Owned] | None:
-        """The generation and the assignment, if members and broker agree on them and nobody wants another."""
+        """The generation and the assignment, if members and broker agree and no rebalance is due."""
         states = {member.name: member.state() for member in self.present()}
         found = [state for state in states.values() if state is not None and not state.facts["joining"]]
         if len(found) != len(states) or len({state.facts["generation"] for state in found}) != 1:
@@ -345,7 +345,7 @@ class Group:
 def wait_until(
     news: threading.Condition, condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S
 ) -> None:
-    """Look whenever there is news, and every so often."""
+    """Wait for a condition, checked after each event and every 50 ms."""
     deadline = time.monotonic() + deadline_s
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""A broker of a test's own, from the jars, with the listeners and settings it wants."""
+"""A broker for one test, from the jars, with its own listeners and settings."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Properties = Callable[[Ports], Mapping[str, str]]
 
 
 @contextmanager
-def own_broker(doors: tuple[str, ...], properties: Properties) -> Iterator[Ports]:
+def own_broker(listeners: tuple[str, ...], properties: Properties) -> Iterator[Ports]:
     """Run a broker for the length of a ``with`` block.
 
     Args:
-        doors: names of the ports it needs; ``PLAINTEXT`` is the open one.
-        properties: door -> port, as settings of the broker.  Called again with other ports if a test beside
-            this one took one of them first.
+        listeners: names of its ports; ``PLAINTEXT`` has no authentication.
+        properties: makes the broker's settings from the ports by name.  Called again with other ports if
+            another process takes one of them first.
 
     Yields:
-        Door -> port.
+        Name -> port.
     """
-    broker, ports = _started(doors, properties)
+    broker, ports = _start(listeners, properties)
     try:
         yield ports
     except Exception as error:
@@ -44,9 +44,9 @@ def own_broker(doors: tuple[str, ...], properties: Properties) -> Iterator[Ports
         broker.stop()
 
 
-def _started(doors: tuple[str, ...], properties: Properties) -> tuple[Supervised, Ports]:
+def _start(listeners: tuple[str, ...], properties: Properties) -> tuple[Supervised, Ports]:
     for attempt in range(_ATTEMPTS):
-        ports = dict(zip(doors, free_ports(len(doors)), strict=True))
+        ports = dict(zip(listeners, free_ports(len(listeners)), strict=True))
         root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
         settings = dict(properties(ports))
         spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, settings, scratch=True)
@@ -62,5 +62,5 @@ def _started(doors: tuple[str, ...], properties: Properties) -> tuple[Supervised
 
 
 def addresses(ports: Ports) -> dict[str, str]:
-    """Door -> the address of its listener."""
-    return {door: f"{door}://{HOST}:{port}" for door, port in ports.items()}
+    """Map names to the addresses of their listeners."""
+    return {name: f"{name}://{HOST}:{port}" for name, port in ports.items()}

@@ -20,15 +20,15 @@ class Proxy:
     """Stands between clients and a port of this machine.
 
     Args:
-        port: where it listens.
-        target: where it connects to.
+        port: the port it listens on.
+        target: the port it connects to.
 
     Attributes:
-        mode: ``pass``; ``stall``: connections are accepted and nothing goes through; ``cut``: they are
-            closed; ``shut``: and no more are accepted.
-        delay_s: how long each piece from the target is held back.
-        stall_after: the mode becomes ``stall`` once so many pieces came from the target; None: never.
-        pieces: how many came from the target.
+        mode: ``pass``; ``stall``: accept connections, but transfer no bytes; ``cut``: close connections;
+            ``shut``: close them and accept no more.
+        delay_s: delay of each chunk from the target (s).
+        stall_after: number of chunks from the target after which the mode becomes ``stall``; None: never.
+        pieces: number of chunks from the target.
     """
 
     def __init__(self, port: int, target: int) -> None:
@@ -93,12 +93,12 @@ class Proxy:
         return self._end.is_set() or self.mode in {"cut", "shut"}
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, answer: bool) -> bool:
-        """Whether there may be more to come."""
+        """Forward a chunk; return False at the end of the connection."""
         try:
             piece = source.recv(1 << 16)
             if answer:
                 self._count()
-            while self.mode == "stall" and not self._end.is_set():  # what came is late then, not lost
+            while self.mode == "stall" and not self._end.is_set():  # a stalled chunk is delayed, not lost
                 time.sleep(_LOOK_S)
             if self._broken():
                 return False

@@ -1,4 +1,4 @@
-"""Reads a topic as it is, from its first record to its last, and who leads it."""
+"""Reads all records of a topic, and its leaders."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from kafka import TopicPartition as TheirPartition
 
 
 def leaderless(bootstrap: str, *topics: str) -> set[tuple[str, int]]:
-    """Topics and partitions that no broker leads."""
+    """Return partitions without a leader."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         return {
-            (topic["name"], one["partition_index"])
+            (topic["name"], partition["partition_index"])
             for topic in admin.describe_topics(list(topics))
-            for one in topic["partitions"]
-            if one["leader_id"] < 0
+            for partition in topic["partitions"]
+            if partition["leader_id"] < 0
         }
     finally:
         admin.close()
 
 
 def all_records(bootstrap: str, topic: str) -> Iterator[Any]:
-    """The records a topic has now; those of a partition in their order."""
+    """Yield the current records of a topic, in order within a partition."""
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
     try:
-        at = [TheirPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
-        consumer.assign(at)
-        ends = consumer.end_offsets(at)
-        while any(consumer.position(one) < end for one, end in ends.items()):
+        partitions = [TheirPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+        consumer.assign(partitions)
+        ends = consumer.end_offsets(partitions)
+        while any(consumer.position(partition) < end for partition, end in ends.items()):
             for records in consumer.poll(1000).values():
                 yield from records
     finally:

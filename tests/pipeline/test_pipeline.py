@@ -357,7 +357,7 @@ def run_command(*arguments: object) -> str:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["record", "--bootstrap", "h:1"], "which groups? Name some, or give --groups-like REGEX"),
+        (["record", "--bootstrap", "h:1"], "no groups given: name some, or give --groups-like REGEX"),
         (["record", "g"], "bootstrap_servers: missing"),
         (["pipeline", "run", "g", "--bootstrap", "h:1", "--step", "7"], "--step: a quarter of an hour"),
         (["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"], "--horizon: 90 s are not"),

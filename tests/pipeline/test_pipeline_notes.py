@@ -9,7 +9,7 @@ from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.cli import cli
 from kafka_assignors.cli.pipeline.command import notes_on_feed
 from kafka_assignors.cli.pipeline.recording import Recording
-from kafka_assignors.cli.plan.foreseen import MAX_AGE_MS
+from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag.feed.load_feed import LoadFeed
 
@@ -28,15 +28,15 @@ def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_feed_that_is_too_old_for_consumers_is_noted_with_what_to_give_them() -> None:
     [said] = call("--step", "900", "--delay", "300", "--every", "10")
     assert said == (
-        "note: forecasts get 1,210 s old before there are newer ones (--step, --delay and --every together), "
-        "and consumers use none that is older than 900 s: give them load_max_age_ms=1210000 or more"
+        "note: forecasts get 1,210 s old before newer ones arrive (--step + --delay + --every), "
+        "but consumers ignore forecasts older than 900 s: set load_max_age_ms=1210000 or more"
     )
 
 
 def test_a_feed_whose_forecasts_are_over_before_there_are_newer_ones_is_noted() -> None:
     [said] = call("--step", "60", "--horizon", "60")
     assert said.startswith("note: forecasts get 190 s old")
-    assert said.endswith("and foresee nothing after a --horizon of 60 s: let it be longer")
+    assert said.endswith("but end after a --horizon of 60 s: make it longer")
 
 
 @pytest.mark.parametrize(

@@ -60,21 +60,21 @@ EVERYTHING = PipelineReport(
 def test_report_has_all_counts_and_dropped_samples() -> None:
     said = list(lines(EVERYTHING))
     for line in (
-        "looked at groups: 3 times, 1,200 samples",
-        "  not seen: no broker answered, 4 times",
-        "read of the offsets topic: 900 records, 340 commits recorded",
-        "  made from 2026-11-21 10:00:00 to 2026-11-22 11:30:00 UTC",
-        "  passed over: 7 of kind 'group'",
+        "sampler: looked 3 times, 1,200 samples",
+        "  missed: no broker answered, 4 times",
+        "offsets topic: 900 records read, 340 commits recorded",
+        "  commits from 2026-11-21 10:00:00 to 2026-11-22 11:30:00 UTC",
+        "  skipped: 7 of kind 'group'",
         f"  left out: 10 records, {PROBLEMS['value-cut']} (the first is at offset 41 of partition 3)",
         "load model: 1,540 samples to 96 steps",
-        "  5 samples came too late",
+        "  5 samples were late",
         "  9 samples were ahead of this machine's clock",
-        "  6 samples were there already",
-        "  7 samples were older than what is remembered",
-        "  8 files of samples were gone before they were read",
-        "  4 steps of which nothing is known",
-        "  2 steps in which a topic began anew, or a group was set back",
-        "  not read, as they came after the model began: import",
+        "  6 samples were duplicates",
+        "  7 samples were older than the model's state",
+        "  8 sample files were deleted before they were read",
+        "  4 steps without samples",
+        "  2 steps with a recreated topic or a reset group",
+        "  not read, because they appeared after the model started: import",
         "feed: 12 forecasts sent",
         "feed: could not be written after 1 batches",
         "down at the end: feed: no broker answers",
@@ -120,7 +120,7 @@ def test_away_from_a_terminal_lines_come_every_few_seconds(capsys: pytest.Captur
         view.report(EVERYTHING)
     assert capsys.readouterr().err.splitlines() == [
         "starting Spark",
-        "samples 1,200, commits 340, steps 96, forecasts sent 12, left out 39, feed down, trying again",
+        "samples 1,200, commits 340, steps 96, forecasts sent 12, left out 39, feed down, retrying",
     ]
 
 
@@ -144,9 +144,9 @@ def test_recording_ends_after_the_given_time() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--once ends by itself"),
-        (["record", "g", "--bootstrap", "h:1", "--memory", "3x"], "'3x' is no size such as 512m or 4g"),
-        (["backtest", ".", "--memory", "lots"], "'lots' is no size such as 512m or 4g"),
+        (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--for has no effect with --once"),
+        (["record", "g", "--bootstrap", "h:1", "--memory", "3x"], "'3x' is not a size such as 512m or 4g"),
+        (["backtest", ".", "--memory", "lots"], "'lots' is not a size such as 512m or 4g"),
     ],
 )
 def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> None:

@@ -24,7 +24,7 @@ def member(  # a test reads best with everything but the id optional
     holds: bool = False,
     priority: int | None = None,
 ) -> Member:
-    """A member; one that owns something does so in generation 1 unless told otherwise."""
+    """A member; with partitions its generation is 1 by default."""
     partitions = {topic: tuple(numbers) for topic, numbers in (owned or {}).items()}
     if generation is None:
         generation = 1 if partitions else NO_GENERATION
@@ -42,7 +42,7 @@ def next_generation(
 
 
 def shuffled(group: Group, seed: int) -> Group:
-    """The same group, told in another order: members, topics, and what is in every dict and set."""
+    """The same group with members, topics, dicts and sets in another order."""
     rng = Random(seed)
 
     def shuffle(items: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
@@ -71,7 +71,7 @@ def shuffled(group: Group, seed: int) -> Group:
 def replica_racks(
     names: Iterable[str], max_partitions: int
 ) -> st.SearchStrategy[dict[str, list[frozenset[str]]]]:
-    """Racks of replicas: of nothing, or of some topics, of too few or too many partitions; d is nobody's."""
+    """Racks of replicas: of no or some topics, of too few or too many partitions; no member has rack d."""
     of = st.sampled_from([frozenset(some) for some in ("", "a", "b", "ab", "ac", "abc", "d", "bd")])
     some = st.dictionaries(st.sampled_from((*names, "gone")), st.lists(of, max_size=max_partitions))
     return st.one_of(st.just({}), some)

@@ -1,4 +1,4 @@
-"""What a simulation of a demo's own recorded runs has to get right; of recordings kept and new."""
+"""Laws of simulations of recorded demo runs, for kept and new recordings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka_assignors.simulation import Pauses, simulate
 
 WITHIN = 0.15
 REPLAYED = ("range", "cooperative-sticky")
-"""Replays by lag are not within 15 % with certainty: docs/backtest.md, "How true it is"."""
+"""Replays by lag are not always within 15 %: docs/backtest.md, "How true it is"."""
 
 DRAINED = (*REPLAYED, "roundrobin", "lag-aware", "cooperative-lag-aware")
 RUNS = [("replay", name) for name in REPLAYED] + [("backlog", name) for name in DRAINED]
@@ -21,16 +21,16 @@ Compared = dict[tuple[str, str], Calibration]
 
 
 def compared(out: Path) -> Compared:
-    """Scene and strategy -> what was measured, and what is simulated."""
-    return {(one.scene, one.strategy): one for one in calibrate(out)}
+    """Map scene and strategy to the measured and simulated run."""
+    return {(run.scene, run.strategy): run for run in calibrate(out)}
 
 
-def agrees(one: Calibration) -> None:
+def agrees(run: Calibration) -> None:
     """Drain time and moves are within 15 %."""
-    assert one.measured_drain > 3  # else the last batch alone could be 15 %
-    assert abs(one.drain_error) <= WITHIN, (one.measured_drain, one.simulated.drain_s)
-    assert (one.measured_moved > 0) == (one.scene == "replay")
-    assert abs(one.moved_error) <= WITHIN, (one.measured_moved, one.simulated.moved)
+    assert run.measured_drain > 3  # else the last batch alone could be 15 %
+    assert abs(run.drain_error) <= WITHIN, (run.measured_drain, run.simulated.drain_s)
+    assert (run.measured_moved > 0) == (run.scene == "replay")
+    assert abs(run.moved_error) <= WITHIN, (run.measured_moved, run.simulated.moved)
 
 
 def needs_its_pauses(out: Path, strategy: str) -> None:
@@ -52,14 +52,14 @@ def moves_the_same(out: Path, of_out: Compared, strategy: str) -> None:
     measured = measure(strategy, read_run(out, read_results(out), "replay", strategy))["handovers"]
     simulated = of_out["replay", strategy].simulated
     assert {(move.partition, move.giver, move.taker) for move in simulated.moves} == {
-        (one["partition"], one["giver"], one["taker"]) for one in measured
+        (handover["partition"], handover["giver"], handover["taker"]) for handover in measured
     }
 
 
 def has_every_record(out: Path, of_out: Compared) -> None:
-    """What arrives in a simulation is what was sent."""
+    """A simulation receives every record that was sent."""
     results = read_results(out)
-    for one in results["strategies"]:
-        assert of_out["replay", one["strategy"]].simulated.arrived == one["produced"]
+    for replayed in results["strategies"]:
+        assert of_out["replay", replayed["strategy"]].simulated.arrived == replayed["produced"]
     for drained in results["backlog"]:
         assert of_out["backlog", drained["strategy"]].simulated.arrived == drained["produced"]

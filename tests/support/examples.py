@@ -1,4 +1,4 @@
-"""The Python examples of README and docs, so that both kinds of test can run them."""
+"""The Python examples of README and docs, for unit and integration tests."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Example(NamedTuple):
         return BROKER in self.code or "development_broker(" in self.code
 
     def run(self, bootstrap: str = BROKER, **names: object) -> None:
-        """Execute it as a program of its own, against that broker, with names that are there before."""
+        """Execute the block as a program against a broker, with ``names`` predefined."""
         code = compile(self.code.replace(BROKER, bootstrap), self.where, "exec", dont_inherit=True)
         exec(code, {"__name__": "__example__", **names})  # noqa: S102  # our own documentation
 
 
 def examples(kind: str = "python") -> list[Example]:
-    """Every block of a kind there is; ``python spark``: those that need a session."""
-    found = []
+    """Return every block of a kind; ``python spark`` are blocks that need a session."""
+    blocks = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for block in re.finditer(rf"^```{kind}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             line = text[: block.start()].count("\n") + 1
-            found.append(Example(f"{page.relative_to(ROOT)}:{line}", block[1]))
-    return found
+            blocks.append(Example(f"{page.relative_to(ROOT)}:{line}", block[1]))
+    return blocks

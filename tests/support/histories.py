@@ -1,4 +1,4 @@
-"""Histories and strategies for tests of the back-test, small enough to reckon by hand."""
+"""Histories and strategies for tests of the back-test, small enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def history(
     rate: float | None = 10.0,
     topics: dict[str, int] | None = None,
 ) -> History:
-    """A history of one topic; one sequence a step, an entry a partition."""
+    """Return a history of one topic: a sequence for each step, an entry for each partition."""
     partitions = len(arrivals[0])
     return History(
         group="g",

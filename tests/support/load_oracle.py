@@ -16,7 +16,7 @@ Plan = dict[TopicPartition, str]
 
 
 class Best(NamedTuple):
-    """What can be had under a rule of counts.
+    """The best plans under a rule of counts.
 
     Attributes:
         load: the smallest largest load of all plans.
@@ -54,7 +54,7 @@ def moves(group: Group, plan: Plan) -> int:
 
 
 def within_skew(group: Group, plan: Plan, skew: int | None) -> bool:
-    """Whether nobody has too many more than somebody to whom a partition of its could go, hand by hand."""
+    """Whether member counts are within the rule, along all chains of possible moves."""
     if skew is None:
         return True
     count = Counter({m.member_id: 0 for m in group.members}) + Counter()

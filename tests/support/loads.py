@@ -78,10 +78,10 @@ def row(cell: Cell, group: str = "g", step_s: float = 10.0, start: datetime = ST
 
 def write_load(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Write rows under ``folder/load``, a file for each date."""
-    for date in sorted({one["time"].astimezone(timezone.utc).date() for one in rows}):
+    for date in sorted({load_row["time"].astimezone(timezone.utc).date() for load_row in rows}):
         day = folder / "load" / f"date={date}"
         day.mkdir(parents=True, exist_ok=True)
-        of_day = [one for one in rows if one["time"].astimezone(timezone.utc).date() == date]
+        of_day = [load_row for load_row in rows if load_row["time"].astimezone(timezone.utc).date() == date]
         pq.write_table(pa.Table.from_pylist(of_day, SCHEMA), day / "part-0.parquet")
 
 

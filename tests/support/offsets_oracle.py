@@ -13,12 +13,12 @@ LATEST_MS = 253_402_300_799_999
 
 
 class CorruptError(Exception):
-    """The record is not what its schema says."""
+    """The record does not match its schema."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a record says; ``commit_ms`` is None and ``offset`` -1 for a tombstone."""
+    """The content of a record; ``commit_ms`` is None and ``offset`` -1 for a tombstone."""
 
     group: str
     topic: str
@@ -28,7 +28,7 @@ class Commit:
 
 
 class Bytes:
-    """What is left to read."""
+    """The unread bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.left = data

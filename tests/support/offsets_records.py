@@ -14,7 +14,7 @@ def text(value: str) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """An unsigned varint: 7 bits a byte, the lowest first, the top bit says that there is more."""
+    """An unsigned varint: 7 bits a byte, the lowest first, the top bit marks that more bytes follow."""
     return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + varint(value >> 7)
 
 

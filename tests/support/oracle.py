@@ -1,4 +1,4 @@
-"""What the best plan is, found without a line of the product's own algorithms.
+"""Finds the best plan without the package's algorithms.
 
 Claims are settled one by one in dictionaries, small groups are solved by trying every assignment, larger ones
 by an exact network simplex (networkx) on integers.  Of still larger ones a plan is shown to be the best: no
@@ -23,7 +23,7 @@ class Score(NamedTuple):
     """How bad a plan is; lower is better, the first field first."""
 
     unfairness: int  # sum of the squares of the members' loads
-    away: int  # partitions with nobody in a rack of a replica, where a subscriber is in one
+    away: int  # partitions away from their replicas, though a subscriber is near one
     moved: int  # partitions not with the owner they had
     unevenness: int  # sum of the squares of the members' shares of the lots
 
@@ -32,7 +32,7 @@ class Lot(NamedTuple):
     """Partitions of a topic that are as near to one as to the other."""
 
     topic: str
-    near: frozenset[str]  # the subscribers in a rack of a replica; all of them where that is nobody
+    near: frozenset[str]  # the subscribers in a rack of a replica; all subscribers if there are none
 
 
 scored: Counter[str] = Counter()
@@ -40,7 +40,7 @@ scored: Counter[str] = Counter()
 
 
 def owners(group: Group) -> dict[TopicPartition, str]:
-    """The owner whose history counts, for every partition that has one."""
+    """The valid owner of every partition that has one."""
     claims: dict[TopicPartition, dict[int, set[str]]] = {}
     for m in group.members:
         for topic, numbers in m.owned.items():
@@ -59,7 +59,7 @@ def owners(group: Group) -> dict[TopicPartition, str]:
 
 
 def wanted(group: Group) -> dict[TopicPartition, list[str]]:
-    """Every partition somebody subscribes to, and who does."""
+    """Every subscribed partition with its subscribers."""
     found: dict[TopicPartition, list[str]] = {}
     for topic, count in group.topics.items():
         if subscribers := sorted(m.member_id for m in group.members if topic in m.topics):
@@ -68,7 +68,7 @@ def wanted(group: Group) -> dict[TopicPartition, list[str]]:
 
 
 def lots(group: Group) -> dict[TopicPartition, Lot]:
-    """Of every partition somebody subscribes to."""
+    """Assign every subscribed partition."""
     found = {}
     rack_of = {m.member_id: m.rack for m in group.members}
     same: dict[tuple[str, frozenset[str]], Lot] = {}
@@ -185,7 +185,7 @@ def is_best(group: Group, owner_of: dict[TopicPartition, str], *, keep_all: bool
     unfair = longest * 2 * away
 
     def unit(n: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """What one more than ``n`` costs."""
+        """The cost of one unit more than ``n``."""
         return far * away + (n >= owned) * moved + 2 * n + 1
 
     never = np.int64(2**59)

@@ -1,4 +1,4 @@
-"""How much of a random search runs in `make test`, and how much only in `make test-all`."""
+"""Sizes of random searches: a part runs in `make test`, the rest only in `make test-all`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hypothesis import settings
 
 
 def times(share: float) -> int:
-    """Return ``share`` times the examples of the profile in force, and at least one.
+    """Return ``share`` times the examples of the current profile, at least one.
 
-    pytest loads the profile before it imports test modules, so this is right in a decorator.
+    Works in a decorator, because pytest loads the profile before it imports test modules.
     """
     return max(1, round(share * settings().max_examples))
 
 
 def batches(total: int, size: int, *, quick: int = 1) -> list[Any]:
-    """Cut the seeds ``0 .. total - 1`` into batches, one a test; those after the first ``quick`` are long."""
+    """Cut the seeds ``0 .. total - 1`` into batches, one for each test; all but ``quick`` are long."""
     starts = range(0, total, size)
     return [
         pytest.param(

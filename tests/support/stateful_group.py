@@ -37,7 +37,7 @@ class Process:
 
 
 class SimulatedGroup:
-    """Members that do what the plan says.
+    """Members that follow the plan.
 
     Args:
         subtopologies: what there is to run.
@@ -83,7 +83,7 @@ class SimulatedGroup:
             del self.processes[process]
 
     def group(self) -> StatefulGroup:
-        """What the members say as they join again."""
+        """The members' subscriptions as they rejoin."""
         return StatefulGroup(
             self.subtopologies,
             tuple(

@@ -1,4 +1,4 @@
-"""What holds for every plan of stateful members, said again without the planner's code."""
+"""Laws of every plan for stateful members, written without the planner's code."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Facts:
         return 0 if lag <= self.options.acceptable_recovery_lag else lag
 
     def is_told(self, task: Task, process: str) -> bool:
-        """Whether a member there says that it was told to keep a copy."""
+        """Whether a member there reports that it was assigned a copy."""
         return any(task in m.standby for m in self.group.members if self.process[m.member_id] == process)
 
     def roles(self, tasks: Mapping[str, tuple[Task, ...]]) -> dict[Task, list[str]]:
@@ -215,7 +215,7 @@ _lags = st.one_of(st.integers(-2, 12), st.integers(0, 30_000), st.integers(2**62
 
 @st.composite
 def any_groups(draw: st.DrawFn, *, least_members: int = 0) -> StatefulGroup:
-    """What members say need not make sense: tasks claimed twice, or unknown, lags below 0."""
+    """Members may report nonsense: tasks claimed twice, unknown tasks, negative lags."""
     subtopologies = tuple(
         Subtopology(str(i), draw(st.integers(0, 5)), draw(st.integers(0, 3)) > 0, draw(st.integers(0, 3)) > 0)
         for i in range(draw(st.integers(0, 3)))
@@ -239,7 +239,7 @@ def any_groups(draw: st.DrawFn, *, least_members: int = 0) -> StatefulGroup:
 
 
 def shuffled(group: StatefulGroup, seed: int) -> StatefulGroup:
-    """The same group, told in another order."""
+    """The same group in another order."""
     rng = Random(seed)
     members = [
         StatefulMember(

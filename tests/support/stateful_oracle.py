@@ -155,7 +155,7 @@ def held(group: StatefulGroup) -> set[tuple[Task, str]]:
 
 
 def who_could_stay(group: StatefulGroup, task: Task) -> set[str]:
-    """The owner; without one, the members whose copy lacks least; nobody if there is none."""
+    """The owner; without one, the members with the least lag; none without copies."""
     process = {m.member_id: m.process or m.member_id for m in group.members}
     for member in group.members:
         if task in member.active:

@@ -1,4 +1,4 @@
-"""Waits for what another thread or process does: on a condition, never for a length of time."""
+"""Waits for conditions that another thread or process fulfils."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def until(
     patience_s: float = PATIENCE_S,
     pause_s: float = 0.02,
 ) -> None:
-    """Return once ``condition()`` is true, looked at every ``pause_s``; fail when patience is at its end."""
+    """Return once ``condition()`` is true, checked every ``pause_s``; fail after ``patience_s``."""
     deadline = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > deadline:
@@ -28,16 +28,16 @@ def until(
 
 def running_below(process: psutil.Process, word: str) -> list[psutil.Process]:
     """Return the descendants of ``process`` that have ``word`` in their command line."""
-    found = []
-    for each in process.children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # of which a zombie is one
-            if word in each.cmdline():
-                found.append(each)
-    return found
+    matches = []
+    for child in process.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # also raised for a zombie
+            if word in child.cmdline():
+                matches.append(child)
+    return matches
 
 
 def alive(process: psutil.Process) -> bool:
-    """Say whether it runs; a zombie, whom only its parent keeps on the list, does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -12,7 +12,7 @@ MakeConsumer = Callable[..., Any]
 
 @pytest.fixture
 def consumer() -> Iterator[MakeConsumer]:
-    """Makes real consumers that never join: with the version given they ask nobody, and nobody answers."""
+    """Makes real consumers that never join: with a fixed API version they need no broker."""
     made: list[KafkaConsumer] = []
 
     def make(*strategies: Any, **config: Any) -> KafkaConsumer:

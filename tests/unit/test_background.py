@@ -19,14 +19,14 @@ def test_jobs_run_one_after_the_other_on_one_thread() -> None:
     assert line.join(10)
 
 
-def test_there_is_no_thread_before_the_first_job() -> None:
+def test_no_thread_runs_before_the_first_job() -> None:
     line = Background("test-none")
     assert "test-none" not in {thread.name for thread in threading.enumerate()}
     line.stop()
     assert line.join(0)
 
 
-def test_a_job_that_fails_is_not_the_last() -> None:
+def test_failed_job_does_not_stop_later_ones() -> None:
     line = Background("test-fails")
     failed = line.submit(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
@@ -35,7 +35,7 @@ def test_a_job_that_fails_is_not_the_last() -> None:
     line.stop()
 
 
-def test_a_job_that_wants_to_end_the_program_only_fails() -> None:
+def test_system_exit_in_a_job_only_fails_the_job() -> None:
     """Else the consumer's I/O thread would end where it waits for the result."""
     line = Background("test-exit")
     with pytest.raises(RuntimeError, match="SystemExit: 3"):
@@ -59,7 +59,7 @@ def test_jobs_run_in_the_order_of_their_times() -> None:
     line.stop()
 
 
-def test_a_job_that_is_never_due_keeps_no_other_from_running() -> None:
+def test_job_that_is_never_due_blocks_no_other() -> None:
     """No clock waits that long at a time."""
     line = Background("test-never")
     line.submit(lambda: "never", 1e18)
@@ -68,8 +68,8 @@ def test_a_job_that_is_never_due_keeps_no_other_from_running() -> None:
     assert line.join(10)
 
 
-def test_a_thread_that_a_fork_did_not_take_along_is_started_again() -> None:
-    """What the child has of it is an object that says it is not alive."""
+def test_thread_is_restarted_after_a_fork() -> None:
+    """In the child, the thread object is not alive."""
     line = Background("test-fork")
     gone = threading.Thread(target=lambda: None)
     gone.start()
@@ -80,7 +80,7 @@ def test_a_thread_that_a_fork_did_not_take_along_is_started_again() -> None:
     assert line.join(10)
 
 
-def test_what_has_not_begun_when_it_is_stopped_never_does() -> None:
+def test_stop_drops_jobs_that_have_not_started() -> None:
     line = Background("test-stop")
     later = line.submit(lambda: "never", 1000)
     line.stop()
@@ -90,7 +90,7 @@ def test_what_has_not_begun_when_it_is_stopped_never_does() -> None:
             future.result(10)
 
 
-def test_what_is_under_way_goes_on_and_can_be_waited_for() -> None:
+def test_running_job_finishes_after_stop_and_can_be_waited_for() -> None:
     line = Background("test-join")
     begun, go_on = threading.Event(), threading.Event()
 
@@ -107,7 +107,7 @@ def test_what_is_under_way_goes_on_and_can_be_waited_for() -> None:
     assert line.join(10)
 
 
-def test_it_can_be_stopped_from_within() -> None:
+def test_job_can_stop_its_own_thread() -> None:
     """A consumer may be closed by what runs here; waiting for itself would never end."""
     line = Background("test-within")
 

@@ -15,7 +15,7 @@ TEXTS = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHA
 
 
 @pytest.mark.parametrize("example", ALONE, ids=lambda e: str(e.where))
-def test_an_example_runs(example: Example) -> None:
+def test_example_runs(example: Example) -> None:
     example.run()
 
 
@@ -25,6 +25,6 @@ def test_every_strategy_has_a_page_with_an_example() -> None:
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name}: {target}"

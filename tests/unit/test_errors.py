@@ -29,21 +29,21 @@ def assert_same(found: Any, error: Any) -> None:
 
 
 @pytest.mark.parametrize("name", errors.__all__)
-def test_it_is_the_same_in_another_process(name: str) -> None:
-    """Those of Spark's workers come so, and those of a pool of processes."""
+def test_error_survives_pickling(name: str) -> None:
+    """Spark and process pools pickle the errors of their workers."""
     error = getattr(errors, name)(*MADE_OF.get(name, ("the disk is full",)))
     error.told = 7  # as `add_note` does, from 3.11 on
     for found in (sent(error), copy.copy(error), sent(sent(error))):
         assert_same(found, error)
 
 
-def test_so_are_those_that_have_another_base() -> None:
+def test_error_with_a_builtin_base_survives_pickling() -> None:
     error = ConfigurationError("rack", "an empty name")
     assert_same(sent(error), error)
     assert (sent(error).option, sent(error).reason) == ("rack", "an empty name")
 
 
-def test_all_errors_are_named() -> None:
-    """Else the one that is not is sent untested."""
+def test_all_errors_are_exported() -> None:
+    """The test above covers only exported errors."""
     ours = {name for name, one in vars(errors).items() if getattr(one, "__module__", "") == errors.__name__}
     assert ours == set(errors.__all__)

@@ -19,8 +19,8 @@ EXTRAS = {
 }
 
 
-def test_the_package_pulls_in_kafka_python_and_numpy_only() -> None:
-    """What it loads beside the standard library, in a process of its own."""
+def test_package_imports_only_kafka_python_and_numpy() -> None:
+    """The loaded packages beside the standard library, in another process."""
     program = (
         "import sys; before = set(sys.modules); import kafka_assignors;"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)"
@@ -30,16 +30,16 @@ def test_the_package_pulls_in_kafka_python_and_numpy_only() -> None:
     assert not set(loaded.stdout.split()) & EXTRAS
 
 
-def test_without_the_cli_extra_its_name_is_said() -> None:
-    """One line that says what to install, and exit code 1."""
+def test_missing_cli_extra_is_named() -> None:
+    """One line names the extra to install; exit code 1."""
     program = "import sys; sys.modules['click'] = None; from kafka_assignors.__main__ import main; main()"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert said.returncode == 1
-    assert said.stderr == "kafka-assignors: click is not installed: pip install 'kafka-assignors[cli]'\n"
+    message = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert message.returncode == 1
+    assert message.stderr == "kafka-assignors: click is not installed: pip install 'kafka-assignors[cli]'\n"
 
 
 def test_stateful_consumers_can_be_imported_without_their_extra() -> None:
-    """What is missing is said when it is needed."""
+    """The error comes when the extra is needed."""
     code = (
         "import sys\n"
         "sys.modules['rocksdict'] = sys.modules['filelock'] = None\n"
@@ -50,7 +50,7 @@ def test_stateful_consumers_can_be_imported_without_their_extra() -> None:
     assert done.stdout == "rocksdict is not installed: pip install 'kafka-assignors[stateful]'\n"
 
 
-def test_the_pipeline_without_its_extra_names_the_extra() -> None:
+def test_missing_pipeline_extra_is_named() -> None:
     code = (
         "import sys\n"
         "sys.modules['pyspark'] = None\n"

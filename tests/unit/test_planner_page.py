@@ -25,7 +25,7 @@ def trace() -> Trace:
     return watch(GROUP)
 
 
-def test_the_session_prints_what_the_page_shows() -> None:
+def test_session_prints_the_output_on_the_page() -> None:
     """One session over the whole page, as a reader would type it."""
     known: dict[str, Any] = {}
     text = PAGE.read_text(encoding="utf-8")
@@ -41,12 +41,12 @@ def test_the_session_prints_what_the_page_shows() -> None:
     assert known["group"] == GROUP, "the picture is of the page's group"
 
 
-def test_the_picture_is_what_its_script_draws(trace: Trace) -> None:
+def test_picture_equals_its_scripts_output(trace: Trace) -> None:
     """After a change: ``python -m tools.planner_picture``, and look at it."""
     assert planner_picture.PICTURE.read_text(encoding="utf-8") == planner_picture.draw(trace)
 
 
-def test_the_picture_is_well_formed_and_inside_its_frame() -> None:
+def test_picture_is_well_formed_and_inside_its_frame() -> None:
     drawing = ET.fromstring(planner_picture.PICTURE.read_text(encoding="utf-8"))  # noqa: S314  # our own file
     texts = list(drawing.iter("{http://www.w3.org/2000/svg}text"))
     assert len(texts) > 100
@@ -54,7 +54,7 @@ def test_the_picture_is_well_formed_and_inside_its_frame() -> None:
     assert all(0 < float(t.attrib["y"]) < planner_picture.HEIGHT for t in texts)
 
 
-def test_watching_changes_nothing(trace: Trace) -> None:
+def test_traced_plan_equals_the_plan(trace: Trace) -> None:
     """The matrix the trace ends with is the one the planner deals from."""
     claims = resolve(GROUP)
     shares = best_shares(Lots(GROUP, claims.owner).problem(keep_all=False))
@@ -65,8 +65,8 @@ def test_watching_changes_nothing(trace: Trace) -> None:
     ] == shares.tolist()
 
 
-def test_balance_levels_the_loads_along_a_path_that_costs_nothing(trace: Trace) -> None:
-    """What the page and the picture tell of fair."""
+def test_balance_levels_loads_along_a_free_path(trace: Trace) -> None:
+    """The numbers of ``fair`` on the page and in the picture."""
     step = trace.steps[0]
     (phase,) = step.phases
     (path,) = phase.paths
@@ -81,8 +81,8 @@ def test_balance_levels_the_loads_along_a_path_that_costs_nothing(trace: Trace) 
     assert set(step.loads) == {mean}
 
 
-def test_path_and_used_up_arc_make_a_circle_that_gains(trace: Trace) -> None:
-    """What they tell of spread."""
+def test_path_and_used_up_arc_form_a_negative_circle(trace: Trace) -> None:
+    """The numbers of ``spread`` on the page and in the picture."""
     step = trace.steps[2]
     (phase,), (used,) = step.phases, step.used_up
     (path,) = phase.paths
@@ -99,8 +99,8 @@ def test_path_and_used_up_arc_make_a_circle_that_gains(trace: Trace) -> None:
     assert not any(map(reduced, path))
 
 
-def test_spread_is_settled_in_large_steps_first_where_units_are_many() -> None:
-    """What the page tells of steps; and watching them changes nothing."""
+def test_spread_takes_large_steps_first_with_many_units() -> None:
+    """The steps on the page; tracing does not change them."""
     rng = Random(1)
     topics = {f"t{i}": 100 * 2**i for i in range(6)}
     names = "abcde"

@@ -1,4 +1,4 @@
-"""``kafka-assignors backtest``: what each strategy would have done with what was recorded."""
+"""``kafka-assignors backtest``: simulates strategies on a recorded history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import click
 from rich.console import Console
 
 from kafka_assignors.broker import OnProgress, Progress
-from kafka_assignors.cli.backtest.asked import Asked
 from kafka_assignors.cli.backtest.options import (
     BY_DEFAULT,
     Parameters,
@@ -28,10 +27,11 @@ from kafka_assignors.cli.backtest.options import (
     read_whole,
 )
 from kafka_assignors.cli.backtest.progress import BarView, LineView
+from kafka_assignors.cli.backtest.request import BacktestRequest
 from kafka_assignors.cli.backtest.view import backtest_lines
-from kafka_assignors.cli.given import terminated_like_interrupted
+from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
-from kafka_assignors.cli.plan.notes import say
+from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError, OptionError
 from kafka_assignors.pipeline.backtest.files import prepare, save
@@ -59,7 +59,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--strategies",
     metavar="A,B,...",
     callback=read_strategies,
-    help=f"What to compare.  [default: {', '.join(BY_DEFAULT)}]",
+    help=f"Strategies to compare.  [default: {', '.join(BY_DEFAULT)}]",
 )
 @click.option(
     "--param",
@@ -80,34 +80,39 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--recorded-members",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many members the group had when it was recorded: then the history tells what one can read.",
+    help="Number of members while the group was recorded, from which a member's rate follows.",
 )
 @click.option(
     "--service-rate",
     "service_rates",
     metavar="R,S,...",
     callback=read_positive,
-    help="Records/s that one member reads.  [default: as the history shows]",
+    help="Records/s that one member reads.  [default: from the history]",
 )
 @click.option(
     "--churn",
     metavar="SCRIPT",
     multiple=True,
     callback=read_churn,
-    help='What happens to the group, such as join@600,leave@1200,kill@1800 (seconds after the start), or "" '
-    "for nothing; give it several times to try several.  [default: one of each, evenly spread]",
+    help='Changes of membership, such as join@600,leave@1200,kill@1800 (seconds after the start), or "" '
+    "for none; repeat the option to try several.  [default: one of each, evenly spread]",
 )
-@click.option("--group", "groups", metavar="GROUP", multiple=True, help="Whose history.  [default: all]")
 @click.option(
-    "--since", metavar="TIME", callback=read_moment, help="Leave out what was before; UTC if it has no zone."
+    "--group", "groups", metavar="GROUP", multiple=True, help="A group of the history.  [default: all]"
 )
-@click.option("--until", metavar="TIME", callback=read_moment, help="Leave out what was from then on.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    callback=read_moment,
+    help="Ignore the history before this time; UTC if it has no zone.",
+)
+@click.option("--until", metavar="TIME", callback=read_moment, help="Ignore the history from this time on.")
 @click.option(
     "--scale-arrivals",
     "scales",
     metavar="X,Y,...",
     callback=read_positive,
-    help="Times the records that arrived.  [default: 1]",
+    help="Factors on the recorded arrivals.  [default: 1]",
 )
 @click.option(
     "--step",
@@ -116,13 +121,13 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Of what is made of samples, where no load model ran.",
+    help="Step of the history made from samples, if no load model ran.",
 )
 @spark_size_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the results and report.html go; new or empty.  [default: ./out/backtest-TIME]",
+    help="Folder for the results and report.html; new or empty.  [default: ./out/backtest-TIME]",
 )
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -144,54 +149,58 @@ def command(
     out: Path | None,
     output: str,
 ) -> None:
-    """Try strategies on what was recorded, and say which one to use.
+    """Try strategies on a recorded history, and recommend one.
 
-    HISTORY is the folder of a pipeline. Every combination of what is given is simulated, through the planners
-    that the consumers run, as one task on Spark.
+    HISTORY is the folder of a pipeline. Each combination of the options is simulated as one task on Spark,
+    with the planners that the consumers run.
     """
     if since and until and since >= until:
-        raise click.UsageError("--until has to be after --since")
+        raise click.UsageError("--until must be after --since")
     if recorded_members and service_rates:
-        raise click.UsageError("--service-rate leaves nothing for --recorded-members")
-    place = _place(history)
-    asked = Asked(strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,))
-    with _naming_options():  # as far as that can be told before the history is read
+        raise click.UsageError("--recorded-members has no effect with --service-rate: leave one out")
+    folder_url = _folder_url(history)
+    request = BacktestRequest(
+        strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,)
+    )
+    with _name_options():  # refuse invalid combinations before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
     _require_extra()
     folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder)
     started = datetime.now(timezone.utc)
     with (
-        terminated_like_interrupted(),
+        sigterm_as_interrupt(),
         _view() as view,
-        session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=_told(view)) as spark,
+        session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=_steps_to(view)) as spark,
     ):
-        spark.sparkContext.setLogLevel("FATAL")  # what fails is said by us, in a line
+        spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
         view.step("reading the history")
-        with _naming_options():
+        with _name_options():
             recorded = read_history(
                 spark,
-                place,
+                folder_url,
                 groups=groups,
                 since=since,
                 until=until,
                 recorded_members=recorded_members,
                 step_s=step_s,
             )
-            tried = asked.tried(recorded)
-        found, seconds = _run(spark, recorded, tried.trials, view)
+            tried = request.trials(recorded)
+        trial_results, seconds = _run(spark, recorded, tried.trials, view)
         view.step("writing the results")
         run = RunResult(
             history=history,
             cores=spark.sparkContext.defaultParallelism,
             scenarios=len(tried.trials),
-            failed=sum(one.outcome is None for one in found),
+            failed=sum(result.outcome is None for result in trial_results),
             seconds=round(seconds, 3),
         )
-        results = summed_up(recorded, tried.trials, found, run=run, started=started, left_out=tried.left_out)
-        save(folder, results, found)
-    say(missing for one in recorded if (missing := missing_times(one, since, until)))
-    say(asked.assumed(recorded, tried, recorded_members))
+        results = summed_up(
+            recorded, tried.trials, trial_results, run=run, started=started, left_out=tried.left_out
+        )
+        save(folder, results, trial_results)
+    print_notes(missing for group in recorded if (missing := missing_times(group, since, until)))
+    print_notes(request.assumptions(recorded, tried, recorded_members))
     _show(results, folder, output)
     if run["failed"]:
         failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"
@@ -199,8 +208,8 @@ def command(
 
 
 @contextmanager
-def _naming_options() -> Iterator[None]:
-    """What makes no sense is a usage error that names the option."""
+def _name_options() -> Iterator[None]:
+    """Turn an OptionError into a usage error that names the command-line option."""
     try:
         yield
     except OptionError as error:
@@ -211,14 +220,14 @@ def _naming_options() -> Iterator[None]:
 def _run(
     spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: BarView | LineView
 ) -> tuple[list[TrialResult], float]:
-    """Run the trials; what came of each, in their order, and the seconds that all of them took."""
-    found: dict[int, TrialResult] = {}
+    """Run the trials; return their results in order, and the seconds all of them took."""
+    results: dict[int, TrialResult] = {}
     began = time.monotonic()
     view.update(0, len(trials), 0.0)
-    for result in run_trials(spark, {one.history.group: one.history for one in recorded}, trials):
-        found[result.number] = result
-        view.update(len(found), len(trials), time.monotonic() - began)
-    return [found[trial.number] for trial in trials], time.monotonic() - began
+    for result in run_trials(spark, {group.history.group: group.history for group in recorded}, trials):
+        results[result.number] = result
+        view.update(len(results), len(trials), time.monotonic() - began)
+    return [results[trial.number] for trial in trials], time.monotonic() - began
 
 
 def _show(results: Results, folder: Path, output: str) -> None:
@@ -230,17 +239,17 @@ def _show(results: Results, folder: Path, output: str) -> None:
     click.echo(f"report: {report}")
 
 
-def _place(history: str) -> str:
-    """Where Spark finds it: without a scheme on this machine's disk, or what the cluster takes for that."""
+def _folder_url(history: str) -> str:
+    """Return the folder as Spark reads it; a path without a scheme is local, unless on a cluster."""
     if ":" in history or submitted():
         return history
     if not Path(history).is_dir():
         raise click.UsageError(f"HISTORY: no folder {history!r}")
-    return str(Path(history).resolve())  # the JVM need not have our working directory
+    return str(Path(history).resolve())  # the JVM may have another working directory
 
 
 def _require_extra() -> None:
-    """Say what is missing before a session is started."""
+    """Raise if a library is missing, before the session starts."""
     require_plotly("spark")
     for module in ("pyspark", "pandas", "pyarrow"):
         if importlib.util.find_spec(module) is None:
@@ -248,13 +257,13 @@ def _require_extra() -> None:
 
 
 def _view() -> BarView | LineView:
-    """Draw on stderr, so that stdout has the result alone; lines where stderr is no terminal."""
+    """Return a view on stderr, because stdout gets only the result: bars on a terminal, else lines."""
     console = Console(stderr=True)
     return BarView(console) if console.is_terminal else LineView(sys.stderr)
 
 
-def _told(view: BarView | LineView) -> OnProgress:
-    def tell(progress: Progress) -> None:
+def _steps_to(view: BarView | LineView) -> OnProgress:
+    def show_step(progress: Progress) -> None:
         view.step(progress.step)
 
-    return tell
+    return show_step

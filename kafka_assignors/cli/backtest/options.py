@@ -1,4 +1,4 @@
-"""What is given to ``backtest``, read: lists of values, parameters and what they multiply, moments."""
+"""Parses the options of ``backtest``: lists of values, parameters and times."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ __all__ = [
 N = TypeVar("N", bound=float)
 
 BY_DEFAULT = tuple(name for name in STRATEGIES if name != "failover")
-"""All that apply: under ``failover`` one member has everything, which is no choice but a requirement."""
+"""All but ``failover``, which gives one member all partitions: a requirement, not a choice."""
 
 _LONGEST = 500
-"""Values of one option."""
+"""Most values of one option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What ``--param`` gave.
+    """The values of ``--param``.
 
     Attributes:
-        choices: of candidates: strategies' options, and `CHOICES`.
-        surroundings: of situations, see `SURROUNDINGS`.
+        choices: parameters of candidates: strategies' options, and `CHOICES`.
+        surroundings: parameters of situations, see `SURROUNDINGS`.
     """
 
     choices: Mapping[str, Sequence[Parameter]]
@@ -51,63 +51,63 @@ class Parameters:
 
 
 def read_parameters(_: click.Context, __: click.Parameter, given: Iterable[str]) -> Parameters:
-    """Read ``NAME=V1,V2`` as often as given; a value is JSON, or else text."""
+    """Parse each ``NAME=V1,V2``; a value is JSON, or else text."""
     choices: dict[str, Sequence[Parameter]] = {}
-    around: dict[str, Sequence[float]] = {}
+    surroundings: dict[str, Sequence[float]] = {}
     for text in given:
         name, equals, values = text.partition("=")
         if not (name and equals and values):
             raise click.UsageError(f"--param {text}: expected NAME=VALUE,VALUE")
-        if name in choices or name in around:
+        if name in choices or name in surroundings:
             raise click.UsageError(f"--param {name}: given twice; give all its values at once")
-        found = [_value(value) for value in _split(f"--param {name}", values)]
+        parsed = [_value(value) for value in _split(f"--param {name}", values)]
         if name in SURROUNDINGS:
-            around[name] = [_seconds(name, value) for value in found]
+            surroundings[name] = [_seconds(name, value) for value in parsed]
         elif name in CHOICES:
-            choices[name] = found
+            choices[name] = parsed
         else:
             _check_name(name)
-            choices[name] = found
-    return Parameters(choices, around)
+            choices[name] = parsed
+    return Parameters(choices, surroundings)
 
 
 def _check_name(name: str) -> None:
     options = sorted(set().union(*map(option_names, STRATEGIES.values())))
     if name in options:
         return
-    if any(name == one.name for kind in STRATEGIES.values() for one in fields(kind.options_type)):
-        raise click.UsageError(f"--param {name}: belongs to a consumer, no plan depends on it")
+    if any(name == field.name for kind in STRATEGIES.values() for field in fields(kind.options_type)):
+        raise click.UsageError(f"--param {name}: an option of one consumer, without effect on plans")
     known = ", ".join([*options, *CHOICES, *SURROUNDINGS])
-    raise click.UsageError(f"--param {name}: unknown, there is {known}")
+    raise click.UsageError(f"--param {name}: unknown, expected one of {known}")
 
 
 def read_strategies(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[str, ...]:
-    """Read names; none given: all that apply."""
+    """Parse strategy names; the default is all but failover."""
     if given is None:
         return BY_DEFAULT
     names = tuple(dict.fromkeys(_split("--strategies", given)))
     for name in names:
         if name not in STRATEGIES:
-            raise click.BadParameter(f"unknown {name!r}, there is {', '.join(STRATEGIES)}", ctx, param)
+            raise click.BadParameter(f"unknown {name!r}, expected one of {', '.join(STRATEGIES)}", ctx, param)
     return names
 
 
 def read_whole(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...]:
-    """Read whole numbers from 1."""
+    """Parse whole numbers from 1."""
     return tuple(
         dict.fromkeys(_number(ctx, param, text, int, "whole number") for text in _given(param, given))
     )
 
 
 def read_positive(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[float, ...]:
-    """Read numbers above 0."""
+    """Parse numbers above 0."""
     return tuple(dict.fromkeys(_number(ctx, param, text, float, "number") for text in _given(param, given)))
 
 
 def read_churn(
     ctx: click.Context, param: click.Parameter, given: Iterable[str]
 ) -> tuple[tuple[Step, ...], ...]:
-    """Read scripts."""
+    """Parse churn scripts."""
     try:
         return tuple(dict.fromkeys(parse(text) for text in given))
     except OptionError as error:
@@ -115,27 +115,27 @@ def read_churn(
 
 
 def read_moment(ctx: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
-    """Read a date, or a date and a time; without a zone it is in UTC, as the history's dates are."""
+    """Parse a date, or a date and a time; UTC without a zone, as the history's dates are."""
     if given is None:
         return None
     text = f"{given[:-1]}+00:00" if given.endswith(("Z", "z")) else given
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(
             f"{given!r} is not like 2026-11-22 or 2026-11-22T10:30", ctx, param
         ) from error
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
-def _number(ctx: click.Context, param: click.Parameter, text: str, kind: Callable[[str], N], what: str) -> N:
+def _number(ctx: click.Context, param: click.Parameter, text: str, kind: Callable[[str], N], noun: str) -> N:
     try:
         value = kind(text)
-        good = 0 < value < float("inf")
+        is_positive = 0 < value < float("inf")
     except ValueError:
-        good = False
-    if not good:
-        raise click.BadParameter(f"{text!r} is not a {what} above 0", ctx, param)
+        is_positive = False
+    if not is_positive:
+        raise click.BadParameter(f"{text!r} is not a {noun} above 0", ctx, param)
     return value
 
 
@@ -148,7 +148,7 @@ def _split(option: str, text: str) -> list[str]:
     if not all(parts):
         raise click.UsageError(f"{option}: a value is missing in {text!r}")
     if len(parts) > _LONGEST:
-        raise click.UsageError(f"{option}: {len(parts):,} values are too many, {_LONGEST} is the most")
+        raise click.UsageError(f"{option}: {len(parts):,} values given, at most {_LONGEST} are allowed")
     return parts
 
 

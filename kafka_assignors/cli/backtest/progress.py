@@ -1,4 +1,4 @@
-"""How far a back-test is: a bar on a terminal, else a line every few seconds; on standard error."""
+"""Progress of a back-test on standard error: a bar on a terminal, else a line every 5 s."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LINE_EVERY_S = 5.0
 
 
 class BarView:
-    """Draws on a terminal.
+    """Draws a progress bar.
 
     Args:
-        console: of the terminal.
+        console: the terminal to draw on.
     """
 
     def __init__(self, console: Console) -> None:
@@ -45,26 +45,26 @@ class BarView:
         self._progress.stop()
 
     def step(self, text: str) -> None:
-        """Show what is done before there is anything to count."""
+        """Show a step that has no count."""
         self._progress.update(self._task, description=text)
 
     def update(self, done: int, total: int, seconds: float) -> None:
-        """Show how many scenarios are done, of how many, after how long."""
+        """Show the number of finished scenarios, their total and their rate."""
         rate = f"{done / seconds:,.1f}/s" if done and seconds > 0 else ""
         self._progress.update(self._task, description="scenarios", completed=done, total=total, rate=rate)
 
 
 class LineView:
-    """Prints lines.
+    """Prints progress as lines.
 
     Args:
-        stream: where to.
-        clock: seconds.
+        stream: the output.
+        clock: returns the time (s).
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
-        self._said, self._last = "", clock()
+        self._last_line, self._last_s = "", clock()
 
     def __enter__(self) -> LineView:
         return self
@@ -73,19 +73,19 @@ class LineView:
         """Nothing to undo."""
 
     def step(self, text: str) -> None:
-        """Print what is done, once."""
-        if text != self._said:
-            self._said, self._last = text, self._clock()
+        """Print a step, unless it was printed last."""
+        if text != self._last_line:
+            self._last_line, self._last_s = text, self._clock()
             print(text, file=self._stream, flush=True)
 
     def update(self, done: int, total: int, seconds: float) -> None:
-        """Print a line when the last one is some seconds old, and at the end."""
-        if done == total or self._clock() - self._last >= LINE_EVERY_S:
+        """Print a line if the last one is 5 s old, and at the end."""
+        if done == total or self._clock() - self._last_s >= LINE_EVERY_S:
             self.step(progress_line(done, total, seconds))
 
 
 def progress_line(done: int, total: int, seconds: float) -> str:
-    """``scenario 120 of 1,000, 4.0/s, 220 s left``."""
+    """Return ``scenario 120 of 1,000, 4.0/s, 220 s left``."""
     line = f"scenario {done:,} of {total:,}"
     if not done or seconds <= 0:
         return line

@@ -15,21 +15,22 @@ __all__ = ["backtest_lines"]
 
 
 def backtest_lines(results: Results) -> Lines:
-    """One row a candidate, the best first; then what to use, and why."""
+    """Return a row for each candidate, the best first, then the recommendation and its reasons."""
     run, candidates = results["run"], results["candidates"]
-    parts: list[Text | Columns] = [Text(line) for one in results["groups"] for line in about_group(one)]
+    parts: list[Text | Columns] = [Text(line) for group in results["groups"] for line in about_group(group)]
     parts += [Text(line) for line in left_out(results)]
     parts.append(
         Text(
             f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; figures are means over "
-            f"{results['judged_by']:,} situations, in each of which candidates were compared\n"
+            f"{results['judged_by']:,} situations that compare candidates\n"
         )
     )
     place, *rows = [row for row in ROWS if row.brief]
     table = columns(f">{place.brief}", "strategy", *(f">{row.brief}" for row in rows))
-    for one in candidates[:MOST_ROWS]:
-        table.add_row(place.show(one), one["candidate"], *(row.show(one).replace(" s", "") for row in rows))
-    parts += [table, *more(len(candidates) - MOST_ROWS, hint=": results.json has them")]
+    for candidate in candidates[:MOST_ROWS]:
+        figures = (row.show(candidate).replace(" s", "") for row in rows)
+        table.add_row(place.show(candidate), candidate["candidate"], *figures)
+    parts += [table, *more(len(candidates) - MOST_ROWS, hint="; results.json has them")]
     parts.append(Text("\ntimes in seconds, lag in records", style="dim"))
     parts.append(Text.assemble("\n", (verdict(results), "bold")))
     parts += [Text(f"  {reason}") for reason in reasons(results)]

@@ -1,4 +1,4 @@
-"""What ``lag`` tells of a group: partitions, members and totals as values, and as JSON.  Pure."""
+"""The report of ``lag``: partitions, members and totals, as values and as JSON.  Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class PartitionLag:
     """One partition.
 
     Attributes:
-        tp: which.
-        member_id: who has it; None: nobody.
-        lag: records left to read; None: not known, and ``missing`` says why.
-        offsets: what the lag was made of.
-        missing: why there is no lag.
+        tp: topic and number.
+        member_id: its owner; None: no owner.
+        lag: records left to read; None: unknown, with the reason in ``missing``.
+        offsets: the offsets that the lag was computed from.
+        missing: why the lag is unknown.
     """
 
     tp: TopicPartition
@@ -41,9 +41,9 @@ class Report:
 
     Attributes:
         group: as the broker describes it.
-        reset: where consumers without a commit start, as far as the lags are concerned.
-        partitions: by topic and number; those that a member has, or that have a commit.
-        time: when, as ISO 8601.
+        reset: the start of consumers without a commit, by which lag is computed.
+        partitions: all that have an owner or a commit, by topic and number.
+        time: when the report was made, ISO 8601.
     """
 
     group: GroupState
@@ -53,33 +53,33 @@ class Report:
 
     @property
     def lag(self) -> int:
-        """Records left to read, of the partitions of which that is known."""
-        return sum(one.lag or 0 for one in self.partitions)
+        """Records left to read, over all partitions with a known lag."""
+        return sum(partition.lag or 0 for partition in self.partitions)
 
     @property
     def unknown(self) -> int:
-        """Partitions whose lag is not known."""
-        return sum(one.lag is None for one in self.partitions)
+        """Number of partitions with an unknown lag."""
+        return sum(partition.lag is None for partition in self.partitions)
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
-        """Member id -> its partitions, those whose lag is not known, and the lag of the others."""
+        """Member id -> number of partitions, of those with an unknown lag, and the lag of the others."""
         owned, unknown, lags = Counter[str](), Counter[str](), Counter[str]()
-        for one in self.partitions:
-            if one.member_id is not None:
-                owned[one.member_id] += 1
-                unknown[one.member_id] += one.lag is None
-                lags[one.member_id] += one.lag or 0
+        for partition in self.partitions:
+            if partition.member_id is not None:
+                owned[partition.member_id] += 1
+                unknown[partition.member_id] += partition.lag is None
+                lags[partition.member_id] += partition.lag or 0
         return {
             m.member_id: (owned[m.member_id], unknown[m.member_id], lags[m.member_id]) for m in self.members
         }
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """Who is in the group."""
+        """The members of the group."""
         return self.group.members
 
     def as_json(self) -> dict[str, Any]:
-        """The object that ``--output json`` prints."""
+        """Return the object that ``--output json`` prints."""
         totals = self.by_member()
         return {
             "version": VERSION,
@@ -105,30 +105,30 @@ class Report:
             ],
             "partitions": [
                 {
-                    "topic": one.tp.topic,
-                    "partition": one.tp.partition,
-                    "member": one.member_id,
-                    "begin": one.offsets and one.offsets.begin,
-                    "committed": one.offsets and one.offsets.committed,
-                    "end": one.offsets and one.offsets.end,
-                    "lag": one.lag,
-                    "missing": one.missing,
+                    "topic": partition.tp.topic,
+                    "partition": partition.tp.partition,
+                    "member": partition.member_id,
+                    "begin": partition.offsets and partition.offsets.begin,
+                    "committed": partition.offsets and partition.offsets.committed,
+                    "end": partition.offsets and partition.offsets.end,
+                    "lag": partition.lag,
+                    "missing": partition.missing,
                 }
-                for one in self.partitions
+                for partition in self.partitions
             ],
         }
 
 
 def owners(group: GroupState) -> Mapping[TopicPartition, str | None]:
-    """Who has each partition that somebody has, or that has a commit, by topic and number."""
-    found: dict[TopicPartition, str | None] = dict.fromkeys(group.commits)
+    """Map each partition with an owner or a commit to its owner, by topic and number."""
+    owner_of: dict[TopicPartition, str | None] = dict.fromkeys(group.commits)
     for member in group.members:
-        found |= dict.fromkeys(member.owned, member.member_id)
-    return dict(sorted(found.items()))
+        owner_of |= dict.fromkeys(member.owned, member.member_id)
+    return dict(sorted(owner_of.items()))
 
 
 def report(group: GroupState, reading: Reading, reset: Reset, time: str) -> Report:
-    """Put together what was asked of the group and of its partitions."""
+    """Join the group's state and the offsets of its partitions."""
     return Report(
         group,
         reset,

@@ -25,16 +25,16 @@ from kafka_assignors.plan import shown
 __all__ = ["lag_lines", "watched_lines"]
 
 _REASONS = 4
-_LINES_A_ROW = 4  # what a row with long names may take; more only leaves lines free
+_LINES_A_ROW = 4  # most lines of a row with long names; a larger number only leaves lines free
 
 
 def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines:
-    """Totals, members, partitions; of a large group those with the largest lag.
+    """Return totals, members and partitions; of a large group those with the largest lag.
 
     Args:
-        report: what to show.
-        everything: all members and partitions.
-        timed: whether to say when this was.
+        report: the report to show.
+        everything: show all members and partitions.
+        timed: show the time of the report.
     """
     view = _View(report, timed=timed)
     if everything:
@@ -43,7 +43,7 @@ def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines
 
 
 def watched_lines(report: Report, console: Console, height: int) -> Lines:
-    """The same, with the time, and with as many members and partitions as fit into so many lines."""
+    """Return the report with its time, and as many members and partitions as fit into ``height`` lines."""
     view = _View(report, timed=True)
     members, partitions = len(report.members), len(report.partitions)
     rows = min(members + partitions, max(height, 0))
@@ -57,20 +57,25 @@ def watched_lines(report: Report, console: Console, height: int) -> Lines:
 
 
 class _View:
-    """What is shown of a report, however many rows of it."""
+    """Draws a report with a chosen number of rows."""
 
     def __init__(self, report: Report, *, timed: bool) -> None:
         self._report = report
         self._names = short_names(member.member_id for member in report.members)
         self._top = [_head(report, timed=timed), Text(_totals(report))]
         if any(not member.readable for member in report.members):
-            self._top.append(Text("of some members nobody but they can read what they have", style="yellow"))
+            self._top.append(
+                Text(
+                    "the assignments of some members cannot be read: their partitions are unknown",
+                    style="yellow",
+                )
+            )
         totals = report.by_member()
         self._largest_members = sorted(report.members, key=lambda m: -totals[m.member_id][2])
-        self._largest = sorted(report.partitions, key=lambda one: (one.lag is None, -(one.lag or 0), one.tp))
+        self._largest = sorted(report.partitions, key=lambda p: (p.lag is None, -(p.lag or 0), p.tp))
 
     def lines(self, members: int, partitions: int, hint: str = "; --all shows them") -> Lines:
-        """At most so many members and partitions, those with the largest lag."""
+        """Return at most so many members and partitions, those with the largest lag."""
         report, names = self._report, self._names
         parts: list[Text | Columns] = list(self._top)
         if report.members:
@@ -81,14 +86,14 @@ class _View:
             less = len(report.partitions) - partitions
             if less > 0:
                 parts.append(Text(f"\nThe {counted(partitions, 'partition')} with the largest lag:"))
-            shown_ones = self._largest[:partitions] if less > 0 else report.partitions
-            parts += [Text(), _partitions(shown_ones, names), *more(less, hint=hint)]
+            chosen_partitions = self._largest[:partitions] if less > 0 else report.partitions
+            parts += [Text(), _partitions(chosen_partitions, names), *more(less, hint=hint)]
         return Lines(*parts)
 
 
 def _head(report: Report, *, timed: bool) -> Text:
     group = report.group
-    topics = len({one.tp.topic for one in report.partitions})
+    topics = len({partition.tp.topic for partition in report.partitions})
     facts = [
         *[group.strategy and shown(group.strategy)],
         counted(len(group.members), "member"),
@@ -104,12 +109,12 @@ def _head(report: Report, *, timed: bool) -> Text:
 
 def _totals(report: Report) -> str:
     lines = [f"lag {report.lag:,}"]
-    known = [one for one in report.partitions if one.lag is not None]
+    known = [partition for partition in report.partitions if partition.lag is not None]
     if known and report.lag:
-        worst = max(known, key=lambda one: one.lag or 0)
+        worst = max(known, key=lambda partition: partition.lag or 0)
         lines[0] += f", the largest is {worst.lag:,} of {partition_name(*worst.tp)}"
     lines += _unknown(report)
-    resets = sum(one.offsets is not None and one.offsets.committed is None for one in known)
+    resets = sum(p.offsets is not None and p.offsets.committed is None for p in known)
     if resets:
         where = "all there is" if report.reset == "earliest" else "none"
         lines.append(
@@ -119,22 +124,22 @@ def _totals(report: Report) -> str:
 
 
 def _unknown(report: Report) -> list[str]:
-    """Why the lag of some is not known: reason by reason, each with a partition for an example."""
+    """Return a line for each reason of unknown lag, with a partition as an example."""
     reasons: dict[str, list[PartitionLag]] = {}
-    for one in report.partitions:
-        if one.lag is None:
-            reasons.setdefault(one.missing or "", []).append(one)
+    for partition in report.partitions:
+        if partition.lag is None:
+            reasons.setdefault(partition.missing or "", []).append(partition)
     lines = []
-    for why, found in sorted(reasons.items(), key=lambda reason: -len(reason[1])):
-        example = partition_name(*found[0].tp) + ", ..." * (len(found) > 1)
-        lines.append(f"not known of {counted(len(found), 'partition')} ({example}): {why}")
+    for why, partitions in sorted(reasons.items(), key=lambda reason: -len(reason[1])):
+        example = partition_name(*partitions[0].tp) + ", ..." * (len(partitions) > 1)
+        lines.append(f"unknown for {counted(len(partitions), 'partition')} ({example}): {why}")
     more = len(lines) - _REASONS
     return lines if more <= 0 else [*lines[:_REASONS], f"and for {counted(more, 'other reason')}"]
 
 
 def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMember]) -> Columns:
     with_instances = any(member.instance_id for member in report.members)
-    # A member's id mostly begins with its client's; then a column for that would only take room.
+    # Member ids mostly begin with the client id, which then needs no column.
     with_clients = any(not member.member_id.startswith(member.client_id) for member in report.members)
     table = columns(
         "member", *["instance"] * with_instances, *["client"] * with_clients, "host", ">partitions", ">lag"
@@ -154,17 +159,17 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
 
 
 def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> Columns:
-    with_members = any(one.member_id is not None for one in chosen)
+    with_members = any(partition.member_id is not None for partition in chosen)
     table = columns(
         *("partition", ">begin", ">committed", ">end", ">lag"),
         *["member"] * with_members,
     )
-    for one in chosen:
-        offsets = one.offsets
+    for partition in chosen:
+        offsets = partition.offsets
         numbers = (offsets.begin, offsets.committed, offsets.end) if offsets else (None,) * 3
         table.add_row(
-            Text(partition_name(*one.tp)),
-            *["-" if number is None else f"{number:,}" for number in (*numbers, one.lag)],
-            *[Text("-" if one.member_id is None else names[one.member_id])] * with_members,
+            Text(partition_name(*partition.tp)),
+            *["-" if number is None else f"{number:,}" for number in (*numbers, partition.lag)],
+            *[Text("-" if partition.member_id is None else names[partition.member_id])] * with_members,
         )
     return table

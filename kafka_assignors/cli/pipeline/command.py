@@ -1,4 +1,4 @@
-"""``kafka-assignors pipeline``: record, learn the load, feed the assignor, all in one."""
+"""``kafka-assignors pipeline``: records groups, runs the load model and writes the feed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from kafka_assignors.cli.pipeline.recording import Recording, recording_command
-from kafka_assignors.cli.plan.foreseen import MAX_AGE_MS
-from kafka_assignors.cli.plan.notes import say
+from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
+from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.errors import OptionError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
@@ -23,12 +23,12 @@ FEED = "kafka-assignors-load"
 
 @click.group("pipeline")
 def command() -> None:
-    """Record what groups do, learn their load, and tell the assignor what to expect."""
+    """Record groups, model their load and publish forecasts for the assignor."""
 
 
 @command.command("entry")
 def entry() -> None:
-    """Print the file that spark-submit takes; what follows it is a command line."""
+    """Print the script for spark-submit; the command line follows it."""
     click.echo(Path(__file__).with_name("submit.py"))
 
 
@@ -40,7 +40,7 @@ def entry() -> None:
     type=float,
     default=60.0,
     show_default=True,
-    help="Of the load model; a quarter of an hour is a whole number of them.",
+    help="Step of the load model; must divide a quarter of an hour.",
 )
 @click.option(
     "--horizon",
@@ -49,7 +49,7 @@ def entry() -> None:
     type=float,
     default=3600.0,
     show_default=True,
-    help="How far forecasts look ahead; a whole number of steps.",
+    help="Horizon of forecasts; a whole number of steps.",
 )
 @click.option(
     "--delay",
@@ -58,8 +58,8 @@ def entry() -> None:
     type=float,
     default=120.0,
     show_default=True,
-    help="How long a sample may be behind the newest one of its partition; a step, and its forecast, is told "
-    "after that, and consumers pass by forecasts older than load_max_age_ms (900 s).",
+    help="How long a sample may be behind the newest one of its partition. A step and its forecast are "
+    "published after that, and consumers ignore forecasts older than load_max_age_ms (900 s).",
 )
 @click.option(
     "--reset",
@@ -74,10 +74,10 @@ def entry() -> None:
     metavar="TOPIC",
     default=FEED,
     show_default=True,
-    help="Where forecasts go, for load_source= of cooperative-lag-aware; it is made if it is missing.",
+    help="Topic for forecasts, read by load_source= of cooperative-lag-aware; created if it is missing.",
 )
-@click.option("--no-feed", is_flag=True, help="Send them nowhere.")
-@click.option("--no-offsets-topic", is_flag=True, help="Leave __consumer_offsets alone: the samples will do.")
+@click.option("--no-feed", is_flag=True, help="Write no forecasts to a topic.")
+@click.option("--no-offsets-topic", is_flag=True, help="Do not read __consumer_offsets, only samples.")
 @recording_command
 def run(
     recording: Recording,
@@ -90,10 +90,9 @@ def run(
     no_feed: bool,
     no_offsets_topic: bool,
 ) -> None:
-    """Run it: on a Spark of its own, or on that of spark-submit.
+    """Run the pipeline, on a local Spark or on the one of spark-submit.
 
-    It goes on where it ended the last time, if the folder is the same. What it records can be given to
-    `kafka-assignors backtest`.
+    With the same folder, it continues where it ended last time. `kafka-assignors backtest` reads the folder.
     """
     try:
         load = LoadSettings(step_s=step_s, horizon_s=horizon_s, delay_s=delay_s, reset=reset)
@@ -106,22 +105,23 @@ def run(
         offsets_topic=not no_offsets_topic,
     )
     if not no_feed:
-        say(notes_on_feed(load, recording.wanted.every_s))
+        print_notes(notes_on_feed(load, recording.wanted.every_s))
     hint = f"try strategies on it: kafka-assignors backtest {wanted.root}"
     recording.run("kafka-assignors pipeline", run_pipeline, wanted, hint)
 
 
 def notes_on_feed(load: LoadSettings, every_s: float) -> Iterator[str]:
-    """What to say of a feed whose forecasts, by these settings, consumers would not use all of the time.
+    """Yield notes if consumers would not use all forecasts under these settings.
 
-    One is of the end of its step, told ``delay`` after that by the next batch, and the newest for a step.
+    A forecast starts at the end of its step. The next batch after ``delay`` publishes it, and for one more
+    step it is the newest.
     """
     age_s = load.step_s + load.delay_s + every_s
-    old = f"forecasts get {age_s:,g} s old before there are newer ones (--step, --delay and --every together)"
+    age = f"forecasts get {age_s:,g} s old before newer ones arrive (--step + --delay + --every)"
     if 1000 * age_s > MAX_AGE_MS:
         yield (
-            f"{old}, and consumers use none that is older than {MAX_AGE_MS / 1000:g} s: "
-            f"give them load_max_age_ms={1000 * age_s:.0f} or more"
+            f"{age}, but consumers ignore forecasts older than {MAX_AGE_MS / 1000:g} s: "
+            f"set load_max_age_ms={1000 * age_s:.0f} or more"
         )
     if age_s > load.horizon_s:
-        yield f"{old}, and foresee nothing after a --horizon of {load.horizon_s:g} s: let it be longer"
+        yield f"{age}, but end after a --horizon of {load.horizon_s:g} s: make it longer"

@@ -1,4 +1,4 @@
-"""``kafka-assignors record``: what groups do, as samples in Parquet."""
+"""``kafka-assignors record``: records offsets and commits of groups in Parquet."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["command"]
     type=click.Choice(["sampler", "offsets-topic", "both"]),
     default="both",
     show_default=True,
-    help="sampler: ask the cluster for begin, end and committed offsets; offsets-topic: every commit, as the "
-    "broker keeps it in __consumer_offsets.",
+    help="sampler: begin, end and committed offsets, requested from the cluster; offsets-topic: every "
+    "commit, read from __consumer_offsets.",
 )
 @recording_command
 def command(recording: Recording, *, source: str) -> None:
-    """Record what groups do, for the load model and back-tests.
+    """Record offsets and commits of groups, for the load model and back-tests.
 
-    It goes on where it ended the last time, if the folder is the same. No member of a group notices.
+    With the same folder, recording continues where it ended last time. Members of the groups do not notice.
     """
     wanted = replace(recording.wanted, sampler=source != "offsets-topic", offsets_topic=source != "sampler")
     recording.run("kafka-assignors record", record, wanted)

@@ -1,4 +1,4 @@
-"""What ``record`` and ``pipeline run`` share: which groups, for how long, and telling how far it is."""
+"""Shared by ``record`` and ``pipeline run``: options, the run itself, progress and results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.status import Status
 
 from kafka_assignors.broker import Progress
-from kafka_assignors.cli.given import connection_options, given_settings
+from kafka_assignors.cli.common import client_settings, connection_options
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.record.offsets_topic import PROBLEMS
@@ -37,15 +37,15 @@ _LINE_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What both commands are told.
+    """The options of both commands.
 
     Args:
-        wanted: whose commits and samples go where; a command replaces in it what only it is told.
-        for_s: how long; None: until interrupted.
-        once: do what there is to do, and end.
-        cores: of a Spark of its own; None: all.
-        memory: of it.
-        as_json: how to tell what was done.
+        wanted: groups, sources and folder; a command adds its own options to it.
+        for_s: how long to record (s); None: until interrupted.
+        once: process the available data, then end.
+        cores: of the local Spark; None: all.
+        memory: of the local Spark.
+        as_json: print the results as JSON.
     """
 
     wanted: Wanted
@@ -56,7 +56,7 @@ class Recording:
     as_json: bool
 
     def run(self, name: str, work: Work, wanted: Wanted, *hints: str) -> None:
-        """Do it on a Spark, showing how far it is, and say what was done, with hints on what to do next."""
+        """Run ``work`` on Spark with a progress view, then print the results and ``hints``."""
         with (
             View() as view,
             session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
@@ -84,10 +84,10 @@ class Work(Protocol):
 
 
 def recording_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of both; it is called with a ``Recording`` in their place."""
+    """Add the shared options to a command and pass them to it as a ``Recording``."""
 
     @functools.wraps(command)
-    def called(
+    def call(
         *,
         groups: tuple[str, ...],
         groups_like: str | None,
@@ -103,14 +103,14 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
         **own: Any,
     ) -> None:
         if not groups and groups_like is None:
-            raise click.UsageError("which groups? Name some, or give --groups-like REGEX")
+            raise click.UsageError("no groups given: name some, or give --groups-like REGEX")
         if once and for_s is not None:
-            raise click.UsageError("--once ends by itself: leave --for out")
-        settings = given_settings(bootstrap, config)
+            raise click.UsageError("--for has no effect with --once: leave one out")
+        settings = client_settings(bootstrap, config)
         wanted = Wanted(root, settings, groups=groups, groups_like=groups_like, every_s=every_s)
         command(Recording(wanted, for_s, once, cores, memory, output == "json"), **own)
 
-    with_options = called
+    with_options = call
     for option in reversed(_OPTIONS):
         with_options = option(with_options)
     return click.argument("groups", metavar="[GROUP]...", nargs=-1)(connection_options(with_options))
@@ -120,7 +120,7 @@ _OPTIONS = (
     click.option(
         "--groups-like",
         metavar="REGEX",
-        help="And all groups whose whole name matches, those that come to be later, too.",
+        help="Also all groups whose whole name matches, including groups created later.",
     ),
     click.option(
         "--out",
@@ -128,7 +128,7 @@ _OPTIONS = (
         metavar="FOLDER",
         default="pipeline",
         show_default=True,
-        help="The pipeline's folder, new or one to go on with; any that Spark can write to.",
+        help="The pipeline's folder, new or one to continue; any that Spark can write to.",
     ),
     click.option(
         "--every",
@@ -137,16 +137,16 @@ _OPTIONS = (
         type=click.FloatRange(0.1, 3600),
         default=10.0,
         show_default=True,
-        help="From one look at the groups to the next.",
+        help="Interval between two samples of the groups.",
     ),
     click.option(
         "--for",
         "for_s",
         metavar="SECONDS",
         type=click.FloatRange(min=1),
-        help="How long to go on.  [default: until interrupted]",
+        help="How long to record.  [default: until interrupted]",
     ),
-    click.option("--once", is_flag=True, help="Do what there is to do now, and end."),
+    click.option("--once", is_flag=True, help="Process the available data, then end."),
     spark_size_options,
     click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True),
 )
@@ -154,9 +154,10 @@ _OPTIONS = (
 
 @contextmanager
 def stopping(for_s: float | None) -> Iterator[threading.Event]:
-    """An event that is set by Ctrl-C, by SIGTERM, or after a time; a second Ctrl-C interrupts at once.
+    """Yield an event that Ctrl-C, SIGTERM or a timer sets; a second Ctrl-C interrupts at once.
 
-    To be entered when the Spark runs: when one starts, it makes Ctrl-C cancel all it does.
+    Enter it after Spark has started, because a starting Spark installs its own Ctrl-C handler, which cancels
+    all jobs.
     """
     stop = threading.Event()
 
@@ -180,13 +181,13 @@ def stopping(for_s: float | None) -> Iterator[threading.Event]:
 
 
 class View:
-    """Says on stderr how far it is: one line in place on a terminal, else a line every few seconds."""
+    """Shows progress on stderr: one line in place on a terminal, else a line every 10 s."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         console = Console(stderr=True)
         self._status: Status | None = console.status("") if console.is_terminal else None
         self._clock = clock
-        self._said, self._at = "", clock() - _LINE_EVERY_S
+        self._last_text, self._last_s = "", clock() - _LINE_EVERY_S
 
     def __enter__(self) -> View:
         if self._status is not None:
@@ -198,24 +199,24 @@ class View:
             self._status.stop()
 
     def step(self, progress: Progress) -> None:
-        """A step before the first batch."""
+        """Show a step before the first batch."""
         of = "" if progress.total is None else f": {progress.done} of {progress.total}"
-        self._say(f"{progress.step}{of}", at_once=progress.total is None or progress.done == progress.total)
+        self._show(f"{progress.step}{of}", at_once=progress.total is None or progress.done == progress.total)
 
     def report(self, report: PipelineReport) -> None:
-        """What was done until now."""
-        self._say(in_a_line(report), at_once=False)
+        """Show the totals up to now."""
+        self._show(in_a_line(report), at_once=False)
 
-    def _say(self, text: str, *, at_once: bool) -> None:
+    def _show(self, text: str, *, at_once: bool) -> None:
         if self._status is not None:
             self._status.update(text)
-        elif text != self._said and (at_once or self._clock() - self._at >= _LINE_EVERY_S):
-            self._said, self._at = text, self._clock()
+        elif text != self._last_text and (at_once or self._clock() - self._last_s >= _LINE_EVERY_S):
+            self._last_text, self._last_s = text, self._clock()
             print(text, file=sys.stderr, flush=True)
 
 
 def in_a_line(report: PipelineReport) -> str:
-    """``samples 1,200, commits 340, steps 96, forecasts sent 12, left out 3``."""
+    """Return ``samples 1,200, commits 340, steps 96, forecasts sent 12, left out 3``."""
     parts = []
     if report.samples is not None:
         parts.append(f"samples {report.samples.rows:,}")
@@ -230,21 +231,21 @@ def in_a_line(report: PipelineReport) -> str:
         left_out += sum(report.offsets.problems.values())
     if left_out:
         parts.append(f"left out {left_out:,}")
-    parts += [f"{name} down, trying again" for name in sorted(report.down)]
+    parts += [f"{name} down, retrying" for name in sorted(report.down)]
     return ", ".join(parts) or "waiting for the first batch"
 
 
 def lines(report: PipelineReport) -> Iterator[str]:
-    """All that was done, and all that was left out, a line each."""
+    """Yield the results line by line: processed and left-out data."""
     if (samples := report.samples) is not None:
-        yield f"looked at groups: {samples.looks:,} times, {samples.rows:,} samples"
-        yield from (f"  not seen: {why}, {count:,} times" for why, count in sorted(samples.misses.items()))
+        yield f"sampler: looked {samples.looks:,} times, {samples.rows:,} samples"
+        yield from (f"  missed: {why}, {count:,} times" for why, count in sorted(samples.misses.items()))
     if (offsets := report.offsets) is not None:
-        yield f"read of the offsets topic: {offsets.records:,} records, {offsets.landed:,} commits recorded"
+        yield f"offsets topic: {offsets.records:,} records read, {offsets.landed:,} commits recorded"
         if offsets.since is not None and offsets.until is not None:
-            yield f"  made from {offsets.since:%Y-%m-%d %H:%M:%S} to {offsets.until:%Y-%m-%d %H:%M:%S} UTC"
+            yield f"  commits from {offsets.since:%Y-%m-%d %H:%M:%S} to {offsets.until:%Y-%m-%d %H:%M:%S} UTC"
         kinds = {kind: count for kind, count in offsets.kinds.items() if kind not in {"commit", "tombstone"}}
-        yield from (f"  passed over: {count:,} of kind {kind!r}" for kind, count in sorted(kinds.items()))
+        yield from (f"  skipped: {count:,} of kind {kind!r}" for kind, count in sorted(kinds.items()))
         for problem, count in sorted(offsets.problems.items()):
             partition, offset = offsets.first[problem]
             where = f"the first is at offset {offset} of partition {partition}"
@@ -252,19 +253,19 @@ def lines(report: PipelineReport) -> Iterator[str]:
     load = report.load
     if load.batches:
         yield f"load model: {load.samples:,} samples to {load.steps:,} steps"
-        for count, what in (
-            (load.late, "samples came too late"),
+        for count, event in (
+            (load.late, "samples were late"),
             (load.ahead, "samples were ahead of this machine's clock"),
-            (load.duplicates, "samples were there already"),
-            (load.refused, "samples were older than what is remembered"),
-            (load.gone, "files of samples were gone before they were read"),
-            (load.gaps, "steps of which nothing is known"),
-            (load.resets, "steps in which a topic began anew, or a group was set back"),
+            (load.duplicates, "samples were duplicates"),
+            (load.refused, "samples were older than the model's state"),
+            (load.gone, "sample files were deleted before they were read"),
+            (load.gaps, "steps without samples"),
+            (load.resets, "steps with a recreated topic or a reset group"),
         ):
             if count:
-                yield f"  {count:,} {what}"
+                yield f"  {count:,} {event}"
         if load.unread:
-            yield f"  not read, as they came after the model began: {', '.join(load.unread)}"
+            yield f"  not read, because they appeared after the model started: {', '.join(load.unread)}"
     if report.fed:
         yield f"feed: {report.fed:,} forecasts sent"
     if report.unfed:
@@ -273,7 +274,7 @@ def lines(report: PipelineReport) -> Iterator[str]:
 
 
 def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
-    """The same as JSON, version 1."""
+    """Return the results as JSON, version 1."""
     samples, offsets, load = report.samples, report.offsets, report.load
     return {
         "version": 1,

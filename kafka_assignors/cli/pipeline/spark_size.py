@@ -1,4 +1,4 @@
-"""``--cores`` and ``--memory``: how large the Spark is that a command starts for itself."""
+"""``--cores`` and ``--memory``: the size of the local Spark that a command starts."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _SIZE = re.compile(r"[1-9][0-9]*[mg]")
 
 
 def spark_size_options(command: F) -> F:
-    """Give a command both; under ``spark-submit`` they are without effect."""
+    """Add both options to a command; under ``spark-submit`` they have no effect."""
     command = click.option(
         "--memory",
         metavar="SIZE",
         callback=_checked,
         default=MEMORY,
         show_default=True,
-        help="Of the Spark of its own, as 512m or 4g.",
+        help="Memory of the local Spark, as 512m or 4g.",
     )(command)
     return click.option(
-        "--cores", type=click.IntRange(1, 1024), help="Of the Spark of its own.  [default: all]"
+        "--cores", type=click.IntRange(1, 1024), help="Cores of the local Spark.  [default: all]"
     )(command)
 
 
 def _checked(context: Any, parameter: Any, size: str) -> str:
-    """A size that Java takes."""
+    """Refuse sizes that Java does not accept."""
     del context, parameter
     if not _SIZE.fullmatch(size):
-        raise click.BadParameter(f"{size!r} is no size such as 512m or 4g")
+        raise click.BadParameter(f"{size!r} is not a size such as 512m or 4g")
     return size

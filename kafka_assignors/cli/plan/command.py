@@ -1,4 +1,4 @@
-"""``kafka-assignors plan``: what a strategy would do with a group, live or from a file, and why."""
+"""``kafka-assignors plan``: how a strategy would assign a group, live or from a file, and why."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 import click
 
 from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.cli.common import client_settings, connection_options
 from kafka_assignors.cli.fields import load
-from kafka_assignors.cli.given import connection_options, given_settings
 from kafka_assignors.cli.live_group import read_live_group
-from kafka_assignors.cli.plan.foreseen import read_feed, with_foreseen
+from kafka_assignors.cli.plan.forecasts import read_feed, with_forecasts
 from kafka_assignors.cli.plan.live_lag import with_live_lag
-from kafka_assignors.cli.plan.notes import about_given_lags, about_group, say
+from kafka_assignors.cli.plan.notes import about_given_lags, about_group, print_notes
 from kafka_assignors.cli.plan.options import (
     about_foreign,
     assumed,
@@ -23,10 +23,10 @@ from kafka_assignors.cli.plan.options import (
     refuse_foreign,
     with_options,
 )
-from kafka_assignors.cli.plan.outcome import lower_bound, solve
 from kafka_assignors.cli.plan.problem import Problem, parse
 from kafka_assignors.cli.plan.stateful_problem import STATEFUL, is_stateful, parse_stateful
 from kafka_assignors.cli.plan.stateful_view import stateful_json, stateful_table
+from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
 from kafka_assignors.cli.plan.view import comparison, one_plan
 from kafka_assignors.cli.plan.what_if import joined, without
 from kafka_assignors.cli.tables import show
@@ -38,7 +38,7 @@ from kafka_assignors.strategies import STRATEGIES
 
 __all__ = ["command"]
 
-_DEFAULT = "cooperative-sticky"  # of a file that names none
+_DEFAULT = "cooperative-sticky"  # for a file that names no strategy
 
 
 @click.command("plan")
@@ -76,7 +76,7 @@ _DEFAULT = "cooperative-sticky"  # of a file that names none
     "[default: earliest]",
 )
 @click.option("--no-lag", is_flag=True, help="Do not ask for the live group's lag.")
-@click.option("--load-topic", metavar="TOPIC", help="The feed that has forecasts of the live group's load.")
+@click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the live group.")
 @click.option("--all", "everything", is_flag=True, help="Show every member and every change of a large plan.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -96,28 +96,29 @@ def command(
     everything: bool,
     output: str,
 ) -> None:
-    """Show what a strategy would do with a group, and why.
+    """Show how a strategy would assign a group, and why.
 
-    The group comes from a JSON file or from a live cluster, which is only asked: no member notices.
+    The group comes from a JSON file or from a live cluster.  The command only reads from the cluster; members
+    do not notice.
     """
-    for wrong, says in (
+    for is_wrong, message in (
         ((file is None) == (group_id is None), "give one of --file and --group"),
-        (group_id == "", "--group needs a name"),
+        (group_id == "", "--group must not be empty"),
         (compare and strategy, "--compare plans with every strategy: leave out --strategy"),
         (file and (bootstrap or config), "--bootstrap and --config go with --group"),
-        (file and (reset or no_lag), "--reset and --no-lag go with --group: a file has its lags"),
-        (file and load_topic, "--load-topic goes with --group: a file says what is expected"),
-        (reset and no_lag, "--no-lag leaves nothing for --reset"),
+        (file and (reset or no_lag), "--reset and --no-lag go with --group: a file contains its lags"),
+        (file and load_topic, "--load-topic goes with --group: a file contains its forecasts"),
+        (reset and no_lag, "--reset has no effect with --no-lag: leave one out"),
     ):
-        if wrong:
-            raise click.UsageError(says)
+        if is_wrong:
+            raise click.UsageError(message)
 
     content = _load(file)
     if file is not None and is_stateful(content):
-        _refuse_what_is_for_partitions(compare or strategy or leavers or joiners)
+        _refuse_partition_options(compare or strategy or leavers or joiners)
         _plan_stateful(file, content, options, as_json=output == "json", everything=everything)
         return
-    settings = {} if file is not None else given_settings(bootstrap, config)
+    settings = {} if file is not None else client_settings(bootstrap, config)
     problem = _from_file(file, content) if file is not None else _from_cluster(settings, str(group_id))
     given = dict(named_value(text) for text in options)
     check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
@@ -138,24 +139,26 @@ def command(
     else:
         notes = assumed(assignors, problem.strategy, given)
         if not no_lag and any(assignor.by_lag for assignor in assignors):
-            group, said = with_live_lag(group, settings, group_id, reset)
-            notes += said
+            group, lag_notes = with_live_lag(group, settings, group_id, reset)
+            notes += lag_notes
     group, departed = _without(group, leavers)
     group = joined(group, joiners, departed)
 
-    seen = group
-    group, foreseen = with_foreseen(seen, _expected(problem, settings, group_id, load_topic), assignors)
+    by_lag = group
+    group, forecast_notes = with_forecasts(
+        by_lag, _expected(problem, settings, group_id, load_topic), assignors
+    )
 
-    say([*notes, *foreseen, *about_group(seen, assignors)])
+    print_notes([*notes, *forecast_notes, *about_group(by_lag, assignors)])
     bound = lower_bound(group)
-    outcomes = [
-        solve(assignor, group, departed, bound, None if group is seen else seen) for assignor in assignors
+    plans = [
+        solve(assignor, group, departed, bound, None if group is by_lag else by_lag) for assignor in assignors
     ]
     if output == "json":
-        found = [outcome.as_json() for outcome in outcomes]
-        click.echo(json.dumps(found if compare else found[0]))
+        objects = [plan.as_json() for plan in plans]
+        click.echo(json.dumps(objects if compare else objects[0]))
     else:
-        show(comparison(outcomes) if compare else one_plan(outcomes[0], everything=everything))
+        show(comparison(plans) if compare else one_plan(plans[0], everything=everything))
 
 
 # --- the group ---------------------------------------------------------------------------------------------
@@ -177,7 +180,7 @@ def _without(group: Group, leavers: tuple[str, ...]) -> tuple[Group, tuple[Membe
         raise click.UsageError(f"--without: {error}") from error
 
 
-def _refuse_what_is_for_partitions(given: object) -> None:
+def _refuse_partition_options(given: object) -> None:
     if given:
         raise click.UsageError(
             f"strategy {STATEFUL!r} plans tasks: leave out --compare, --strategy, --without and --join"
@@ -187,7 +190,7 @@ def _refuse_what_is_for_partitions(given: object) -> None:
 def _plan_stateful(
     file: BinaryIO, content: object, options: tuple[str, ...], *, as_json: bool, everything: bool
 ) -> None:
-    """Plan tasks (KIP-441), whose JSON is another one."""
+    """Plan tasks (KIP-441), which have a JSON format of their own."""
     try:
         problem = parse_stateful(content, dict(named_value(text) for text in options))
     except ProblemError as error:
@@ -205,7 +208,7 @@ def _from_file(file: BinaryIO, content: object) -> Problem:
     except ProblemError as error:
         raise click.UsageError(f"{_name(file)}: {error}") from error
     if problem.strategy is not None:
-        _strategy(problem.strategy, None)  # even where another one is asked for
+        _strategy(problem.strategy, None)  # checked even if --strategy names another
     return problem
 
 
@@ -215,7 +218,7 @@ def _name(file: BinaryIO) -> str:
 
 
 def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
-    """The group as it is now; the strategy it runs stands for the one a file would name."""
+    """Read the live group; its strategy takes the place of a file's."""
     live = read_live_group(settings, group_id)
     return Problem(live.group, live.strategy)
 
@@ -223,7 +226,7 @@ def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
 def _expected(
     problem: Problem, settings: Mapping[str, Any], group_id: str | None, topic: str | None
 ) -> Expected | None:
-    """What is said to come, by the file or the feed; None: nothing."""
+    """Return the forecasts of the file or the feed; None without either."""
     if group_id is not None and topic is not None:
         return read_feed(problem.group, settings, group_id, topic)
     return None if problem.expected is None else Expected(problem.expected)
@@ -237,7 +240,7 @@ def _strategy(name: str, group_id: str | None) -> type[Assignor]:
         return STRATEGIES[name]
     known = ", ".join(STRATEGIES)
     if group_id is None:
-        raise click.UsageError(f"strategy: unknown {name!r}, there is {known}, {STATEFUL}")
+        raise click.UsageError(f"strategy: unknown {name!r}, expected one of {known}, {STATEFUL}")
     raise click.UsageError(
-        f"group {group_id!r} runs {name!r}, which is not ours: give --strategy, one of {known}"
+        f"group {group_id!r} runs {name!r}, which is not in this package: give --strategy, one of {known}"
     )

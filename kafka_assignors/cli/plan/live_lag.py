@@ -1,4 +1,4 @@
-"""The lag of a live group, asked of its cluster: read-only, with a deadline, and no plan fails for it."""
+"""Reads the lag of a live group, with a deadline.  Without lag, the plan goes by counts."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition
 
 __all__ = ["with_live_lag"]
 
-TIMEOUT_MS = 5_000  # a partition that is not known by then stays so
+TIMEOUT_MS = 5_000  # the lag of later partitions stays unknown
 _DEFAULT = "earliest"
-_MOST_REASONS = 3  # of a large cluster's; each is a few words
+_MOST_REASONS = 3  # a large cluster may have many
 
 
 def with_live_lag(
     group: Group, settings: Mapping[str, Any], group_id: str, reset: str | None
 ) -> tuple[Group, list[str]]:
-    """The group with what its cluster tells of its lag, and what there is to say about that.
+    """Return the group with its lag, and notes on partitions without one.
 
     Args:
-        group: as ``read_live_group`` found it.
+        group: as ``read_live_group`` returns it.
         settings: as ``connection_settings`` makes them.
-        group_id: whose commits count.
-        reset: where the group's consumers start without a commit, ``earliest`` or ``latest``; None: nobody
-            said, which is worth a line where it matters.
+        group_id: the group whose commits count.
+        reset: where the group's consumers start without a commit, ``earliest`` or ``latest``; None: not
+            given, so ``earliest`` is assumed, with a note if it matters.
     """
     wanted = [TopicPartition(topic, p) for topic, count in group.topics.items() for p in range(count)]
     fetcher = LagFetcher(settings, group_id=group_id, auto_offset_reset=reset or _DEFAULT)
     try:
         reading = fetcher.fetch(wanted, TIMEOUT_MS)
     except LagError as error:
-        return group, [f"no lag: {error}; counts decide"]
+        return group, [f"no lag: {error}; planning by counts"]
     finally:
         fetcher.close()
     lags = {
@@ -53,15 +53,15 @@ def _about_missing(reading: Reading) -> Iterator[str]:
     if (more := len(reasons) - _MOST_REASONS) > 0:
         shown.append(f"{more} more reasons")
     unknown, asked = len(reading.missing), len(reading.missing) + len(reading.lags)
-    then = "each counts as its topic's mean" if reading.lags else "counts decide"
-    yield f"no lag of {unknown:,} of {asked:,} partitions ({', '.join(shown)}); {then}"
+    then = "each counts as its topic's mean" if reading.lags else "planning by counts"
+    yield f"no lag for {unknown:,} of {asked:,} partitions ({', '.join(shown)}); {then}"
 
 
 def _about_commits(reading: Reading, reset: str | None) -> Iterator[str]:
-    """What a consumer does without a commit is its own setting, which the cluster does not know."""
-    never = sum(at.committed is None and reading.lags[tp] > 0 for tp, at in reading.offsets.items())
+    """Note partitions without a commit: their lag depends on a consumer setting the cluster does not know."""
+    never = sum(offsets.committed is None and reading.lags[tp] > 0 for tp, offsets in reading.offsets.items())
     if never and reset is None:
         yield (
-            f"no commit in {never:,} of {len(reading.offsets):,} partitions: their lag is all there is, "
-            "as with auto_offset_reset=earliest; --reset latest: none"
+            f"no commit in {never:,} of {len(reading.offsets):,} partitions: all their records count as lag, "
+            "as with auto_offset_reset=earliest; for none give --reset latest"
         )

@@ -1,4 +1,4 @@
-"""What ``plan`` says on standard error: what of a problem counts for nothing in the plan, or was guessed."""
+"""Notes of ``plan`` on standard error: input that the plan ignores, and assumptions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.plan import UNKNOWN_LAG, Group, resolve
 
-__all__ = ["about_given_lags", "about_group", "say"]
+__all__ = ["about_given_lags", "about_group", "print_notes"]
 
 _MOST_NOTES = 5
 
 
-def say(lines: Iterable[str]) -> None:
-    """Print notes, not too many."""
+def print_notes(lines: Iterable[str]) -> None:
+    """Print up to five notes, and the number of the others."""
     notes = list(lines)
     for line in notes[:_MOST_NOTES]:
         click.echo(f"note: {line}", err=True)
@@ -25,7 +25,7 @@ def say(lines: Iterable[str]) -> None:
 
 
 def about_group(group: Group, assignors: Sequence[Assignor]) -> Iterator[str]:
-    """What the strategies make of who is there: of racks, claims and priorities, and what they do not use."""
+    """Yield notes on racks, claims and priorities, and on input that no strategy uses."""
     by_rack = any(assignor.by_rack for assignor in assignors)
     if by_rack:
         yield from _about_racks(group)
@@ -35,35 +35,35 @@ def about_group(group: Group, assignors: Sequence[Assignor]) -> Iterator[str]:
     yield from complaints.lines()
     silent = [member.priority is None for member in group.members]
     if any(silent) and all(assignor.by_priority for assignor in assignors):
-        yield f"{sum(silent)} of {len(silent)} members say no priority: they rank last"
+        yield f"{sum(silent)} of {len(silent)} members have no priority: they rank last"
     given = {
         "lags": group.knows_lag and not any(assignor.by_lag for assignor in assignors),
         "priority": not all(silent) and not any(assignor.by_priority for assignor in assignors),
         "racks": bool(group.racks) and not by_rack,
     }
-    if unused := [name for name, there in given.items() if there]:
-        who = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
-        yield f"{who} not use {' and '.join(unused)}"
+    if unused := [name for name, is_given in given.items() if is_given]:
+        subject = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
+        yield f"{subject} not use {' and '.join(unused)}"
 
 
 def _about_racks(group: Group) -> Iterator[str]:
     if group.too_many_racks:
-        yield "too many different sets of racks: they are left out"
+        yield "too many different sets of racks: racks are ignored"
     elif not any(m.rack for m in group.members) and not group.racks:
         return
     elif group.in_racks is None or not group.in_racks.any():
-        yield "racks count for nothing: no member's rack has a replica"
+        yield "racks have no effect: no member's rack has a replica"
 
 
 def about_given_lags(group: Group, assignors: Sequence[Assignor]) -> list[str]:
-    """Say what a file leaves out of the lag, and what of it is more than a plan can add up."""
+    """Return notes on lags that a file leaves out, and on lags larger than a plan can add up."""
     if not group.knows_lag:
-        blind = group.size and all(assignor.by_lag for assignor in assignors)
-        return ["no lags: counts decide"] if blind else []
+        needs_lag = group.size and all(assignor.by_lag for assignor in assignors)
+        return ["no lags: planning by counts"] if needs_lag else []
     lines = []
     if unknown := int((group.known_lag == UNKNOWN_LAG).sum()):
-        lines.append(f"no lag of {unknown:,} of {group.size:,} partitions: each counts as its topic's mean")
+        lines.append(f"no lag for {unknown:,} of {group.size:,} partitions: each counts as its topic's mean")
     most = int(group.known_lag.max())
     if any(lag > most for lags in group.lags.values() for lag in lags):
-        lines.append(f"lags of more than {most:,} count as that")
+        lines.append(f"lags above {most:,} count as {most:,}")
     return lines

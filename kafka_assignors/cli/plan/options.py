@@ -1,4 +1,4 @@
-"""Options of the strategies in ``plan``, from file and command line; each goes to those that have it."""
+"""Strategy options in ``plan``, from the file and the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priori
 
 
 def named_value(text: str) -> tuple[str, Any]:
-    """``name=value``; the value is JSON, or else text."""
+    """Split ``name=value``; the value is JSON, or else text."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise click.UsageError(f"--option {text}: expected NAME=VALUE")
@@ -39,43 +39,43 @@ def named_value(text: str) -> tuple[str, Any]:
 
 
 def option_names(kind: type[Assignor]) -> list[str]:
-    """A strategy's options that change its plans."""
+    """Return the names of a strategy's options that change its plans."""
     return [field.name for field in fields(kind.options_type) if "plans" in field.metadata]
 
 
 def check_options(where: str, names: Iterable[str]) -> None:
-    """Each has to be an option of some strategy's plan; what else there is belongs to a consumer."""
+    """Raise a usage error unless every name is an option that changes some strategy's plans."""
     known = sorted(set().union(*map(option_names, STRATEGIES.values())))
     consumers = {field.name for kind in STRATEGIES.values() for field in fields(kind.options_type)} - {*known}
-    there_is = f"there is {', '.join(known)}" if known else "no strategy has options for its plan"
+    hint_known = f"expected one of {', '.join(known)}" if known else "no strategy has options for its plan"
     for name in names:
         if name in consumers:
             hint = f"; here it is members[].{_IN_FILES[name]}" if name in _IN_FILES else ""
-            raise click.UsageError(f"{where}{name}: belongs to a consumer{hint}")
+            raise click.UsageError(f"{where}{name}: an option of one consumer{hint}")
         if name not in known:
-            raise click.UsageError(f"{where}{shown(name)}: unknown, {there_is}")
+            raise click.UsageError(f"{where}{shown(name)}: unknown, {hint_known}")
 
 
 def refuse_foreign(where: str, kind: type[Assignor], names: Iterable[str]) -> None:
-    """Raise a usage error about one that is not this strategy's: it would do nothing."""
-    for name, whose in _foreign(kind, names):
-        raise click.UsageError(f"{where}{name}: {whose}")
+    """Raise a usage error for an option of another strategy, because it would have no effect."""
+    for name, owner in _foreign(kind, names):
+        raise click.UsageError(f"{where}{name}: {owner}")
 
 
 def about_foreign(kind: type[Assignor], names: Iterable[str]) -> list[str]:
-    """Say which options of a file do nothing, as another strategy than the file's was asked for."""
-    return [f"options.{name}: {whose}" for name, whose in _foreign(kind, names)]
+    """Return notes on a file's options that have no effect under the strategy of the command line."""
+    return [f"options.{name}: {owner}" for name, owner in _foreign(kind, names)]
 
 
 def _foreign(kind: type[Assignor], names: Iterable[str]) -> Iterator[tuple[str, str]]:
     for name in names:
         if name not in option_names(kind):
             owners = [other for other in STRATEGIES if name in option_names(STRATEGIES[other])]
-            yield name, f"no option of {kind.name}, but of {', '.join(owners)}"
+            yield name, f"not an option of {kind.name}, but of {', '.join(owners)}"
 
 
 def with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mapping[str, Any]) -> Assignor:
-    """The strategy with those of the options that it has; what is given wins over the file."""
+    """Build the strategy with its options; those of the command line override the file's."""
     names = option_names(kind)
     try:
         return kind(**{name: value for name, value in {**in_file, **given}.items() if name in names})
@@ -85,17 +85,17 @@ def with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mappin
 
 
 def assumed(assignors: Sequence[Assignor], runs: str | None, given: Collection[str]) -> list[str]:
-    """Say what is taken for the options of a live group, of which its broker knows nothing.
+    """Return notes on the option values assumed for a live group, because its broker does not know them.
 
     Args:
-        assignors: who plans.
-        runs: the strategy that the group runs; what another one's options would be, nobody has decided yet.
-        given: the options somebody gave.
+        assignors: the strategies that plan.
+        runs: the strategy that the group runs; only its options are in use and unknown.
+        given: the options given on the command line.
     """
     lines = []
     for assignor in assignors:
         names = [name for name in option_names(type(assignor)) if name not in given]
         if assignor.name == runs and names:
             values = ", ".join(f"{name}={json.dumps(getattr(assignor.options, name))}" for name in names)
-            lines.append(f"the group's options are not to be seen, assuming {values} (--option)")
+            lines.append(f"the group's options are unknown, assuming {values} (--option)")
     return lines

@@ -1,6 +1,6 @@
-"""The JSON that ``plan`` reads, version 1: parsed, checked to the last field, made into values.
+"""Parses and checks the JSON that ``plan`` reads, version 1.
 
-Pure: text in, values out.  What is wrong is named by its path, ``members[2].owned[0][1]``.
+Pure: text in, values out.  Errors name a field by its path, ``members[2].owned[0][1]``.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = ["VERSION", "Problem", "parse", "read"]
 VERSION = 1
 
 MOST_PARTITIONS = 1_000_000
-"""In all topics together: ten times what the largest clusters hold, and what a plan has the memory for."""
+"""In all topics together: ten times the largest clusters, and the limit of a plan's memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What there is to plan.
+    """A group to plan for.
 
     Attributes:
-        group: members, what they own, topics, and what is left to read of them.
-        strategy: the name of one; None leaves the choice to the caller.
+        group: members, their owned partitions, topics and lags.
+        strategy: name of a strategy; None leaves the choice to the caller.
         options: of the strategy.
-        expected: records that will arrive, of what is known; None: nothing was said.
+        expected: forecast arrivals (records) of partitions that have a forecast; None: the file has none.
     """
 
     group: Group
@@ -52,44 +52,47 @@ class Problem:
 
 
 def read(data: bytes) -> Problem:
-    """Read a file's content.
+    """Parse a file's content.
 
     Raises:
-        ProblemError: it is not JSON (with line and column), or not the JSON we know (with the field).
+        ProblemError: it is not JSON (with line and column), or not in this format (with the field).
     """
     return parse(load(data))
 
 
 def parse(value: object) -> Problem:
-    """Make parsed JSON into a problem; what is missing has its default.
+    """Check parsed JSON and return the problem.  Missing fields have defaults.
 
     Raises:
-        ProblemError: an unknown field, a wrong type or value, a version we do not know; it names the field.
+        ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
     """
     known = ("version", "strategy", "options", "topics", "members", "racks", "lags", "expected")
     top = fields("", value, known)
     if (version := whole("version", top.get("version", VERSION))) != VERSION:
-        raise ProblemError(f"version: know only {VERSION}, got {version}")
-    topics = {name: whole(at, count, 0) for at, name, count in entries("topics", top.get("topics", {}))}
+        raise ProblemError(f"version: expected {VERSION}, got {version}")
+    topics = {name: whole(path, count, 0) for path, name, count in entries("topics", top.get("topics", {}))}
     if (total := sum(topics.values())) > MOST_PARTITIONS:
-        raise ProblemError(f"topics: {total} partitions in all, more than {MOST_PARTITIONS}")
+        raise ProblemError(f"topics: {total} partitions in total, at most {MOST_PARTITIONS} are allowed")
     members = []
     seen: dict[str, int] = {}
     static: dict[str, int] = {}
     for i, entry in enumerate(array("members", top.get("members", []))):
-        member = _member(f"members[{i}]", entry, frozenset(topics))
+        path = f"members[{i}]"
+        member = _member(path, entry, frozenset(topics))
         first = seen.setdefault(member.member_id, i)
         if first != i:
-            raise ProblemError(f"members[{i}].id: {shown_value(member.member_id)} is members[{first}], too")
+            raise ProblemError(f"{path}.id: {shown_value(member.member_id)} repeats members[{first}].id")
         if member.instance_id is not None and (first := static.setdefault(member.instance_id, i)) != i:
-            raise ProblemError(
-                f"members[{i}].instance_id: {shown_value(member.instance_id)} is members[{first}]'s, too"
-            )
+            name = shown_value(member.instance_id)
+            raise ProblemError(f"{path}.instance_id: {name} repeats members[{first}].instance_id")
         members.append(member)
     racks = {
-        name: _racks(at, racks, name, topics) for at, name, racks in entries("racks", top.get("racks", {}))
+        name: _racks(path, racks, name, topics)
+        for path, name, racks in entries("racks", top.get("racks", {}))
     }
-    lags = {name: _lags(at, lags, name, topics) for at, name, lags in entries("lags", top.get("lags", {}))}
+    lags = {
+        name: _lags(path, lags, name, topics) for path, name, lags in entries("lags", top.get("lags", {}))
+    }
     return Problem(
         group=Group(tuple(members), topics, racks, lags),
         strategy=optional(text, "strategy", top.get("strategy")),
@@ -124,7 +127,7 @@ def _member(path: str, value: object, everything: frozenset[str]) -> Member:
 
 
 def _owned(path: str, value: object) -> dict[str, list[int]]:
-    """What a member claims; it need not exist, as with a live member, whose claims are not trusted either."""
+    """Parse a member's claims.  Claimed partitions need not exist, as with a live member."""
     owned: dict[str, list[int]] = {}
     for i, entry in enumerate(array(path, value)):
         pair = array(f"{path}[{i}]", entry)
@@ -137,10 +140,10 @@ def _owned(path: str, value: object) -> dict[str, list[int]]:
 
 def _racks(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tuple[frozenset[str], ...]:
     if topic not in topics:
-        raise ProblemError(f"{path}: there is no such topic in topics")
+        raise ProblemError(f"{path}: topics has no such topic")
     racks = array(path, value)
     if len(racks) > topics[topic]:
-        raise ProblemError(f"{path}: racks of {len(racks)} partitions, and there are {topics[topic]}")
+        raise ProblemError(f"{path}: racks for {len(racks)} partitions, but the topic has {topics[topic]}")
     return tuple(
         frozenset(text(f"{path}[{i}][{j}]", rack) for j, rack in enumerate(array(f"{path}[{i}]", replicas)))
         for i, replicas in enumerate(racks)
@@ -149,7 +152,7 @@ def _racks(path: str, value: object, topic: str, topics: Mapping[str, int]) -> t
 
 def _lags(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tuple[int, ...]:
     if topic not in topics:
-        raise ProblemError(f"{path}: there is no such topic in topics")
+        raise ProblemError(f"{path}: topics has no such topic")
     lags = array(path, value)
     if len(lags) > topics[topic]:
         raise ProblemError(f"{path}: {len(lags)} lags for {topics[topic]} partitions")
@@ -159,14 +162,14 @@ def _lags(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tu
 
 
 def _expected(value: object, topics: Mapping[str, int]) -> dict[TopicPartition, float]:
-    found: dict[TopicPartition, float] = {}
-    for path, topic, told in entries("expected", value):
+    arrivals: dict[TopicPartition, float] = {}
+    for path, topic, numbers in entries("expected", value):
         if topic not in topics:
-            raise ProblemError(f"{path}: there is no such topic in topics")
-        records = array(path, told)
+            raise ProblemError(f"{path}: topics has no such topic")
+        records = array(path, numbers)
         if len(records) > topics[topic]:
             raise ProblemError(f"{path}: {len(records)} numbers for {topics[topic]} partitions")
-        for i, one in enumerate(records):
-            if one is not None:
-                found[TopicPartition(topic, i)] = amount(f"{path}[{i}]", one)
-    return found
+        for i, count in enumerate(records):
+            if count is not None:
+                arrivals[TopicPartition(topic, i)] = amount(f"{path}[{i}]", count)
+    return arrivals

@@ -1,4 +1,4 @@
-"""The JSON of a ``stateful`` problem that ``plan`` reads, version 1: checked to the last field.  Pure."""
+"""Parses and checks the JSON of a ``stateful`` problem that ``plan`` reads, version 1.  Pure."""
 
 from __future__ import annotations
 
@@ -37,50 +37,52 @@ STATEFUL = "stateful"
 
 @dataclass(frozen=True, slots=True)
 class StatefulProblem:
-    """What there is to plan, and how."""
+    """A group of stateful members, and the options of its plan."""
 
     group: StatefulGroup
     options: StatefulOptions
 
 
 def is_stateful(value: object) -> bool:
-    """Whether parsed JSON names this strategy."""
+    """Whether parsed JSON names the strategy ``stateful``."""
     return isinstance(value, dict) and value.get("strategy") == STATEFUL
 
 
 def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
-    """Make parsed JSON into a problem; what is missing has its default.
+    """Check parsed JSON and return the problem.  Missing fields have defaults.
 
     Args:
         value: the JSON.
-        given: options that win over those of the file.
+        given: options that override the file's.
 
     Raises:
-        ProblemError: an unknown field, a wrong type or value, a version we do not know; it names the field.
+        ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
     """
     known = ("version", "strategy", "options", "subtopologies", "members", "end_offsets")
     top = fields_of("", value, known)
     if (version := whole("version", top.get("version", VERSION))) != VERSION:
-        raise ProblemError(f"version: know only {VERSION}, got {version}")
+        raise ProblemError(f"version: expected {VERSION}, got {version}")
     options = _options(object_at("options", top.get("options", {})), given)
     subtopologies: list[Subtopology] = []
     members: list[StatefulMember] = []
     seen: dict[tuple[str, str], int] = {}
 
-    def once(path: str, where: str, name: str, i: int) -> None:
+    def refuse_duplicate(path: str, where: str, name: str, i: int) -> None:
         if (first := seen.setdefault((where, name), i)) != i:
-            raise ProblemError(f"{path}.id: {shown_value(name)} is {where}[{first}], too")
+            raise ProblemError(f"{path}.id: {shown_value(name)} repeats {where}[{first}].id")
 
     for i, entry in enumerate(array("subtopologies", top.get("subtopologies", []))):
         path = f"subtopologies[{i}]"
         subtopologies.append(_subtopology(path, entry))
-        once(path, "subtopologies", subtopologies[-1].id, i)
+        refuse_duplicate(path, "subtopologies", subtopologies[-1].id, i)
     if (total := sum(s.partitions for s in subtopologies)) > MOST_PARTITIONS:
-        raise ProblemError(f"subtopologies: {total} partitions in all, more than {MOST_PARTITIONS}")
+        raise ProblemError(
+            f"subtopologies: {total} partitions in total, at most {MOST_PARTITIONS} are allowed"
+        )
     for i, entry in enumerate(array("members", top.get("members", []))):
         path = f"members[{i}]"
         members.append(_member(path, entry))
-        once(path, "members", members[-1].member_id, i)
+        refuse_duplicate(path, "members", members[-1].member_id, i)
     ends = _records("end_offsets", top.get("end_offsets", {}), 0)
     return StatefulProblem(StatefulGroup(tuple(subtopologies), tuple(members), ends), options)
 
@@ -90,7 +92,7 @@ def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> Statefu
     for where, names in (("options.", in_file), ("--option ", given)):
         for name in names:
             if name not in known:
-                raise ProblemError(f"{where}{name}: unknown, there is {', '.join(known)}")
+                raise ProblemError(f"{where}{name}: unknown, expected one of {', '.join(known)}")
     values: dict[str, Any] = {**in_file, **given}
     try:
         return StatefulOptions(**values)
@@ -123,7 +125,7 @@ def _member(path: str, value: object) -> StatefulMember:
         rack=optional(text, f"{path}.rack", entry.get("rack")),
         active=_tasks(f"{path}.active", entry.get("active", [])),
         standby=_tasks(f"{path}.standby", entry.get("standby", [])),
-        # Members may say anything, and so may a file: a lag below 0 is no history.
+        # A live member may send a negative lag, which counts as no history; so may a file.
         lags=_records(f"{path}.lags", entry.get("lags", {}), -INT64),
         generation=whole(
             f"{path}.generation", NO_GENERATION if generation is None else generation, NO_GENERATION
@@ -132,17 +134,18 @@ def _member(path: str, value: object) -> StatefulMember:
 
 
 def _tasks(path: str, value: object) -> list[Task]:
-    return [_task(f"{path}[{i}]", one) for i, one in enumerate(array(path, value))]
+    return [_task(f"{path}[{i}]", name) for i, name in enumerate(array(path, value))]
 
 
 def _records(path: str, value: object, least: int) -> dict[Task, int]:
     return {
-        _task(at, name): whole(at, records, least, INT64 - 1) for at, name, records in entries(path, value)
+        _task(below, name): whole(below, records, least, INT64 - 1)
+        for below, name, records in entries(path, value)
     }
 
 
 def _task(path: str, value: object) -> Task:
-    """``subtopology_partition``; it need not exist."""
+    """Parse ``subtopology_partition``; the task need not exist."""
     subtopology, underscore, partition = text(path, value).rpartition("_")
     if not (subtopology and underscore and partition.isascii() and partition.isdigit()):
         wrong(path, "a task, SUBTOPOLOGY_PARTITION", value)

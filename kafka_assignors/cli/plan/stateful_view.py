@@ -1,4 +1,4 @@
-"""A plan for stateful members: as JSON, and as a table."""
+"""A plan for stateful members, as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["stateful_json", "stateful_table"]
 
 
 def stateful_json(plan: StatefulPlan) -> dict[str, Any]:
-    """The JSON of a ``stateful`` plan, version 1."""
+    """Return the JSON of a ``stateful`` plan, version 1."""
 
     def names(tasks: Mapping[str, tuple[Task, ...]]) -> dict[str, list[str]]:
-        return {member: [str(task) for task in mine] for member, mine in tasks.items()}
+        return {member: [str(task) for task in assigned] for member, assigned in tasks.items()}
 
     return {
         "version": VERSION,
@@ -35,7 +35,7 @@ def stateful_json(plan: StatefulPlan) -> dict[str, Any]:
 
 
 def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool) -> Lines:
-    """What each member has now and in the end, and what is on the move."""
+    """Return each member's tasks now and in the target, and the tasks that move."""
     names = short_names(plan.active)
     table = columns("member", ">active", ">standby", ">warm-up", ">in the end: active", ">standby")
     parts = (plan.active, plan.standby, plan.warmup, plan.target_active, plan.target_standby)
@@ -46,9 +46,9 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
     lines: list[Text | Columns] = [
         Text.assemble((STATEFUL, "bold"), f": {counted(len(ids), 'member')}, {counted(tasks, 'task')}"),
         Text(
-            "a better plan waits for copies that are behind: plan again when they have caught up\n"
+            "the target waits for warm-ups: plan again when they have caught up\n"
             if plan.probing
-            else "nothing is waiting: no better plan\n"
+            else "the plan is the target: no warm-ups\n"
         ),
         table,
     ]
@@ -57,11 +57,11 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
     moves = _moves(group, plan)
     if moves:
         shown_moves = moves if everything else moves[:ROWS]
-        found = columns("task", "from", "now", "in the end", "warming up")
+        move_table = columns("task", "from", "now", "in the end", "warming up")
         for task, *members in shown_moves:
-            cells = (", ".join(names.get(m) or shown(m) for m in some) or "-" for some in members)
-            found.add_row(Text(shown(str(task))), *map(Text, cells))
-        lines += [Text(), found]
+            cells = (", ".join(names.get(m) or shown(m) for m in owners) or "-" for owners in members)
+            move_table.add_row(Text(shown(str(task))), *map(Text, cells))
+        lines += [Text(), move_table]
         if not everything:
             lines += more(len(moves) - ROWS)
     return Lines(*lines)
@@ -70,14 +70,14 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
 def _moves(
     group: StatefulGroup, plan: StatefulPlan
 ) -> list[tuple[Task, list[str], list[str], list[str], list[str]]]:
-    """Tasks whose active member changes, now or later, or that are warmed up: who has them when."""
+    """Return tasks that change their active member or have a warm-up, with members before, now and later."""
 
     def by_task(tasks: Mapping[str, tuple[Task, ...]]) -> dict[Task, list[str]]:
-        found: dict[Task, list[str]] = {}
-        for member, mine in tasks.items():
-            for task in mine:
-                found.setdefault(task, []).append(member)
-        return found
+        members_of: dict[Task, list[str]] = {}
+        for member, assigned in tasks.items():
+            for task in assigned:
+                members_of.setdefault(task, []).append(member)
+        return members_of
 
     had: dict[Task, list[str]] = {}
     for member in group.members:

@@ -1,4 +1,4 @@
-"""A plan, and several side by side, as tables for a terminal of any width."""
+"""One plan, or several side by side, as tables for a terminal of any width."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from rich.console import Group as Lines
 from rich.text import Text
 
-from kafka_assignors.cli.plan.outcome import Outcome, in_records
+from kafka_assignors.cli.plan.strategy_plan import StrategyPlan, in_records
 from kafka_assignors.cli.tables import (
     MEMBERS,
     ROWS,
@@ -24,7 +24,7 @@ from kafka_assignors.plan import UNKNOWN_LAG, Reason, Why, shown
 __all__ = ["comparison", "one_plan"]
 
 _STAYS = {Reason.KEPT, Reason.STAYS}
-_TAKEN = {  # from an owner that is still there
+_TAKEN = {  # from an owner that is still a member
     Reason.MOVED,
     Reason.LOAD,
     Reason.NEARER,
@@ -36,56 +36,58 @@ _TAKEN = {  # from an owner that is still there
 }
 
 
-def one_plan(outcome: Outcome, *, everything: bool) -> Lines:
-    """What a strategy would do: figures, members, and what does not stay where it is."""
-    names = short_names(outcome.assignment)
-    metrics, why = outcome.metrics, outcome.why
-    changed = [one for one in why if one.reason not in _STAYS]
-    found = Counter(one.reason for one in why)
+def one_plan(plan: StrategyPlan, *, everything: bool) -> Lines:
+    """Return a plan's metrics, its members, and the partitions that change owner."""
+    names = short_names(plan.assignment)
+    metrics, why = plan.metrics, plan.why
+    changed = [partition for partition in why if partition.reason not in _STAYS]
+    reasons = Counter(partition.reason for partition in why)
     parts: list[Text | Columns] = [
         Text.assemble(
-            (outcome.strategy, "bold"),
+            (plan.strategy, "bold"),
             f": {counted(metrics.members, 'member')}, {counted(len(why), 'partition')} "
-            f"of {counted(len(outcome.group.topics), 'topic')}",
+            f"of {counted(len(plan.group.topics), 'topic')}",
         ),
         Text(
-            f"largest load {outcome.max_load:,}{_records(outcome)}, "
-            f"no plan has less than {outcome.load_lower_bound:,}\n"
+            f"largest load {plan.max_load:,}{_records(plan)}, "
+            f"no plan has less than {plan.load_lower_bound:,}\n"
             f"kept {metrics.kept:,}, moved {metrics.moved:,}, spread {metrics.spread:,}, "
             f"balance score {metrics.balance_score:,}"
             + ("\n" if metrics.near is None else f"\nnear a replica: {metrics.near:,} of {len(why):,}\n")
         ),
-        _members(outcome, names, everything=everything),
+        _members(plan, names, everything=everything),
     ]
     if not everything:
-        parts += more(len(outcome.assignment) - MEMBERS)
-    parts.append(Text("\n" + ", ".join(f"{count:,} {reason.value}" for reason, count in found.most_common())))
+        parts += more(len(plan.assignment) - MEMBERS)
+    parts.append(
+        Text("\n" + ", ".join(f"{count:,} {reason.value}" for reason, count in reasons.most_common()))
+    )
     if changed:
         parts.append(Text())
-        parts.append(_changes(outcome, changed if everything else changed[:ROWS], names))
+        parts.append(_changes(plan, changed if everything else changed[:ROWS], names))
         if not everything:
             parts += more(len(changed) - ROWS)
     return Lines(*parts)
 
 
-def comparison(outcomes: Sequence[Outcome]) -> Lines:
-    """All strategies side by side, a row each."""
-    by_rack = any(one.metrics.near is not None for one in outcomes)
+def comparison(plans: Sequence[StrategyPlan]) -> Lines:
+    """Return a table of all strategies, a row each."""
+    by_rack = any(plan.metrics.near is not None for plan in plans)
     figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
     table = columns("strategy", *figures)
-    for one in outcomes:
-        waiting = sum(why.waits_for is not None for why in one.why)
+    for plan in plans:
+        waiting = sum(why.waits_for is not None for why in plan.why)
         table.add_row(
-            Text(one.strategy, style="bold"),
-            f"{one.metrics.kept:,}",
-            f"{one.metrics.moved:,}",
-            "-" if one.first_round is None else f"{waiting:,}",
-            f"{one.max_load:,}",
-            f"{one.metrics.spread:,}",
-            f"{one.metrics.balance_score:,}",
-            *["-" if one.metrics.near is None else f"{one.metrics.near:,}"] * by_rack,
+            Text(plan.strategy, style="bold"),
+            f"{plan.metrics.kept:,}",
+            f"{plan.metrics.moved:,}",
+            "-" if plan.first_round is None else f"{waiting:,}",
+            f"{plan.max_load:,}",
+            f"{plan.metrics.spread:,}",
+            f"{plan.metrics.balance_score:,}",
+            *["-" if plan.metrics.near is None else f"{plan.metrics.near:,}"] * by_rack,
         )
-    first = outcomes[0]
+    first = plans[0]
     return Lines(
         Text(
             f"{counted(first.metrics.members, 'member')}, {counted(len(first.why), 'partition')} "
@@ -95,32 +97,32 @@ def comparison(outcomes: Sequence[Outcome]) -> Lines:
         ),
         Text(),
         table,
-        Text("\nwait: held back in the first round; -: eager, everybody revokes everything", style="dim"),
+        Text("\nwait: held back in the first round; -: eager, each member revokes everything", style="dim"),
     )
 
 
-def _members(outcome: Outcome, names: Mapping[str, str], *, everything: bool) -> Columns:
-    had, kept = _owned_and_kept(outcome)
-    cooperative = outcome.first_round is not None
-    lag = outcome.lag_of_members()
+def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) -> Columns:
+    had, kept = _owned_and_kept(plan)
+    cooperative = plan.first_round is not None
+    lag = plan.lag_of_members()
     figures = (">partitions", *[">lag"] * (lag is not None), ">kept", ">gained", ">lost")
     table = columns("member", *figures, *[">first round"] * cooperative)
-    ids = list(outcome.assignment)
+    ids = list(plan.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
-        load, stay = _load(outcome.assignment[member_id]), kept[member_id]
-        mine = [] if lag is None else [lag[member_id]]
-        row = [f"{n:,}" for n in (load, *mine, stay, load - stay, had[member_id] - stay)]
-        if outcome.first_round is not None:
-            row.append(f"{_load(outcome.first_round[member_id]):,}")
+        load, stay = _load(plan.assignment[member_id]), kept[member_id]
+        member_lag = [] if lag is None else [lag[member_id]]
+        row = [f"{n:,}" for n in (load, *member_lag, stay, load - stay, had[member_id] - stay)]
+        if plan.first_round is not None:
+            row.append(f"{_load(plan.first_round[member_id]):,}")
         table.add_row(Text(names[member_id]), *row)
     return table
 
 
-def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
-    """How many partitions each member owned, and keeps, as the reasons have it."""
+def _owned_and_kept(plan: StrategyPlan) -> tuple[Counter[str], Counter[str]]:
+    """Count the partitions that each member owned, and keeps, from the reasons."""
     had: Counter[str] = Counter()
     kept: Counter[str] = Counter()
-    for why in outcome.why:
+    for why in plan.why:
         if why.reason in _STAYS and why.member_id is not None:
             kept[why.member_id] += 1
             had[why.member_id] += 1
@@ -129,8 +131,8 @@ def _owned_and_kept(outcome: Outcome) -> tuple[Counter[str], Counter[str]]:
     return had, kept
 
 
-def _changes(outcome: Outcome, changed: Collection[Why], names: Mapping[str, str]) -> Columns:
-    group = outcome.group
+def _changes(plan: StrategyPlan, changed: Collection[Why], names: Mapping[str, str]) -> Columns:
+    group = plan.group
     with_lag = in_records(group)
     table = columns("partition", *[">lag"] * with_lag, "from", "to", "why")
     for why in changed:
@@ -149,6 +151,6 @@ def _load(topics: Mapping[str, Sequence[int]]) -> int:
     return sum(map(len, topics.values()))
 
 
-def _records(outcome: Outcome) -> str:
-    """Behind a load: a number of partitions goes without saying."""
-    return " records" if outcome.load_unit == "records" else ""
+def _records(plan: StrategyPlan) -> str:
+    """Return the unit to print behind a load; none for a number of partitions."""
+    return " records" if plan.load_unit == "records" else ""

@@ -1,4 +1,4 @@
-"""What if: a group after some of its members have left and others have joined."""
+"""Changes the members of a group for ``--without`` and ``--join``."""
 
 from __future__ import annotations
 
@@ -10,41 +10,40 @@ from kafka_assignors.plan import Group, Member, shown
 
 __all__ = ["joined", "without"]
 
-_MOST_NAMES = 5  # of a large group; the others' are alike
+_MOST_NAMES = 5  # of a large group, in an error
 
 
 def without(group: Group, names: Sequence[str]) -> tuple[Group, tuple[Member, ...]]:
-    """The group without these members, and the members that are gone; topics stay.
+    """Return the group without these members, and the removed members.  Topics stay.
 
     Args:
-        group: as it is.
-        names: member ids, instance ids, or beginnings of a member id that only one member's has.
+        group: the group with all its members.
+        names: member ids, instance ids, or unique prefixes of a member id.
 
     Raises:
-        ProblemError: a name that is nobody's, or the beginning of several.
+        ProblemError: a name matches no member, or is the prefix of several.
     """
-    gone = {_find(group, name) for name in names}
-    stay = tuple(m for m in group.members if m.member_id not in gone)
-    return replace(group, members=stay), tuple(m for m in group.members if m.member_id in gone)
+    removed = {_find(group, name) for name in names}
+    staying = tuple(m for m in group.members if m.member_id not in removed)
+    return replace(group, members=staying), tuple(m for m in group.members if m.member_id in removed)
 
 
 def _find(group: Group, name: str) -> str:
     if name in group.index:
         return name
     static = [m.member_id for m in group.members if m.instance_id == name]
-    found = static or [m.member_id for m in group.members if name and m.member_id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    known = found or [m.member_id for m in group.members]
+    matches = static or [m.member_id for m in group.members if name and m.member_id.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    known = matches or [m.member_id for m in group.members]
     names = ", ".join(map(shown, known[:_MOST_NAMES])) + (", …" if len(known) > _MOST_NAMES else "")
-    raise ProblemError(f"{'several members are' if found else 'no member is'} {name!r}: {names}")
+    raise ProblemError(f"{name!r} matches {'several members' if matches else 'no member'}: {names}")
 
 
 def joined(group: Group, count: int, departed: Collection[Member] = ()) -> Group:
-    """The group with ``count`` more members, ``new-1`` and so on.
+    """Return the group with ``count`` more members, ``new-1`` and so on.
 
-    They subscribe to whatever anybody subscribes to or, being ``departed``, did; were there never any
-    members, to all topics.
+    They subscribe to the topics of all members, ``departed`` ones included; without members, to all topics.
     """
     others = (*group.members, *departed)
     topics = frozenset[str]().union(*(m.topics for m in others)) if others else frozenset(group.topics)

@@ -1,4 +1,4 @@
-"""``kafka-assignors tasks``: which member of a stateful group has which task, and how far its copy is."""
+"""``kafka-assignors tasks``: the members of each task of a stateful group, and the lag of their copies."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import BinaryIO
 
 import click
 
-from kafka_assignors.cli.given import connection_options, given_settings
+from kafka_assignors.cli.common import client_settings, connection_options
 from kafka_assignors.cli.group_reader import GroupReader
-from kafka_assignors.cli.looking import Looking, look_and_show, watch_options
 from kafka_assignors.cli.tasks.report import TaskReport, task_report
 from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
+from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
 
 __all__ = ["command"]
 
@@ -25,7 +25,7 @@ __all__ = ["command"]
     "--all",
     "everything",
     is_flag=True,
-    help="Show every task of a large group; what is watched on a terminal shows what fits.",
+    help="Show every task of a large group; --watch on a terminal shows what fits.",
 )
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -38,19 +38,21 @@ def command(
     everything: bool,
     output: str,
 ) -> None:
-    """Show which member of a stateful group has which task.
+    """Show the members of each task of a stateful group.
 
-    Active, as a standby or as a warm-up, with the records its copy lacked when the member joined last.  The
-    cluster is only asked: no member notices.
+    A member is active, a standby or a warm-up.  The number beside it is the lag of its copy (records) when it
+    last joined.  The command only reads from the cluster; members do not notice.
     """
     if not group_id:
-        raise click.UsageError("GROUP needs a name")
-    with closing(GroupReader(given_settings(bootstrap, config), group_id)) as reader:
+        raise click.UsageError("GROUP must not be empty")
+    with closing(GroupReader(client_settings(bootstrap, config), group_id)) as reader:
 
-        def look() -> TaskReport:
+        def fetch() -> TaskReport:
             return task_report(reader.read(), datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
 
-        looking = Looking(
-            look, lambda found, timed: task_lines(found, everything=everything, timed=timed), fitted_lines
+        watched = WatchedReport(
+            fetch,
+            lambda current, timed: task_lines(current, everything=everything, timed=timed),
+            fitted_lines,
         )
-        look_and_show(looking, output, watch=watch, every=every)
+        show_report(watched, output, watch=watch, every=every)

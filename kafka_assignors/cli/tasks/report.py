@@ -1,7 +1,6 @@
-"""What ``tasks`` tells of a stateful group: its tasks and their copies as values, and as JSON.  Pure.
+"""The report of ``tasks``: a stateful group's tasks and their copies, as values and as JSON.  Pure.
 
-It is all in the members' own words: what the leader told them to do, and how far their copies were when they
-joined last.
+All of it comes from the user data of the members' last join and of the leader's last assignment.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ class Copy:
     """A task's state at a member.
 
     Attributes:
-        member_id: whose.
-        lag: records it lacked when the member joined last; None: it had none, or did not say or know.
+        member_id: the member.
+        lag: records the copy was behind at the member's last join; None: no copy then, or unknown.
     """
 
     member_id: str
     lag: int | None
 
     def as_json(self) -> dict[str, Any]:
-        """Its part of the JSON."""
+        """Return its part of the JSON."""
         return {"member": self.member_id, "lag": self.lag}
 
 
@@ -45,10 +44,10 @@ class TaskRow:
     """One task.
 
     Attributes:
-        task: which.
-        active: who processes it; None: nobody at the moment.
-        standbys: who keeps a copy.
-        warmups: who builds a copy, to take it over.
+        task: subtopology and partition.
+        active: the member that processes it; None: no member at the moment.
+        standbys: members that keep a copy.
+        warmups: members that restore a copy, to become active.
     """
 
     task: Task
@@ -57,7 +56,7 @@ class TaskRow:
     warmups: tuple[Copy, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Its part of the JSON."""
+        """Return its part of the JSON."""
         return {
             "task": f"{self.task[0]}_{self.task[1]}",
             "subtopology": self.task[0],
@@ -75,21 +74,21 @@ class TaskReport:
     Attributes:
         group: as the broker describes it.
         rows: by subtopology and partition.
-        unread: members whose words cannot be read, and why.
-        said: what the others said of themselves.
-        probe_at: when the next probing rebalance is, as ISO 8601; None: nothing is waited for.
-        time: when this was, as ISO 8601.
+        unread: id of each member with unreadable user data -> reason.
+        subscriptions: member id -> its decoded subscription.
+        probe_at: time of the next probing rebalance, ISO 8601; None: none is due.
+        time: when the report was made, ISO 8601.
     """
 
     group: GroupState
     rows: tuple[TaskRow, ...]
     unread: Mapping[str, str]
-    said: Mapping[str, stateful_subscription.Subscription] = field(default_factory=dict)
+    subscriptions: Mapping[str, stateful_subscription.Subscription] = field(default_factory=dict)
     probe_at: str | None = None
     time: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The object that ``--output json`` prints."""
+        """Return the object that ``--output json`` prints."""
         return {
             "version": VERSION,
             "time": self.time,
@@ -102,73 +101,75 @@ class TaskReport:
                     "instance_id": member.instance_id,
                     "client_id": member.client_id,
                     "host": member.host,
-                    "process": str(said.process_id) if said else None,
-                    "rack": (said.rack or None) if said else None,
-                    "endpoint": (said.endpoint or None) if said else None,
+                    "process": str(subscription.process_id) if subscription else None,
+                    "rack": (subscription.rack or None) if subscription else None,
+                    "endpoint": (subscription.endpoint or None) if subscription else None,
                     "unread": self.unread.get(member.member_id),
                 }
                 for member in self.group.members
-                for said in [self.said.get(member.member_id)]
+                for subscription in [self.subscriptions.get(member.member_id)]
             ],
             "tasks": [row.as_json() for row in self.rows],
         }
 
 
 def task_report(group: GroupState, time: str) -> TaskReport:
-    """Put together what members say, and were told.
+    """Build the report from the members' subscriptions and assignments.
 
     Raises:
-        GroupError: nobody is in the group, or it has no tasks.
+        GroupError: the group has no members, or runs another strategy.
     """
     if not group.members:
-        raise GroupError(f"group {group.group_id!r} has no members: nobody has its tasks")
+        raise GroupError(f"group {group.group_id!r} has no members, so no task is assigned")
     if group.strategy not in {STRATEGY, ""}:
         raise GroupError(f"group {group.group_id!r} runs {group.strategy!r}: only {STRATEGY!r} has tasks")
     unread: dict[str, str] = {}
-    said: dict[str, stateful_subscription.Subscription] = {}
+    subscriptions: dict[str, stateful_subscription.Subscription] = {}
     actives: dict[Task, Copy] = {}
     standbys: dict[Task, list[Copy]] = {}
     warmups: dict[Task, list[Copy]] = {}
     probes: list[int] = []
     for member in group.members:
-        about, told = _words_of(member, unread)
-        lags = {task: lag for task, lag in about.lags.items() if lag < MOST_LAG} if about else {}
-        if about is not None:
-            said[member.member_id] = about
-        if told is None:
+        subscription, assignment = _decode(member, unread)
+        if subscription is None:
+            lags = {}
+        else:
+            subscriptions[member.member_id] = subscription
+            lags = {task: lag for task, lag in subscription.lags.items() if lag < MOST_LAG}
+        if assignment is None:
             continue
-        actives |= {task: Copy(member.member_id, lags.get(task)) for task in told.actives}
-        _add(standbys, told.standbys, member.member_id, lags)
-        _add(warmups, told.warmups, member.member_id, lags)
-        probes += [told.next_probe_ms] * bool(told.next_probe_ms)
+        actives |= {task: Copy(member.member_id, lags.get(task)) for task in assignment.actives}
+        _add(standbys, assignment.standbys, member.member_id, lags)
+        _add(warmups, assignment.warmups, member.member_id, lags)
+        probes += [assignment.next_probe_ms] * bool(assignment.next_probe_ms)
     rows = tuple(
         TaskRow(task, actives.get(task), tuple(standbys.get(task, ())), tuple(warmups.get(task, ())))
         for task in sorted({*actives, *standbys, *warmups})
     )
     probe_at = _iso(min(probes)) if probes else None
-    return TaskReport(group, rows, unread, said, probe_at, time)
+    return TaskReport(group, rows, unread, subscriptions, probe_at, time)
 
 
-def _words_of(
+def _decode(
     member: GroupMember, unread: dict[str, str]
 ) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.Assignment | None]:
-    """What it said and what it was told; what cannot be read is noted."""
+    """Decode a member's subscription and assignment; note in ``unread`` why one is unreadable."""
     try:
-        about = stateful_subscription.decode(member.said) if member.said else None
-        told = None if member.told in (b"", CLASSIC_ONLY) else stateful_assignment.decode(member.told)
+        subscription = stateful_subscription.decode(member.said) if member.said else None
+        assignment = None if member.told in (b"", CLASSIC_ONLY) else stateful_assignment.decode(member.told)
     except CodecError as error:
         unread[member.member_id] = str(error)
         return None, None
-    newer = not isinstance(about, stateful_subscription.Subscription | None) or not isinstance(
-        told, stateful_assignment.Assignment | None
+    is_newer = not isinstance(subscription, stateful_subscription.Subscription | None) or not isinstance(
+        assignment, stateful_assignment.Assignment | None
     )
-    if newer:
+    if is_newer:
         unread[member.member_id] = "written by a newer release"
-    elif told is None:
-        unread[member.member_id] = "it was told nothing yet"
+    elif assignment is None:
+        unread[member.member_id] = "no assignment yet"
     return (
-        about if isinstance(about, stateful_subscription.Subscription) else None,
-        told if isinstance(told, stateful_assignment.Assignment) else None,
+        subscription if isinstance(subscription, stateful_subscription.Subscription) else None,
+        assignment if isinstance(assignment, stateful_assignment.Assignment) else None,
     )
 
 
@@ -182,5 +183,5 @@ def _add(
 def _iso(milliseconds: int) -> str | None:
     try:
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="seconds")
-    except (OverflowError, ValueError, OSError):  # a member may say anything
+    except (OverflowError, ValueError, OSError):  # a member may send any number
         return None

@@ -15,22 +15,22 @@ from kafka_assignors.plan import shown
 __all__ = ["fitted_lines", "task_lines"]
 
 _UNREAD = 4
-_LINES_A_ROW = 4  # what a row with long names may take; more only leaves lines free
+_LINES_A_ROW = 4  # most lines of a row with long names; a larger number only leaves lines free
 
 
 def task_lines(report: TaskReport, *, everything: bool, timed: bool = False) -> Lines:
-    """The group, its tasks with who has them; of many tasks those that wait for something first.
+    """Return the group and its tasks; of many tasks those without an active member or with a warm-up first.
 
     Args:
-        report: what to show.
-        everything: all tasks.
-        timed: whether to say when this was.
+        report: the report to show.
+        everything: show all tasks.
+        timed: show the time of the report.
     """
     return _lines(report, len(report.rows) if everything else ROWS, timed=timed)
 
 
 def fitted_lines(report: TaskReport, console: Console, height: int) -> Lines:
-    """The same, with the time, and with as many tasks as fit into so many lines."""
+    """Return the report with its time, and with as many tasks as fit into ``height`` lines."""
     rows = min(len(report.rows), max(height, 0))
     while True:
         lines = _lines(report, rows, timed=True, hint="")
@@ -76,11 +76,11 @@ def _notes(report: TaskReport, names: Mapping[str, str]) -> list[Text]:
     notes = []
     if report.probe_at:
         notes.append(
-            Text(f"a better plan waits for copies; it is looked at again at {report.probe_at[11:19]} UTC")
+            Text(f"warm-ups are restoring; the next probing rebalance is at {report.probe_at[11:19]} UTC")
         )
     idle = sum(row.active is None for row in report.rows)
     if idle:
-        notes.append(Text(f"{counted(idle, 'task')} that nobody processes", style="yellow"))
+        notes.append(Text(f"{counted(idle, 'task')} without an active member", style="yellow"))
     unread = [f"{names[member_id]}: {shown(why)}" for member_id, why in sorted(report.unread.items())]
     notes += [Text(line, style="yellow") for line in unread[:_UNREAD]]
     return [*notes, *more(len(unread) - _UNREAD, hint=" that cannot be read")]
@@ -99,6 +99,6 @@ def _table(rows: Iterable[TaskRow], names: Mapping[str, str]) -> Columns:
 
 
 def _named(copy: Copy, names: Mapping[str, str]) -> str:
-    """``a-1f0c2d34 (12)``: who, and how many records its copy lacks; nothing where it lacks none."""
+    """Return ``a-1f0c2d34 (12)``: the member and the lag of its copy (records), without brackets for 0."""
     lag = "?" if copy.lag is None else f"{copy.lag:,}"
     return names[copy.member_id] + f" ({lag})" * (copy.lag != 0)

@@ -19,7 +19,7 @@ from kafka_assignors.errors import BrokerError
 from tests.integration.conftest import FreshNames
 from tests.support.waiting import alive, running_below, until
 
-# A program with a broker, which says where that is and then waits.
+# A program that starts a broker, prints its address and waits.
 PROGRAM = """
 import sys
 from kafka_assignors.broker import development_broker
@@ -58,7 +58,7 @@ def jvm_of(supervisor: psutil.Process) -> psutil.Process:
     return jvm
 
 
-def test_what_is_produced_is_consumed(fresh: FreshNames) -> None:
+def test_produced_records_are_consumed(fresh: FreshNames) -> None:
     topic = fresh.topic(partitions=3)
     producer = KafkaProducer(bootstrap_servers=fresh.bootstrap)
     for n in range(300):
@@ -80,14 +80,14 @@ def test_what_is_produced_is_consumed(fresh: FreshNames) -> None:
     assert seen == set(range(300))
 
 
-def test_several_topics_come_with_the_partitions_asked_for(fresh: FreshNames) -> None:
+def test_topics_have_the_requested_partitions(fresh: FreshNames) -> None:
     topics = fresh.topics(1, 5)
     consumer = KafkaConsumer(bootstrap_servers=fresh.bootstrap)
     assert [len(consumer.partitions_for_topic(topic)) for topic in topics] == [1, 5]
     consumer.close()
 
 
-def test_it_is_ready_when_the_block_is_entered(own: DevelopmentBroker) -> None:
+def test_broker_is_ready_inside_the_block(own: DevelopmentBroker) -> None:
     assert answers(own.port)
     assert not answers(own.port, "another cluster")
     assert own.running
@@ -95,7 +95,7 @@ def test_it_is_ready_when_the_block_is_entered(own: DevelopmentBroker) -> None:
     assert own.log_path.exists()
 
 
-def test_it_ends_with_the_block_and_leaves_nothing() -> None:
+def test_end_of_the_block_leaves_no_process_or_file() -> None:
     with development_broker("jars") as broker:
         jvm = jvm_of(psutil.Process(broker.pid))
     assert not alive(jvm)
@@ -105,7 +105,7 @@ def test_it_ends_with_the_block_and_leaves_nothing() -> None:
     broker.stop()  # twice is fine
 
 
-def test_a_data_dir_keeps_what_was_written(tmp_path: Path) -> None:
+def test_data_dir_keeps_records(tmp_path: Path) -> None:
     with development_broker("jars", data_dir=tmp_path / "new" / "dir, with comma") as broker:
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
         producer.send("kept", b"value").get(timeout=20)
@@ -121,7 +121,7 @@ def test_a_data_dir_keeps_what_was_written(tmp_path: Path) -> None:
         consumer.close()
 
 
-def test_a_data_dir_in_use_is_one_line(own: DevelopmentBroker) -> None:
+def test_data_dir_in_use_is_one_line(own: DevelopmentBroker) -> None:
     with (
         pytest.raises(BrokerError, match=rf"^another broker runs in {own.data_dir}: "),
         development_broker("jars", data_dir=own.data_dir),
@@ -130,7 +130,7 @@ def test_a_data_dir_in_use_is_one_line(own: DevelopmentBroker) -> None:
     assert answers(own.port)
 
 
-def test_a_taken_port_is_named(own: DevelopmentBroker) -> None:
+def test_taken_port_is_named(own: DevelopmentBroker) -> None:
     with (
         pytest.raises(BrokerError, match=rf"^cannot listen on port {own.port} \("),
         development_broker("jars", port=own.port),
@@ -139,7 +139,7 @@ def test_a_taken_port_is_named(own: DevelopmentBroker) -> None:
 
 
 @pytest.mark.parametrize("losses", [1, 9])
-def test_a_port_lost_to_another_process_is_picked_again(
+def test_port_lost_to_another_process_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, losses: int
 ) -> None:
     home = java_that_loses_the_race(tmp_path, losses)
@@ -158,7 +158,7 @@ def test_a_port_lost_to_another_process_is_picked_again(
 
 
 def java_that_loses_the_race(folder: Path, losses: int) -> Path:
-    """Make a JAVA_HOME whose brokers find their port taken, the first ``losses`` times."""
+    """Make a JAVA_HOME whose first ``losses`` brokers find their port taken."""
     home = folder / "home"
     (home / "bin").mkdir(parents=True)
     (home / "lost").touch()
@@ -177,7 +177,7 @@ exec '{find_java().path}' "$@"
     return home
 
 
-def test_a_setting_the_broker_refuses_is_quoted_from_its_log() -> None:
+def test_refused_setting_is_quoted_from_the_log() -> None:
     with (
         pytest.raises(
             BrokerError, match=r"did not start: ConfigException: Invalid value abc .*num\.partitions"
@@ -194,23 +194,23 @@ def test_a_setting_the_broker_refuses_is_quoted_from_its_log() -> None:
     log.parent.rmdir()
 
 
-def test_a_setting_that_is_the_brokers_own_is_refused() -> None:
+def test_reserved_setting_is_refused() -> None:
     with pytest.raises(BrokerError, match=r"'log\.dirs'"), development_broker(properties={"log.dirs": "x"}):
         pass
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
-def test_a_data_dir_that_cannot_be_is_named(tmp_path: Path, place: str) -> None:
+def test_impossible_data_dir_is_named(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
     with (
-        pytest.raises(BrokerError, match=r"^cannot make the broker's directory .*file"),
+        pytest.raises(BrokerError, match=r"^cannot create the broker's directory .*file"),
         development_broker("jars", data_dir=tmp_path / place),
     ):
         pass
 
 
 @pytest.mark.parametrize("limit_bytes", [100, 100_000], ids=["at once", "once the JVM runs"])
-def test_no_room_for_files_is_one_line(tmp_path: Path, limit_bytes: int) -> None:
+def test_file_size_limit_is_one_line(tmp_path: Path, limit_bytes: int) -> None:
     import resource
 
     process = program(
@@ -224,7 +224,7 @@ def test_no_room_for_files_is_one_line(tmp_path: Path, limit_bytes: int) -> None
 
 @pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can mount a small disk")
 @pytest.mark.parametrize("size", ["4k", "32k"], ids=["at once", "once the JVM runs"])
-def test_a_full_disk_is_one_line(tmp_path: Path, size: str) -> None:
+def test_full_disk_is_one_line(tmp_path: Path, size: str) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", tmp_path], check=True)
     try:
         with (
@@ -236,7 +236,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, size: str) -> None:
         subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_a_program_killed_with_9_leaves_no_jvm_and_no_directory() -> None:
+def test_program_killed_with_9_leaves_no_jvm_and_no_directory() -> None:
     process = program()
     assert process.stdout is not None
     pid, port, directory = process.stdout.readline().split()
@@ -250,7 +250,7 @@ def test_a_program_killed_with_9_leaves_no_jvm_and_no_directory() -> None:
 
 
 @pytest.mark.parametrize("step", ["kafka.tools.StorageTool", "kafka.Kafka"])
-def test_a_program_killed_with_9_while_it_starts_leaves_nothing(
+def test_program_killed_with_9_during_start_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -267,7 +267,7 @@ def test_a_program_killed_with_9_while_it_starts_leaves_nothing(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux kills a child with its parent")
-def test_a_supervisor_killed_with_9_leaves_no_jvm() -> None:
+def test_supervisor_killed_with_9_leaves_no_jvm() -> None:
     with development_broker("jars") as broker:
         jvm = jvm_of(psutil.Process(broker.pid))
         os.kill(broker.pid, signal.SIGKILL)
@@ -277,7 +277,7 @@ def test_a_supervisor_killed_with_9_leaves_no_jvm() -> None:
     assert not broker.data_dir.exists()
 
 
-def test_an_exception_in_the_block_ends_the_broker_and_is_passed_on() -> None:
+def test_exception_in_the_block_stops_the_broker_and_propagates() -> None:
     with pytest.raises(KeyboardInterrupt), development_broker("jars") as broker:
         raise KeyboardInterrupt
     assert not answers(broker.port)

@@ -18,7 +18,7 @@ from tests.support.waiting import alive, running_below, until
 
 
 class Cli:
-    """Runs ``kafka-assignors broker`` with a state directory of its own."""
+    """Runs ``kafka-assignors broker`` with its own state directory."""
 
     def __init__(self, state: Path) -> None:
         self.env = {
@@ -88,21 +88,21 @@ def test_start_status_stop(cli: Cli) -> None:
     assert cli("stop") == (0, "", "no broker is running\n")
 
 
-def test_two_starts_at_once_make_one_broker(cli: Cli) -> None:
+def test_concurrent_starts_make_one_broker(cli: Cli) -> None:
     first, second = cli.spawn("start", "--backend", "jars"), cli.spawn("start", "--backend", "jars")
     one, other = first.communicate(timeout=120)[0], second.communicate(timeout=120)[0]
     assert one == other
     assert answers(port_of(one))
 
 
-def test_a_data_dir_survives_the_broker(cli: Cli, tmp_path: Path) -> None:
+def test_data_dir_survives_the_broker(cli: Cli, tmp_path: Path) -> None:
     assert cli("start", "--data-dir", str(tmp_path / "data"))[0] == 0
     assert cli.facts()["data_dir"] == str(tmp_path / "data")
     assert cli("stop")[0] == 0
     assert (tmp_path / "data" / "broker.log").exists()
 
 
-def test_a_port_in_use_is_one_line_and_starts_nothing(cli: Cli) -> None:
+def test_port_in_use_is_one_line_and_starts_no_broker(cli: Cli) -> None:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -114,7 +114,7 @@ def test_a_port_in_use_is_one_line_and_starts_nothing(cli: Cli) -> None:
     assert cli("status")[0] == 1
 
 
-def test_ctrl_c_while_it_starts_leaves_nothing(cli: Cli) -> None:
+def test_ctrl_c_during_start_leaves_nothing(cli: Cli) -> None:
     process = cli.spawn("start", "--backend", "jars")
     started = psutil.Process(process.pid)
     until(lambda: running_below(started, "kafka.Kafka"), "the JVM")
@@ -127,7 +127,7 @@ def test_ctrl_c_while_it_starts_leaves_nothing(cli: Cli) -> None:
     assert cli("status")[0] == 1
 
 
-def test_in_the_foreground_it_stays_until_ctrl_c(cli: Cli) -> None:
+def test_foreground_broker_runs_until_ctrl_c(cli: Cli) -> None:
     process = cli.spawn("start", "--backend", "jars", "--foreground")
     assert process.stdout is not None
     port = port_of(process.stdout.readline())
@@ -141,7 +141,7 @@ def test_in_the_foreground_it_stays_until_ctrl_c(cli: Cli) -> None:
     assert cli("status")[0] == 1
 
 
-def test_in_the_foreground_it_ends_when_somebody_stops_the_broker(cli: Cli) -> None:
+def test_foreground_command_ends_with_the_broker(cli: Cli) -> None:
     process = cli.spawn("start", "--backend", "jars", "--foreground")
     assert process.stdout is not None
     process.stdout.readline()
@@ -150,7 +150,7 @@ def test_in_the_foreground_it_ends_when_somebody_stops_the_broker(cli: Cli) -> N
     assert process.returncode == 0
 
 
-def test_a_broker_that_died_is_not_said_to_run(cli: Cli) -> None:
+def test_dead_broker_is_not_reported_as_running(cli: Cli) -> None:
     assert cli("start", "--backend", "jars")[0] == 0
     facts = cli.facts()
     supervisor = psutil.Process(int(str(facts["pid"])))

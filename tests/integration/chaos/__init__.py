@@ -1,6 +1,7 @@
-"""Groups that live through a seeded schedule of faults, and the checks of what they did.
+"""Chaos tests: consumer groups run through a seeded schedule of faults, and checks judge their event logs.
 
-``schedule`` makes the faults of a seed, ``fragile`` is the broker with its doors.  ``crowd`` is a group,
-``plain`` and ``stateful`` are its kinds, ``member`` is a plain member's process.  ``ledger`` records what a
-member does, ``checks`` judges the records, ``play`` joins them all.
+``schedule`` draws the faults of a seed.  ``restartable_broker`` is a broker with a proxy for each slot.
+``group`` is a group under test, ``plain_groups`` and ``stateful_group`` are its kinds, and ``member`` is a
+plain member's process.  Members write an ``event_log``, ``checks`` judges the logs, and ``runner`` runs a
+seed.
 """

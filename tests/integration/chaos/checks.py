@@ -1,6 +1,6 @@
-"""What must hold of a group's life, as functions of the ledgers its members wrote.
+"""The laws of a group, as functions of its members' event logs.
 
-Each returns its complaints, none if all is well.
+Each returns a list of complaints, empty if the law holds.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 
-from tests.integration.chaos.ledger import Entry, Kind, Ledger, Place
+from tests.integration.chaos.event_log import Event, EventKind, EventLog, Position
 
 Partition = tuple[str, int]
 Owned = Mapping[str, Collection[Partition]]
 _SHOWN = 5
 
 
-def unread(acknowledged: Iterable[Place], ledgers: Iterable[Ledger]) -> list[str]:
+def unread_records(acknowledged: Iterable[Position], logs: Iterable[EventLog]) -> list[str]:
     """Every acknowledged record was read by some member at least once."""
-    seen = {place for ledger in ledgers for entry in _of(ledger, Kind.READ) for place in entry.places}
+    seen = {position for log in logs for event in _of(log, EventKind.READ) for position in event.positions}
     lost: dict[Partition, list[int]] = defaultdict(list)
     for topic, partition, offset in set(acknowledged) - seen:
         lost[topic, partition].append(offset)
@@ -30,75 +30,80 @@ def unread(acknowledged: Iterable[Place], ledgers: Iterable[Ledger]) -> list[str
     ]
 
 
-def done_twice(doubles: int, ledgers: Iterable[Ledger]) -> list[str]:
-    """State has an update twice only where its record was read twice.
+def duplicate_updates(doubles: int, logs: Iterable[EventLog]) -> list[str]:
+    """An update is in the state twice only if its record was read twice.
 
     Args:
-        doubles: updates in the state beyond one a record.
-        ledgers: of all members.
+        doubles: updates in the state beyond one for each record.
+        logs: of all members.
     """
-    reads = Counter(place for ledger in ledgers for entry in _of(ledger, Kind.READ) for place in entry.places)
-    again = reads.total() - len(reads)
-    return [f"{doubles} updates were done twice, and {again} records read again"] if doubles > again else []
+    reads = Counter(
+        position for log in logs for event in _of(log, EventKind.READ) for position in event.positions
+    )
+    reread = reads.total() - len(reads)
+    return [f"{doubles} updates were done twice, and {reread} records read again"] if doubles > reread else []
 
 
-def overcommitted(ledgers: Iterable[Ledger]) -> list[str]:
-    """No member commits beyond a record that nobody has read by then."""
+def commits_beyond_reads(logs: Iterable[EventLog]) -> list[str]:
+    """No member commits an offset beyond a record that no member has read yet."""
     history = sorted(
-        ((entry.at, ledger.member, entry) for ledger in ledgers for entry in ledger.entries),
+        ((event.at, log.member, event) for log in logs for event in log.events),
         key=lambda item: item[:2],
     )
-    ahead: dict[Partition, set[int]] = defaultdict(set)  # read, with a gap before
+    ahead: dict[Partition, set[int]] = defaultdict(set)  # offsets read after a gap
     first_unread: Counter[Partition] = Counter()
     complaints = []
-    for _, member, entry in history:
-        if entry.kind not in {Kind.READ, Kind.COMMIT}:
+    for _, member, event in history:
+        if event.kind not in {EventKind.READ, EventKind.COMMIT}:
             continue
-        for topic, number, offset in entry.places:
-            at = topic, number
-            if entry.kind is Kind.READ:
-                ahead[at].add(offset)
-                while first_unread[at] in ahead[at]:
-                    ahead[at].remove(first_unread[at])
-                    first_unread[at] += 1
-            elif offset > first_unread[at]:
+        for topic, number, offset in event.positions:
+            partition = topic, number
+            if event.kind is EventKind.READ:
+                ahead[partition].add(offset)
+                while first_unread[partition] in ahead[partition]:
+                    ahead[partition].remove(first_unread[partition])
+                    first_unread[partition] += 1
+            elif offset > first_unread[partition]:
+                first = first_unread[partition]
                 complaints.append(
-                    f"{member} committed {topic}-{number} up to {offset} before {first_unread[at]} was read"
+                    f"{member} committed {topic}-{number} up to {offset} before {first} was read"
                 )
     return complaints
 
 
-def out_of_order(ledgers: Iterable[Ledger]) -> list[str]:
-    """A member reads only what it owns, and of each partition it owns one record after the other."""
-    return [complaint for ledger in ledgers for complaint in _out_of_order(ledger)]
+def reads_out_of_order(logs: Iterable[EventLog]) -> list[str]:
+    """A member reads only partitions it owns, and the records of each in order."""
+    return [complaint for log in logs for complaint in _order_complaints(log)]
 
 
-def _out_of_order(ledger: Ledger) -> Iterator[str]:
-    following: dict[Partition, int | None] = {}  # what it owns -> offset of its next record, once it is known
-    for entry in ledger.entries:
-        if entry.kind is Kind.READ:
-            for topic, number, offset in entry.places:
-                at = topic, number
-                if at not in following:
-                    yield f"{ledger.member} read {topic}-{number} at {offset} without owning it"
+def _order_complaints(log: EventLog) -> Iterator[str]:
+    following: dict[
+        Partition, int | None
+    ] = {}  # owned partition -> offset of its next record; None: not known yet
+    for event in log.events:
+        if event.kind is EventKind.READ:
+            for topic, number, offset in event.positions:
+                partition = topic, number
+                if partition not in following:
+                    yield f"{log.member} read {topic}-{number} at {offset} without owning it"
                     continue
-                if (expected := following[at]) not in {None, offset}:
-                    yield f"{ledger.member} read {topic}-{number} at {offset}, and {expected} was next"
-                following[at] = offset + 1
-        elif entry.kind is Kind.ASSIGNED:
-            following |= dict.fromkeys((place[:2] for place in entry.places), None)
-        elif entry.kind in {Kind.REVOKED, Kind.LOST}:
-            for place in entry.places:
-                following.pop(place[:2], None)
+                if (expected := following[partition]) not in {None, offset}:
+                    yield f"{log.member} read {topic}-{number} at {offset}, and {expected} was next"
+                following[partition] = offset + 1
+        elif event.kind is EventKind.ASSIGNED:
+            following |= dict.fromkeys((position[:2] for position in event.positions), None)
+        elif event.kind in {EventKind.REVOKED, EventKind.LOST}:
+            for position in event.positions:
+                following.pop(position[:2], None)
 
 
-def shared(ledgers: Iterable[Ledger]) -> list[str]:
-    """In no generation two members are given the same partition."""
+def shared_partitions(logs: Iterable[EventLog]) -> list[str]:
+    """No generation assigns a partition to two members."""
     owners: dict[tuple[int, Partition], set[str]] = defaultdict(set)
-    for ledger in ledgers:
-        for entry in _of(ledger, Kind.OWNED):
-            for place in entry.places:
-                owners[entry.generation, place[:2]].add(ledger.member)
+    for log in logs:
+        for event in _of(log, EventKind.OWNED):
+            for position in event.positions:
+                owners[event.generation, position[:2]].add(log.member)
     return [
         f"generation {generation}: {topic}-{number} was given to {sorted(members)}"
         for (generation, (topic, number)), members in sorted(owners.items())
@@ -106,14 +111,12 @@ def shared(ledgers: Iterable[Ledger]) -> list[str]:
     ]
 
 
-def kept_too_long(ledgers: Collection[Ledger]) -> list[str]:
-    """A member of a generation has given back what that generation assigns to another member."""
-    generations = {
-        ledger.member: {entry.generation for entry in _of(ledger, Kind.OWNED)} for ledger in ledgers
-    }
+def late_revocations(logs: Collection[EventLog]) -> list[str]:
+    """A member revokes a partition before another member of the same generation gets it."""
+    generations = {log.member: {event.generation for event in _of(log, EventKind.OWNED)} for log in logs}
     spans: dict[Partition, list[_Span]] = defaultdict(list)
-    for ledger in ledgers:
-        for span in _spans(ledger):
+    for log in logs:
+        for span in _spans(log):
             spans[span.partition].append(span)
     return [
         f"generation {later.generation}: {_shown(later.partition)} was assigned to {later.member} "
@@ -128,12 +131,12 @@ def kept_too_long(ledgers: Collection[Ledger]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The time for which a member had a partition.
+    """The time for which a member owned a partition.
 
     Attributes:
-        generation: that assigned the partition.
-        begin_at: when the listener was called (ns).
-        end_at: when it was revoked or lost; of a member that was killed, its last entry (ns).
+        generation: the generation that assigned the partition.
+        begin_at: time of the listener's call (ns).
+        end_at: time of the revocation or loss; for a killed member, of its last event (ns).
     """
 
     member: str
@@ -143,23 +146,23 @@ class _Span:
     end_at: int
 
 
-def _spans(ledger: Ledger) -> Iterator[_Span]:
-    begun: dict[Partition, tuple[int, int]] = {}
+def _spans(log: EventLog) -> Iterator[_Span]:
+    open_spans: dict[Partition, tuple[int, int]] = {}
     generation = last_at = -1
-    for entry in ledger.entries:
-        last_at = entry.at
-        partitions = [place[:2] for place in entry.places]
-        if entry.kind is Kind.OWNED:
-            generation = entry.generation
-        elif entry.kind is Kind.ASSIGNED:
+    for event in log.events:
+        last_at = event.at
+        partitions = [position[:2] for position in event.positions]
+        if event.kind is EventKind.OWNED:
+            generation = event.generation
+        elif event.kind is EventKind.ASSIGNED:
             for partition in partitions:
-                begun.setdefault(partition, (generation, entry.at))
-        elif entry.kind in {Kind.REVOKED, Kind.LOST}:
+                open_spans.setdefault(partition, (generation, event.at))
+        elif event.kind in {EventKind.REVOKED, EventKind.LOST}:
             for partition in partitions:
-                if partition in begun:
-                    yield _Span(ledger.member, partition, *begun.pop(partition), entry.at)
-    for partition, begin in begun.items():
-        yield _Span(ledger.member, partition, *begin, last_at)
+                if partition in open_spans:
+                    yield _Span(log.member, partition, *open_spans.pop(partition), event.at)
+    for partition, begin in open_spans.items():
+        yield _Span(log.member, partition, *begin, last_at)
 
 
 def _shown(partition: Partition) -> str:
@@ -167,9 +170,9 @@ def _shown(partition: Partition) -> str:
     return f"{topic}-{number}"
 
 
-def not_owned_once(owned: Owned, partitions: Collection[Partition]) -> list[str]:
+def ownership_errors(owned: Owned, partitions: Collection[Partition]) -> list[str]:
     """Each partition has exactly one owner."""
-    owners = Counter(partition for mine in owned.values() for partition in mine)
+    owners = Counter(partition for partitions_of in owned.values() for partition in partitions_of)
     return [
         f"{topic}-{number} has {owners[topic, number]} owners"
         for topic, number in sorted({*partitions, *owners})
@@ -177,8 +180,8 @@ def not_owned_once(owned: Owned, partitions: Collection[Partition]) -> list[str]
     ]
 
 
-def lagging(ends: Mapping[Partition, int], committed: Mapping[Partition, int]) -> list[str]:
-    """All that was written is committed, and no more."""
+def uncommitted(ends: Mapping[Partition, int], committed: Mapping[Partition, int]) -> list[str]:
+    """The committed offset of each partition is its end offset."""
     return [
         f"{topic}-{number}: {committed.get((topic, number), 0)} of {end} records are committed"
         for (topic, number), end in sorted(ends.items())
@@ -187,20 +190,20 @@ def lagging(ends: Mapping[Partition, int], committed: Mapping[Partition, int]) -
 
 
 Balance = Callable[[Owned], list[str]]
-"""What a strategy promises of a group without lag."""
+"""The balance that a strategy guarantees for a group without lag."""
 
 
 def even(owned: Owned) -> list[str]:
-    """Members differ by one partition at the most."""
-    counts = {member: len(mine) for member, mine in owned.items()}
+    """Members differ by at most one partition."""
+    counts = {member: len(partitions) for member, partitions in owned.items()}
     return [f"uneven: {counts}"] if max(counts.values()) - min(counts.values()) > 1 else []
 
 
-def one_has_all(owned: Owned) -> list[str]:
-    """One member is active, the others stand by."""
-    busy = [member for member, mine in owned.items() if mine]
-    return [] if len(busy) == 1 else [f"active members: {busy}"]
+def single_active(owned: Owned) -> list[str]:
+    """Exactly one member owns partitions."""
+    active = [member for member, partitions in owned.items() if partitions]
+    return [] if len(active) == 1 else [f"active members: {active}"]
 
 
-def _of(ledger: Ledger, kind: Kind) -> Iterator[Entry]:
-    return (entry for entry in ledger.entries if entry.kind is kind)
+def _of(log: EventLog, kind: EventKind) -> Iterator[Event]:
+    return (event for event in log.events if event.kind is kind)

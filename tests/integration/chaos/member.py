@@ -1,4 +1,4 @@
-"""A consumer in a process of its own that writes a ledger of all it does."""
+"""A consumer process that writes an event log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka import KafkaConsumer
 from kafka.errors import FencedInstanceIdError, KafkaError, RetriableError
 
 from kafka_assignors import OwnershipListener, strategy
-from tests.integration.chaos.ledger import Kind, Writer
+from tests.integration.chaos.event_log import EventKind, EventWriter
 from tests.integration.member_process import die_with_the_test
 
 POLL_MS = 100
@@ -27,30 +27,30 @@ log = logging.getLogger("kafka_assignors.chaos")
 
 
 class Recording(OwnershipListener):
-    """Writes each change of the consumer's partitions; commits what it gives back."""
+    """Logs each change of the consumer's partitions, and commits revoked ones."""
 
-    def __init__(self, consumer: KafkaConsumer, ledger: Writer) -> None:
+    def __init__(self, consumer: KafkaConsumer, events: EventWriter) -> None:
         super().__init__(consumer)
-        self._ledger = ledger
+        self._events = events
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        """Commit, then give back."""
+        """Commit, then log the revocation."""
         await super().on_partitions_revoked(revoked)
-        self._ledger.write(Kind.REVOKED, _whole(revoked))
+        self._events.write(EventKind.REVOKED, _positions(revoked))
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        """Begin with these."""
+        """Log new partitions."""
         await super().on_partitions_assigned(assigned)
-        self._ledger.write(Kind.ASSIGNED, _whole(assigned))
+        self._events.write(EventKind.ASSIGNED, _positions(assigned))
 
     async def on_partitions_lost(self, lost: Collection[Any]) -> None:
-        """End with these."""
+        """Log lost partitions."""
         await super().on_partitions_lost(lost)
-        self._ledger.write(Kind.LOST, _whole(lost))
+        self._events.write(EventKind.LOST, _positions(lost))
 
 
 def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
-    """Be a member until ``close`` comes through the pipe; end when the pipe ends."""
+    """Run a member until the pipe sends ``close``; exit if the pipe breaks."""
     die_with_the_test()
     logging.basicConfig(
         filename=settings.pop("log"),
@@ -62,7 +62,7 @@ def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
     try:
         consume(closing, **settings)
     except Exception:
-        log.exception("the member ends")
+        log.exception("member failed")
         os._exit(3)
 
 
@@ -72,31 +72,31 @@ def consume(
     consumer_class: str,
     strategy_name: str,
     topic: str,
-    ledger_path: str,
+    events_path: str,
     busy_s: float,
     **settings: Any,
 ) -> None:
-    """Read, record, commit; take ``busy_s`` for each batch."""
-    ledger = Writer(ledger_path)
-    consumer = _made(closing, consumer_class, strategy_name, settings)
+    """Read, log and commit records; take ``busy_s`` for each batch."""
+    events = EventWriter(events_path)
+    consumer = _connect(closing, consumer_class, strategy_name, settings)
     if consumer is None:
         return
     coordinator = consumer._coordinator
-    coordinator._send_offset_commit_request = _recorded(coordinator._send_offset_commit_request, ledger)
+    coordinator._send_offset_commit_request = _log_commits(coordinator._send_offset_commit_request, events)
     for assignor in coordinator._assignors.values():
-        assignor.on_assignment = _witnessed(assignor.on_assignment, ledger)
-    listener = Recording(consumer, ledger)
+        assignor.on_assignment = _log_assignments(assignor.on_assignment, events)
+    listener = Recording(consumer, events)
     consumer.subscribe([topic], listener=listener)
     committed_at, committed = time.monotonic(), listener.offsets()
     while not closing.is_set():
         try:
-            records = _polled(consumer)
+            records = _poll(consumer)
         except FencedInstanceIdError:
-            if closing.is_set():  # the next process of this static member has begun already
+            if closing.is_set():  # the next process of this static member has started
                 break
             raise
         if records:
-            ledger.write(Kind.READ, [(r.topic, r.partition, r.offset) for r in records])
+            events.write(EventKind.READ, [(r.topic, r.partition, r.offset) for r in records])
             closing.wait(busy_s)
         for record in records:
             listener.processed(record)
@@ -111,8 +111,8 @@ def consume(
     consumer.close()
 
 
-def _polled(consumer: KafkaConsumer) -> list[Any]:
-    """Poll as an application has to: without a broker, kafka-python raises what can be tried again."""
+def _poll(consumer: KafkaConsumer) -> list[Any]:
+    """Poll as an application must: kafka-python raises retriable errors without a broker."""
     try:
         batches = consumer.poll(timeout_ms=POLL_MS)
     except RetriableError as error:
@@ -121,10 +121,10 @@ def _polled(consumer: KafkaConsumer) -> list[Any]:
     return [record for batch in batches.values() for record in batch]
 
 
-def _made(
+def _connect(
     closing: threading.Event, consumer_class: str, strategy_name: str, settings: Mapping[str, Any]
 ) -> KafkaConsumer | None:
-    """Connect, as often as it takes; None: closed meanwhile."""
+    """Connect, with retries; None if closed meanwhile."""
     module, _, name = consumer_class.rpartition(".")
     kind = getattr(importlib.import_module(module), name)
     consumer = None
@@ -139,26 +139,28 @@ def _made(
     return consumer
 
 
-def _recorded(send: Callable[..., Any], ledger: Writer) -> Callable[..., Any]:
-    def recorded(offsets: Mapping[Any, Any], *rest: Any, **more: Any) -> Any:
-        ledger.write(Kind.COMMIT, [(at.topic, at.partition, meta.offset) for at, meta in offsets.items()])
+def _log_commits(send: Callable[..., Any], events: EventWriter) -> Callable[..., Any]:
+    def send_and_log(offsets: Mapping[Any, Any], *rest: Any, **more: Any) -> Any:
+        events.write(
+            EventKind.COMMIT, [(tp.topic, tp.partition, meta.offset) for tp, meta in offsets.items()]
+        )
         return send(offsets, *rest, **more)
 
-    return recorded
+    return send_and_log
 
 
-def _witnessed(on_assignment: Callable[..., None], ledger: Writer) -> Callable[..., None]:
-    """A listener hears of changes only; the assignor hears all, with the generation it is of."""
+def _log_assignments(on_assignment: Callable[..., None], events: EventWriter) -> Callable[..., None]:
+    """Wrap the assignor's hook, because only it gets the full assignment and its generation."""
 
-    def witnessed(assignment: Any, generation: int) -> None:
-        ledger.write(Kind.OWNED, _whole(assignment.partitions()), generation)
+    def log_and_pass_on(assignment: Any, generation: int) -> None:
+        events.write(EventKind.OWNED, _positions(assignment.partitions()), generation)
         on_assignment(assignment, generation)
 
-    return witnessed
+    return log_and_pass_on
 
 
-def _whole(partitions: Collection[Any]) -> list[tuple[str, int, int]]:
-    return [(at.topic, at.partition, 0) for at in sorted(partitions)]
+def _positions(partitions: Collection[Any]) -> list[tuple[str, int, int]]:
+    return [(tp.topic, tp.partition, 0) for tp in sorted(partitions)]
 
 
 def _await_close(pipe: Connection, closing: threading.Event) -> None:

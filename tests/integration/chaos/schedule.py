@@ -1,4 +1,4 @@
-"""The faults of a seed: pure, so that a failed run can be repeated."""
+"""Draws the faults of a seed.  Pure, so that a failed run can be repeated."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from random import Random
 
 
 class Fault(Enum):
-    """What happens to a group.
+    """A kind of fault.
 
-    Slot n is a member's place in each group; that member comes through door n, a proxy of its own.
+    Each group has a member in slot n, which connects through proxy n.
     """
 
-    SLOW = "door slow"
-    SILENT = "door silent"
+    SLOW = "proxy slow"
+    SILENT = "proxy silent"
     CUT = "connections cut"
-    SHUT = "door shut"
+    SHUT = "proxy shut"
     KILL = "member killed"
     SHORT_STOP = "member stopped for less than a session"
     LONG_STOP = "member stopped for more than a session"
@@ -27,10 +27,10 @@ class Fault(Enum):
     GROW = "topics grow"
 
 
-DOORS = frozenset({Fault.SLOW, Fault.SILENT, Fault.CUT, Fault.SHUT})
-STOPS = frozenset({Fault.SHORT_STOP, Fault.LONG_STOP})
+PROXY_FAULTS = frozenset({Fault.SLOW, Fault.SILENT, Fault.CUT, Fault.SHUT})
+STOP_FAULTS = frozenset({Fault.SHORT_STOP, Fault.LONG_STOP})
 _GAP_S = (1.0, 4.0)
-_SESSIONS: dict[Fault, tuple[float, float]] = {  # how long a fault lasts
+_SESSIONS: dict[Fault, tuple[float, float]] = {  # duration of a fault, in session time-outs
     Fault.SLOW: (1.0, 3.0),
     Fault.SILENT: (0.5, 2.5),
     Fault.CUT: (0.1, 0.1),
@@ -48,8 +48,8 @@ class Step:
     Attributes:
         at_s: seconds after the start.
         fault: its kind.
-        slot: the member or door; None: it is for all.
-        for_s: seconds until it is over; 0 where it cannot be undone.
+        slot: the slot of the member or proxy; None: all.
+        for_s: duration (s); 0 for a fault without an end.
     """
 
     at_s: float
@@ -65,37 +65,37 @@ class Step:
 
 
 @dataclass(slots=True)
-class _Scene:
-    """What a schedule has done up to now, so that each fault meets something it can befall."""
+class _State:
+    """The state after the steps so far, so that each fault has a target."""
 
     slots: int
     present: set[int] = field(init=False)
     stopped_until: dict[int, float] = field(default_factory=dict)
-    disturbed_until: dict[int | None, float] = field(default_factory=dict)  # doors; None: the broker
+    disturbed_until: dict[int | None, float] = field(default_factory=dict)  # proxies; None: the broker
 
     def __post_init__(self) -> None:
         self.present = set(range(self.slots))
 
     def targets(self, fault: Fault, at_s: float) -> list[int | None]:
-        """The slots that can have this fault now."""
+        """Slots that can have this fault now."""
         if fault in {Fault.GROW, Fault.BROKER}:  # without a broker no topic can be altered
             return [None] if self.disturbed_until.get(None, 0.0) <= at_s else []
-        if fault in DOORS:
+        if fault in PROXY_FAULTS:
             return [n for n in range(self.slots) if self.disturbed_until.get(n, 0.0) <= at_s]
         if fault is Fault.JOIN:
             return [n for n in range(self.slots) if n not in self.present]
         running = [n for n in sorted(self.present) if self.stopped_until.get(n, 0.0) <= at_s]
-        if fault in STOPS:
+        if fault in STOP_FAULTS:
             return list(running)
         return list(running) if len(self.present) > 1 else []
 
-    def play(self, step: Step) -> None:
+    def apply(self, step: Step) -> None:
         end_s = step.at_s + step.for_s
-        if step.fault in DOORS or step.fault is Fault.BROKER:
+        if step.fault in PROXY_FAULTS or step.fault is Fault.BROKER:
             self.disturbed_until[step.slot] = end_s
         elif step.slot is None:
             return
-        elif step.fault in STOPS:
+        elif step.fault in STOP_FAULTS:
             self.stopped_until[step.slot] = end_s
         elif step.fault is Fault.JOIN:
             self.present.add(step.slot)
@@ -104,26 +104,26 @@ class _Scene:
 
 
 def schedule(seed: int, duration_s: float, *, slots: int, session_s: float) -> tuple[Step, ...]:
-    """Draw the faults of a seed: all kinds by turns, in a random order, at random times and places.
+    """Draw the faults of a seed: each kind equally often, in random order, at random times and slots.
 
     Args:
-        seed: the same seed gives the same faults.
+        seed: equal seeds give equal faults.
         duration_s: no fault begins later.
-        slots: members a group has at the most, all present at the start; one is always left.
-        session_s: a member's session time-out, by which the length of faults is measured.
+        slots: most members of a group; all are present at the start, and one always stays.
+        session_s: a member's session time-out, to which the durations of faults are relative.
     """
-    return tuple(_steps(Random(seed), duration_s, _Scene(slots), session_s))
+    return tuple(_steps(Random(seed), duration_s, _State(slots), session_s))
 
 
-def _steps(random: Random, duration_s: float, scene: _Scene, session_s: float) -> Iterator[Step]:
+def _steps(random: Random, duration_s: float, state: _State, session_s: float) -> Iterator[Step]:
     at_s = 0.0
     waiting: list[Fault] = []
     while (at_s := at_s + random.uniform(*_GAP_S)) < duration_s:
-        while not (possible := [fault for fault in waiting if scene.targets(fault, at_s)]):
+        while not (possible := [fault for fault in waiting if state.targets(fault, at_s)]):
             waiting += random.sample(list(Fault), len(Fault))
         fault = possible[0]
         waiting.remove(fault)
         length_s = session_s * random.uniform(*_SESSIONS[fault]) if fault in _SESSIONS else 0.0
-        step = Step(at_s, fault, random.choice(scene.targets(fault, at_s)), length_s)
-        scene.play(step)
+        step = Step(at_s, fault, random.choice(state.targets(fault, at_s)), length_s)
+        state.apply(step)
         yield step

@@ -114,7 +114,7 @@ TELL = """<script>addEventListener('load', () => setTimeout(() => {
 
 
 class Look(NamedTuple):
-    """What the browser made of the report."""
+    """The report as the browser rendered it."""
 
     page: Page
     failures: list[str]

@@ -34,47 +34,47 @@ def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo
 
 @pytest.fixture(scope="module")
 def runs(demo: Demo) -> dict[str, DrainResult]:
-    return {one["strategy"]: one for one in demo.results["backlog"]}
+    return {run["strategy"]: run for run in demo.results["backlog"]}
 
 
-def test_every_strategy_drains_all_of_it(runs: dict[str, DrainResult]) -> None:
+def test_every_strategy_drains_the_backlog(runs: dict[str, DrainResult]) -> None:
     assert list(runs) == list(STRATEGIES)
-    for one in runs.values():
-        assert one["produced"] == one["processed"] == BACKLOG
-        assert (one["lost"], one["double_owned"], one["owned_at_end"]) == (0, 0, PARTITIONS)
-        assert one["fault"] == ""
-        assert one["lag"]["total"][-1] == one["largest"][-1] == 0
+    for run in runs.values():
+        assert run["produced"] == run["processed"] == BACKLOG
+        assert (run["lost"], run["double_owned"], run["owned_at_end"]) == (0, 0, PARTITIONS)
+        assert run["fault"] == ""
+        assert run["lag"]["total"][-1] == run["largest"][-1] == 0
 
 
-def test_no_drain_is_faster_than_the_bound_and_all_have_the_same(runs: dict[str, DrainResult]) -> None:
-    [least] = {one["least_largest"] for one in runs.values()}
+def test_no_drain_is_faster_than_the_common_bound(runs: dict[str, DrainResult]) -> None:
+    [least] = {run["least_largest"] for run in runs.values()}
     assert least >= BACKLOG / CONSUMERS
-    for one in runs.values():
-        assert one["bound"] == pytest.approx(least * WORK_S, abs=0.001)
-        assert one["ratio"] is not None
-        assert one["ratio"] > 0.99
-        # Who has most decides, whatever else the machine does.
-        assert one["drain"] > 0.99 * one["largest_load"] * WORK_S
-        assert one["drain"] < 60
+    for run in runs.values():
+        assert run["bound"] == pytest.approx(least * WORK_S, abs=0.001)
+        assert run["ratio"] is not None
+        assert run["ratio"] > 0.99
+        # The member with the largest load determines the time, not the machine.
+        assert run["drain"] > 0.99 * run["largest_load"] * WORK_S
+        assert run["drain"] < 60
 
 
-def test_loads_add_up_and_are_what_the_plan_says(runs: dict[str, DrainResult]) -> None:
-    for one in runs.values():
-        shares = one["shares"].values()
+def test_loads_add_up_to_the_plans_loads(runs: dict[str, DrainResult]) -> None:
+    for run in runs.values():
+        shares = run["shares"].values()
         assert sum(share["load"] for share in shares) == BACKLOG
         assert sum(share["partitions"] for share in shares) == PARTITIONS
-        assert max(share["load"] for share in shares) == one["largest_load"] == one["largest"][0]
-        assert sum(share["processed"] for share in shares) == BACKLOG + one["duplicates"]
+        assert max(share["load"] for share in shares) == run["largest_load"] == run["largest"][0]
+        assert sum(share["processed"] for share in shares) == BACKLOG + run["duplicates"]
 
 
-def test_a_plan_by_lag_leaves_nobody_much_more_than_plans_by_count(runs: dict[str, DrainResult]) -> None:
-    """Who joins first decides which plan is left as it is, up to a tenth above the best."""
+def test_largest_load_by_lag_is_at_most_a_tenth_above_plans_by_count(runs: dict[str, DrainResult]) -> None:
+    """The order of joins decides which plan is kept, up to a tenth above the best."""
     by_lag = runs["cooperative-lag-aware"]["largest_load"]
     for by_count in ("range", "cooperative-sticky"):
         assert by_lag <= runs[by_count]["largest_load"] / (1 - MIN_IMPROVEMENT), by_count
 
 
-def test_nobody_works_before_the_word(demo: Demo) -> None:
+def test_no_member_reads_before_the_start_signal(demo: Demo) -> None:
     for strategy in STRATEGIES:
         folder = demo.out / "backlog" / strategy
         [go] = [entry.t for entry in read_log(folder / "driver.jsonl") if entry.event == "go"]
@@ -84,24 +84,22 @@ def test_nobody_works_before_the_word(demo: Demo) -> None:
             assert min(entry.t for entry in log if entry.event == "opened") < go
 
 
-def test_progress_says_what_it_is_doing(demo: Demo) -> None:
-    said = demo.ended.stderr
-    assert said.count(f"{BACKLOG:,} records are waiting, starting {CONSUMERS} members") == len(STRATEGIES)
-    assert said.count("is the least it can take") == len(STRATEGIES)
+def test_progress_names_each_step(demo: Demo) -> None:
+    lines = demo.ended.stderr
+    assert lines.count(f"{BACKLOG:,} records are waiting, starting {CONSUMERS} members") == len(STRATEGIES)
+    assert lines.count("is the least it can take") == len(STRATEGIES)
 
 
-def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
-    kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path: Path) -> None:
     arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL_BACKLOG, "--scene", "backlog")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as popen:
         driver = psutil.Process(popen.pid)
         until(lambda: len(members_of(driver)) == CONSUMERS, patience_s=60)
-        found = members_of(driver)
-        found[0].kill()
-        _, said = popen.communicate(timeout=60)
+        members = members_of(driver)
+        members[0].kill()
+        _, lines = popen.communicate(timeout=60)
     assert popen.returncode == 1
-    assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("kafka-assignors: member m")
-    _, alive = psutil.wait_procs(found, timeout=60)
+    assert "Traceback" not in lines
+    assert lines.splitlines()[-1].startswith("kafka-assignors: member m")
+    _, alive = psutil.wait_procs(members, timeout=60)
     assert alive == []

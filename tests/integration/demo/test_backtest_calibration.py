@@ -96,31 +96,29 @@ def of_in_time(in_time: Path) -> Compared:
 
 
 @pytest.mark.parametrize(("scene", "strategy"), RUNS)
-def test_who_has_how_much_to_do_is_simulated_as_it_was(
+def test_simulated_member_loads_match_the_run(
     of_overrun: Compared, of_drained: Compared, scene: str, strategy: str
 ) -> None:
     calibrated.agrees((of_overrun | of_drained)[scene, strategy])
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
-def test_how_long_rebalances_take_is_simulated_as_it_was(of_in_time: Compared, strategy: str) -> None:
+def test_simulated_rebalance_times_match_the_run(of_in_time: Compared, strategy: str) -> None:
     calibrated.agrees(of_in_time["replay", strategy])
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
-def test_a_simulation_that_knows_no_pauses_would_not_do(in_time: Path, strategy: str) -> None:
+def test_simulation_without_pauses_does_not_match(in_time: Path, strategy: str) -> None:
     calibrated.needs_its_pauses(in_time, strategy)
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
-def test_the_same_partitions_move_between_the_same_members(
-    overrun: Path, of_overrun: Compared, strategy: str
-) -> None:
+def test_simulated_moves_match_the_run(overrun: Path, of_overrun: Compared, strategy: str) -> None:
     """These plans depend on who is there and owns what, and on nothing else."""
     calibrated.moves_the_same(overrun, of_overrun, strategy)
 
 
-def test_no_record_is_made_up_or_forgotten(
+def test_simulation_conserves_records(
     overrun: Path, of_overrun: Compared, drained: Path, of_drained: Compared
 ) -> None:
     calibrated.has_every_record(overrun, of_overrun)

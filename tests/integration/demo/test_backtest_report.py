@@ -25,14 +25,14 @@ def look(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Look:
     return look_at(page, 4400)
 
 
-def test_the_report_draws_without_an_error(look: Look) -> None:
+def test_report_draws_without_an_error(look: Look) -> None:
     assert look.failures == []
     assert set(look.page.texts) == {*PLOTS, *BARS}
     assert look.width <= WIDTH
 
 
 def test_every_candidate_is_in_every_legend_and_beside_a_bar(results: Results, look: Look) -> None:
-    names = [one["candidate"] for one in results["candidates"]]
+    names = [row["candidate"] for row in results["candidates"]]
     for plot in PLOTS:
         assert set(names) <= set(look.page.texts[plot])
         assert {"a member joins", "one is killed"} <= set(look.page.texts[plot])
@@ -41,13 +41,13 @@ def test_every_candidate_is_in_every_legend_and_beside_a_bar(results: Results, l
         assert set(names) <= set(look.page.texts[plot])
 
 
-def test_labels_of_the_churn_do_not_overlap(look: Look) -> None:
+def test_churn_labels_do_not_overlap(look: Look) -> None:
     assert len(look.labels) == 2 * len(PLOTS)
-    for plot, one, other in look.labels_in_pairs():
-        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-        assert apart, (plot, one, other)
+    for plot, label, other in look.labels_in_pairs():
+        apart = label[2] <= other[0] or other[2] <= label[0] or label[3] <= other[1] or other[3] <= label[1]
+        assert apart, (plot, label, other)
 
 
-def test_the_picture_shows_colours_in_every_plot(look: Look) -> None:
+def test_every_plot_has_colours(look: Look) -> None:
     for plot, vivid, _ in vivid_colours(look):
         assert len(vivid) >= 2, plot

@@ -22,7 +22,7 @@ LONGEST_S = 600
 
 
 def bench(*arguments: str) -> str:
-    """What it prints."""
+    """The benchmark's output."""
     command = [sys.executable, "-m", "bench", *arguments]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=LONGEST_S)
     if done.returncode:
@@ -31,7 +31,7 @@ def bench(*arguments: str) -> str:
 
 
 def why_no_java(folder: Path) -> str | None:
-    """Where there is no JDK, the reason is to be said."""
+    """Without a JDK, the reason is printed."""
     try:
         java_peer(folder)
     except NoJavaError as reason:
@@ -39,7 +39,7 @@ def why_no_java(folder: Path) -> str | None:
     return None
 
 
-def test_everybody_is_measured(tmp_path: Path) -> None:
+def test_every_planner_is_measured(tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     bench("--problems", "half 100 x", "--phases", "fresh", "one joins", "--patience", "60", "--out", str(out))
     report = Report.load(out)
@@ -48,12 +48,12 @@ def test_everybody_is_measured(tmp_path: Path) -> None:
     there = [*OURS, KAFKA_PYTHON, *(JAVA if no_java is None else ())]
     assert report.notes == ([] if no_java is None else [f"Java was not measured: {no_java}"])
     for row in report.rows:
-        for one in there:
-            assert 0 < row[one]["assign"] < row[one]["total"]
-        for one in filter(there.__contains__, JUDGED):
-            assert row[one]["quality"]["valid"]
-            assert row[one]["quality"]["unassigned"] == 0
-            assert row[one]["quality"]["squares"] >= row["sticky"]["quality"]["squares"]
+        for planner in there:
+            assert 0 < row[planner]["assign"] < row[planner]["total"]
+        for planner in filter(there.__contains__, JUDGED):
+            assert row[planner]["quality"]["valid"]
+            assert row[planner]["quality"]["unassigned"] == 0
+            assert row[planner]["quality"]["squares"] >= row["sticky"]["quality"]["squares"]
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     assert text.count("| half 100 x 10 |") == 2
     out.with_suffix(".md").unlink()
@@ -61,13 +61,13 @@ def test_everybody_is_measured(tmp_path: Path) -> None:
     assert out.with_suffix(".md").read_text(encoding="utf-8") == text
 
 
-def test_without_java_the_reason_is_said(tmp_path: Path) -> None:
+def test_missing_java_is_reported(tmp_path: Path) -> None:
     arguments = ["--problems", "uniform 100 x", "--phases", "fresh", "--no-java"]
     assert "Java was not measured: --no-java" in bench(*arguments, "--out", str(tmp_path / "bench.json"))
 
 
 @pytest.mark.parametrize("event", ["new", "join", "leave"])
-def test_kafka_streams_plays_its_rounds(tmp_path: Path, event: str) -> None:
+def test_kafka_streams_rounds_are_measured(tmp_path: Path, event: str) -> None:
     """To the end, in a group this small."""
     try:
         streams = streams_peer(tmp_path)
@@ -82,7 +82,7 @@ def test_kafka_streams_plays_its_rounds(tmp_path: Path, event: str) -> None:
     assert facts["handed"] >= facts["moved"]
 
 
-def test_pictures_are_the_same_every_time(tmp_path: Path) -> None:
+def test_pictures_are_reproducible(tmp_path: Path) -> None:
     first, second = (draw(ROWS, tmp_path / name) for name in ("a", "b"))
     assert [path.name for path in first] == ["bench-growth-half.svg"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

@@ -31,7 +31,7 @@ def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo
     return small_demo(kafka_bootstrap, tmp_path_factory)
 
 
-def test_nothing_is_lost_and_everything_is_owned(demo: Demo) -> None:
+def test_no_record_is_lost_and_every_partition_is_owned(demo: Demo) -> None:
     results = demo.results
     assert [one["strategy"] for one in results["strategies"]] == list(STRATEGIES)
     for one in results["strategies"]:
@@ -39,7 +39,7 @@ def test_nothing_is_lost_and_everything_is_owned(demo: Demo) -> None:
         assert (one["lost"], one["double_owned"], one["owned_at_end"]) == (0, 0, PARTITIONS)
 
 
-def test_every_strategy_met_the_same_events_and_churn(demo: Demo) -> None:
+def test_every_strategy_ran_with_the_same_events_and_churn(demo: Demo) -> None:
     runs = demo.results["strategies"]
     assert len({one["produced"] for one in runs}) == 1
     for one in runs:
@@ -69,14 +69,14 @@ def test_each_step_settled_and_was_measured(demo: Demo) -> None:
         assert one["moved"] >= one["least_moves"]
 
 
-def test_cooperative_sticky_moves_as_little_as_can_be(demo: Demo) -> None:
+def test_cooperative_sticky_moves_the_minimum(demo: Demo) -> None:
     ranges, sticky, _ = demo.results["strategies"]
     assert sticky["moved"] <= ranges["moved"]
     if all(step["settled"] is not None for step in sticky["steps"]):  # else a step met an unsettled state
         assert sticky["moved"] == sticky["least_moves"]
 
 
-def test_the_killed_members_partitions_pause_under_the_kill(demo: Demo) -> None:
+def test_partitions_of_a_killed_member_pause(demo: Demo) -> None:
     for one in demo.results["strategies"]:
         kill = one["steps"][-1]
         orphans = {h["partition"] for h in one["holds"] if (h["member"], h["end"]) == ("m2", kill["at"])}
@@ -85,7 +85,7 @@ def test_the_killed_members_partitions_pause_under_the_kill(demo: Demo) -> None:
         assert paused >= orphans
 
 
-def test_stdout_is_the_result_and_stderr_tells_the_progress(demo: Demo) -> None:
+def test_stdout_has_the_result_and_stderr_the_progress(demo: Demo) -> None:
     printed = json.loads(demo.ended.stdout)
     assert printed["report"] == str(demo.out / "report.html")
     assert printed == demo.results | {"report": printed["report"]}
@@ -94,7 +94,7 @@ def test_stdout_is_the_result_and_stderr_tells_the_progress(demo: Demo) -> None:
     assert [line for line in lines if line in steps] == len(STRATEGIES) * steps
 
 
-def test_every_process_left_its_log(demo: Demo) -> None:
+def test_every_process_leaves_a_log(demo: Demo) -> None:
     for strategy in STRATEGIES:
         names = {path.name for path in (demo.out / "replay" / strategy).glob("*.jsonl")}
         assert names == {"driver.jsonl", *(f"{member}.jsonl" for member in MEMBERS)}
@@ -118,9 +118,7 @@ def test_no_process_outlives_the_demo(kafka_bootstrap: str, tmp_path: Path, how:
     assert popen.returncode == (-how if how == signal.SIGKILL else 130)
 
 
-def test_ctrl_c_leaves_neither_group_nor_topic_on_a_broker_that_is_not_ours(
-    kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_ctrl_c_leaves_no_group_or_topic_on_an_external_broker(kafka_bootstrap: str, tmp_path: Path) -> None:
     arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL)
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as popen:
         assert popen.stderr is not None
@@ -170,9 +168,7 @@ def test_kill_9_in_mid_churn_leaves_no_member_no_jvm_and_no_directory(
     until(lambda: not list((tmp_path / "tmp").iterdir()), patience_s=60)
 
 
-def test_a_broker_that_dies_ends_the_demo_with_its_cause(
-    own_broker: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_dying_broker_ends_the_demo_with_its_cause(own_broker: subprocess.Popen[str], tmp_path: Path) -> None:
     family = psutil.Process(own_broker.pid).children(recursive=True)
     [jvm] = java(family)
     jvm.kill()
@@ -185,7 +181,7 @@ def test_a_broker_that_dies_ends_the_demo_with_its_cause(
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def test_a_broker_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+def test_missing_broker_is_one_line(tmp_path: Path) -> None:
     ended = subprocess.run(
         command(tmp_path / "out", "--bootstrap", "127.0.0.1:1"),
         capture_output=True,

@@ -37,7 +37,7 @@ def events(result: FailoverResult) -> Events:
     return {(event["act"], event["kind"]): event for event in result["events"]}
 
 
-def test_the_counts_are_those_of_spark_and_doubles_are_known(result: FailoverResult) -> None:
+def test_counts_equal_sparks_apart_from_known_duplicates(result: FailoverResult) -> None:
     counts = result["counts"]
     assert (counts["by"], counts["fault"], counts["differences"]) == ("Spark", "", [])
     assert counts["records"] == result["sent"] == result["processed"] > FLIGHTS
@@ -50,7 +50,7 @@ def test_the_counts_are_those_of_spark_and_doubles_are_known(result: FailoverRes
     assert counts["copies"] >= TASKS
 
 
-def test_everything_happened_and_came_to_rest(events: Events) -> None:
+def test_all_events_happened_and_the_group_settled(events: Events) -> None:
     assert list(events) == [("cold", "join"), ("cold", "kill"), ("warm", "join"), ("warm", "kill")]
     for event in events.values():
         assert event["fault"] == ""
@@ -62,7 +62,7 @@ def test_everything_happened_and_came_to_rest(events: Events) -> None:
 
 
 @pytest.mark.parametrize("kind", ["join", "kill"])
-def test_cold_a_task_waits_for_all_of_its_changelog(events: Events, kind: str) -> None:
+def test_cold_task_restores_its_whole_changelog(events: Events, kind: str) -> None:
     event = events["cold", kind]
     moved = [task for task in event["tasks"] if task["moved"]]
     assert all(task["waited"] >= task["changelog"] > 0 for task in moved)
@@ -70,18 +70,18 @@ def test_cold_a_task_waits_for_all_of_its_changelog(events: Events, kind: str) -
 
 
 @pytest.mark.parametrize("kind", ["join", "kill"])
-def test_warm_a_task_waits_for_less_than_cold(events: Events, kind: str) -> None:
+def test_warm_task_restores_less_than_a_cold_one(events: Events, kind: str) -> None:
     cold, warm = events["cold", kind], events["warm", kind]
     assert warm["waited"] < cold["waited"]
     assert warm["waited"] < warm["changelog"]
 
 
-def test_the_changelog_is_measured_on_the_broker(result: FailoverResult) -> None:
+def test_changelog_size_comes_from_the_broker(result: FailoverResult) -> None:
     assert 0 < result["bytes_counted"] < result["bytes"]
     assert result["changelog"] > 2 * FLIGHTS
 
 
-def test_progress_says_what_it_is_doing(demo: Demo) -> None:
+def test_progress_names_each_step(demo: Demo) -> None:
     lines = demo.ended.stderr.splitlines()
     said = [line.removeprefix("failover: ") for line in lines if line.startswith("failover: ")]
     for what in (f"{FLIGHTS:,} flights to count", "cold: m3 joins", "cold: kill -9 m1", "warm: kill -9 m1"):
@@ -89,7 +89,7 @@ def test_progress_says_what_it_is_doing(demo: Demo) -> None:
     assert any(line.startswith("the failover: count the flights") for line in lines)
 
 
-def test_nothing_is_left_on_the_broker_or_the_disk(demo: Demo, kafka_bootstrap: str) -> None:
+def test_no_topic_group_or_file_is_left(demo: Demo, kafka_bootstrap: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=kafka_bootstrap)
     try:
         left = [*admin.list_topics(), *(str(group) for group in admin.list_groups())]
@@ -99,15 +99,13 @@ def test_nothing_is_left_on_the_broker_or_the_disk(demo: Demo, kafka_bootstrap: 
     assert sorted(path.name for path in (demo.out / "failover").iterdir()) == ["cold", "driver.jsonl", "warm"]
 
 
-def test_the_report_has_its_part(demo: Demo, result: FailoverResult) -> None:
+def test_report_contains_the_failover(demo: Demo, result: FailoverResult) -> None:
     text = (demo.out / "report.html").read_text(encoding="utf-8")
     assert "How long a stateful group stands still" in text
     assert f"of the topic&#x27;s {result['counts']['records']:,} records" in text
 
 
-def test_a_member_that_dies_ends_the_scene_in_one_line_that_names_it(
-    kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path: Path) -> None:
     alone = ("--scene", "failover", "--flights", "1000")
     with subprocess.Popen(
         command(tmp_path / "out", "--bootstrap", kafka_bootstrap, *alone), stderr=subprocess.PIPE, text=True

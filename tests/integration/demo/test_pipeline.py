@@ -36,8 +36,8 @@ def pipeline(demo: Demo) -> PipelineResult:
 def measured(demo: Demo) -> dict[tuple[str, str], StrategyResult | DrainResult]:
     results = demo.results
     return {
-        **{("replay", one["strategy"]): one for one in results["strategies"]},
-        **{("backlog", one["strategy"]): one for one in results["backlog"]},
+        **{("replay", entry["strategy"]): entry for entry in results["strategies"]},
+        **{("backlog", entry["strategy"]): entry for entry in results["backlog"]},
     }
 
 
@@ -50,40 +50,38 @@ def rows(demo: Demo, where: str) -> list[dict[str, object]]:
     return found
 
 
-def test_every_run_is_recorded_whole(
+def test_every_run_is_recorded_completely(
     pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
 ) -> None:
     runs = [(scene, name) for scene in ("replay", "backlog") for name in RAN]
-    assert [(one["scene"], one["strategy"]) for one in pipeline["recorded"]] == runs
-    for one in pipeline["recorded"]:
-        run = measured[one["scene"], one["strategy"]]
-        assert one["produced"] == one["arrived"] == run["produced"]
-        assert one["committed"] == run["processed"]
-        assert one["commits"] > 20
-    assert pipeline["read"] >= sum(one["commits"] for one in pipeline["recorded"])
+    assert [(entry["scene"], entry["strategy"]) for entry in pipeline["recorded"]] == runs
+    for entry in pipeline["recorded"]:
+        run = measured[entry["scene"], entry["strategy"]]
+        assert entry["produced"] == entry["arrived"] == run["produced"]
+        assert entry["committed"] == run["processed"]
+        assert entry["commits"] > 20
+    assert pipeline["read"] >= sum(entry["commits"] for entry in pipeline["recorded"])
 
 
-def test_what_it_counts_is_what_lies_in_its_folder(demo: Demo, pipeline: PipelineResult) -> None:
+def test_counts_match_the_files(demo: Demo, pipeline: PipelineResult) -> None:
     commits, ends, load = (
         rows(demo, "samples/offsets-topic"),
         rows(demo, "samples/import"),
         rows(demo, "load"),
     )
-    for one in pipeline["recorded"]:
-        group = one["group"]
+    for entry in pipeline["recorded"]:
+        group = entry["group"]
         mine = [row["committed_offset"] for row in commits if row["group"] == group]
-        # What deleting the group leaves in the log is recorded, too, and no commit.
-        assert one["commits"] == sum(offset != -1 for offset in mine) < len(mine)
-        assert one["ends"] == sum(row["group"] == group for row in ends)
-        assert one["steps"] == sum(row["group"] == group for row in load)
+        # The tombstones of the deleted group are recorded, too, but are no commits.
+        assert entry["commits"] == sum(offset != -1 for offset in mine) < len(mine)
+        assert entry["ends"] == sum(row["group"] == group for row in ends)
+        assert entry["steps"] == sum(row["group"] == group for row in load)
 
 
-def test_a_back_test_of_both_scenes_tries_all_strategies_that_share_work(
-    demo: Demo, pipeline: PipelineResult
-) -> None:
+def test_back_test_tries_all_strategies_but_failover(demo: Demo, pipeline: PipelineResult) -> None:
     backtest = pipeline["backtest"]
     assert backtest is not None
-    names = {one["candidate"] for one in backtest["candidates"]}
+    names = {entry["candidate"] for entry in backtest["candidates"]}
     assert names == STRATEGIES.keys() - {"failover"} | {"cooperative-lag-aware (load=forecast)"}
     assert (backtest["judged_by"], backtest["failures"]) == (2, [])
     replay, backlog = backtest["groups"]
@@ -92,29 +90,29 @@ def test_a_back_test_of_both_scenes_tries_all_strategies_that_share_work(
     assert {row["churn"] for row in backtest["scenarios"] if row["group"] == "backlog"} == {""}
     [churn] = {row["churn"] for row in backtest["scenarios"] if row["group"] == "replay"}
     assert [step.partition("@")[0] for step in churn.split(",")] == ["join", "leave", "kill"]
-    assert {one["place"] for one in backtest["candidates"]} >= {1}
+    assert {entry["place"] for entry in backtest["candidates"]} >= {1}
 
 
-def test_the_back_test_has_a_folder_of_its_own(demo: Demo, pipeline: PipelineResult) -> None:
+def test_back_test_has_its_own_folder(demo: Demo, pipeline: PipelineResult) -> None:
     folder = demo.out / "pipeline" / "backtest"
     assert json.loads((folder / "results.json").read_text()) == pipeline["backtest"]
     assert (folder / "report.html").stat().st_size > 1_000_000
 
 
-def test_each_run_is_set_beside_its_simulation(
+def test_each_run_has_a_simulation(
     pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
 ) -> None:
     assert len(pipeline["calibration"]) == len(measured)
-    for one in pipeline["calibration"]:
-        run = measured[one["scene"], one["strategy"]]
-        assert (one["drain"], one["moved"]) == (run["drain"], run["moved"])
-        if one["scene"] == "backlog":
-            assert one["note"] == ""
-            assert one["drain_simulated"] is not None
-            assert one["moved_simulated"] == 0
+    for entry in pipeline["calibration"]:
+        run = measured[entry["scene"], entry["strategy"]]
+        assert (entry["drain"], entry["moved"]) == (run["drain"], run["moved"])
+        if entry["scene"] == "backlog":
+            assert entry["note"] == ""
+            assert entry["drain_simulated"] is not None
+            assert entry["moved_simulated"] == 0
 
 
-def test_forecasts_beat_the_last_hour_again(pipeline: PipelineResult) -> None:
+def test_forecasts_beat_the_last_hour(pipeline: PipelineResult) -> None:
     forecast = pipeline["forecast"]
     assert forecast is not None
     assert forecast["beside_naive"] is not None
@@ -128,14 +126,14 @@ def test_forecasts_beat_the_last_hour_again(pipeline: PipelineResult) -> None:
     assert wrong < naive
 
 
-def test_plans_from_forecasts_win_more_hours_than_they_lose(pipeline: PipelineResult) -> None:
+def test_plans_by_forecast_win_more_hours_than_they_lose(pipeline: PipelineResult) -> None:
     assert pipeline["forecast"] is not None
     plans = pipeline["forecast"]["plans"]
     assert plans["better"] > plans["worse"]
     assert plans["better"] + plans["same"] + plans["worse"] <= plans["hours"] == 7 * 24
 
 
-def test_a_pipeline_that_cannot_run_is_a_fault_and_costs_nothing_else(
+def test_failing_pipeline_is_reported_and_leaves_the_other_results(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """Spark's jars are neither here nor to be had."""

@@ -42,21 +42,21 @@ def figures_of_two_scenes() -> set[str]:
     return {"answer"} | replay | backlog
 
 
-def test_the_report_draws_without_an_error(look: Look) -> None:
+def test_report_draws_without_an_error(look: Look) -> None:
     assert look.failures == []
     assert set(look.page.texts) == figures_of_two_scenes()
     assert look.width <= WIDTH
 
 
 @pytest.mark.long
-def test_the_whole_report_draws_without_an_error(whole_look: Look) -> None:
+def test_full_report_draws_without_an_error(whole_look: Look) -> None:
     assert whole_look.failures == []
     tried = {f"{kind}-tried-{scene}" for kind in ("lag", "time-lag") for scene in (0, 1)}
     assert set(whole_look.page.texts) == figures_of_two_scenes() | {"still"} | tried | {"hours"}
     assert whole_look.width <= WIDTH
 
 
-def test_first_screen_holds_the_answer_and_its_picture(demo: Demo, look: Look) -> None:
+def test_first_screen_shows_the_answer_and_its_picture(demo: Demo, look: Look) -> None:
     *_, bottom = look.boxes["answer"]
     assert bottom < FIRST_SCREEN
     found = answer(demo.results)
@@ -68,15 +68,17 @@ def test_first_screen_holds_the_answer_and_its_picture(demo: Demo, look: Look) -
         assert name in look.page.texts["answer"]
 
 
-def test_every_hold_is_a_bar_of_its_members_trace_and_every_pause_a_point(demo: Demo, look: Look) -> None:
-    for place, one in enumerate(demo.results["strategies"]):
-        held = [sum(hold["member"] == member for hold in one["holds"]) for member in MEMBERS]
+def test_holds_are_bars_and_pauses_are_points(demo: Demo, look: Look) -> None:
+    for place, entry in enumerate(demo.results["strategies"]):
+        held = [sum(hold["member"] == member for hold in entry["holds"]) for member in MEMBERS]
         unowned, *members, warm_ups, waiting = look.page.bars[f"ownership-{place}"]
         assert members == held
         assert sum(held) >= PARTITIONS
-        assert (warm_ups, waiting) == (len(one["openings"]), len(one["waits"]))
+        assert (warm_ups, waiting) == (len(entry["openings"]), len(entry["waits"]))
         assert unowned > 0  # after the kill
-    paused = [pause for one in demo.results["strategies"] for pause in one["pauses"] if pause["seconds"] > 0]
+    paused = [
+        pause for entry in demo.results["strategies"] for pause in entry["pauses"] if pause["seconds"] > 0
+    ]
     assert look.page.points["pauses"] == len(paused)
 
 
@@ -94,7 +96,7 @@ def test_axes_legends_and_churn_are_labelled(look: Look) -> None:
             assert text in look.page.texts[plot]
 
 
-def test_the_backlogs_figures_name_strategies_members_and_the_bound(demo: Demo, look: Look) -> None:
+def test_backlog_figures_name_strategies_members_and_the_bound(demo: Demo, look: Look) -> None:
     bound = f"lower bound {demo.results['backlog'][0]['bound']:.1f} s"
     texts, bars = look.page.texts, look.page.bars
     for text in ("drain time (s)", bound, *STRATEGIES):
@@ -111,7 +113,7 @@ def test_the_backlogs_figures_name_strategies_members_and_the_bound(demo: Demo, 
 
 
 @pytest.mark.long
-def test_the_failovers_figure_has_a_bar_a_task_and_event(whole_look: Look) -> None:
+def test_failover_figure_has_a_bar_for_each_task_and_event(whole_look: Look) -> None:
     texts = whole_look.page.texts["still"]
     for text in ("task", "longest time without progress (s)", "cold", "with standbys and warm-ups"):
         assert text in texts
@@ -121,11 +123,11 @@ def test_the_failovers_figure_has_a_bar_a_task_and_event(whole_look: Look) -> No
 
 
 @pytest.mark.long
-def test_the_pipelines_figures_name_candidates_churn_and_forecasts(whole: Demo, whole_look: Look) -> None:
+def test_pipeline_figures_name_candidates_churn_and_forecasts(whole: Demo, whole_look: Look) -> None:
     pipeline = whole.results["pipeline"]
     assert pipeline is not None
     assert pipeline["backtest"] is not None
-    names = [one["candidate"] for one in pipeline["backtest"]["candidates"]]
+    names = [entry["candidate"] for entry in pipeline["backtest"]["candidates"]]
     for scene in (0, 1):
         for text in ("lag (records)", "recorded", *names):
             assert text in whole_look.page.texts[f"lag-tried-{scene}"]
@@ -141,16 +143,16 @@ LOOKS = ["look", pytest.param("whole_look", marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("which", LOOKS)
-def test_labels_of_the_churn_do_not_overlap(request: pytest.FixtureRequest, which: str) -> None:
+def test_churn_labels_do_not_overlap(request: pytest.FixtureRequest, which: str) -> None:
     look: Look = request.getfixturevalue(which)
     assert len(look.labels) >= 15  # of three steps in five figures
-    for plot, one, other in look.labels_in_pairs():
-        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-        assert apart, (plot, one, other)
+    for plot, label, other in look.labels_in_pairs():
+        apart = label[2] <= other[0] or other[2] <= label[0] or label[3] <= other[1] or other[3] <= label[1]
+        assert apart, (plot, label, other)
 
 
 @pytest.mark.parametrize("which", LOOKS)
-def test_the_picture_shows_colours_in_every_plot(request: pytest.FixtureRequest, which: str) -> None:
+def test_every_plot_has_colours(request: pytest.FixtureRequest, which: str) -> None:
     look: Look = request.getfixturevalue(which)
     for plot, vivid, area in vivid_colours(look):
         assert len(vivid) >= 2, plot  # at least two members, or two strategies

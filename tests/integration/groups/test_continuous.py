@@ -62,7 +62,7 @@ class Polled:
         self._thread.join()
 
     def deliveries(self) -> list[Delivery]:
-        """What it was given."""
+        """Its assigned partitions."""
         return [Delivery(0.0, "polled", partition, offset, offset) for partition, offset in self.seen.copy()]
 
     def poll(self) -> bool:

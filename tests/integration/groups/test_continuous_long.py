@@ -30,7 +30,7 @@ def test_batch_longer_than_the_session_keeps_the_membership(kafka_bootstrap: str
     assert group.figures["join"].duplicates == group.figures["leave"].duplicates == 0
 
 
-def test_member_that_takes_20_s_a_batch_stops_no_other(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_member_with_20_s_batches_stops_no_other(kafka_bootstrap: str, tmp_path: Path) -> None:
     """With `KafkaConsumer` all partitions stand still until it polls."""
     scene = Scene(slow_s=20, partitions=12, session_ms=6000, heartbeat_ms=500)
     (command,) = commands(kafka_bootstrap, ["continuous"], tmp_path).values()

@@ -38,5 +38,5 @@ def no_traces() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_traces")
 @pytest.mark.parametrize("example", LIVE, ids=lambda e: str(e.where))
-def test_an_example_runs(example: Example, orders: str) -> None:
+def test_example_runs(example: Example, orders: str) -> None:
     example.run(orders)

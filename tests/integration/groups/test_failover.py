@@ -84,7 +84,9 @@ def seconds_to_first_record(dead: Member, successor: Member) -> float:
 
 
 @pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
-def test_kill_and_return(fresh: FreshNames, preempt: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_killed_active_is_replaced_and_returns(
+    fresh: FreshNames, preempt: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The next in line takes everything; who comes back takes it back, or not; every record is processed."""
     with Group(fresh, *PARTITIONS) as group:
         with Producing(group) as producing:
@@ -118,7 +120,7 @@ def test_kill_and_return(fresh: FreshNames, preempt: bool, capsys: pytest.Captur
         assert_only_the_active_works(group.members)
 
 
-def test_a_higher_priority_takes_over_from_a_living_active(fresh: FreshNames) -> None:
+def test_higher_priority_preempts_a_running_active(fresh: FreshNames) -> None:
     """With a clean hand-over nothing is processed twice."""
     with Group(fresh, *PARTITIONS) as group:
         with Producing(group) as producing:
@@ -133,7 +135,7 @@ def test_a_higher_priority_takes_over_from_a_living_active(fresh: FreshNames) ->
         assert_only_the_active_works(group.members)
 
 
-def test_a_zombie_does_not_steal_and_new_partitions_follow_the_active(fresh: FreshNames) -> None:
+def test_zombie_gets_nothing_and_new_partitions_go_to_the_active(fresh: FreshNames) -> None:
     """It was active, was away for longer than its session, and comes back with its old claim."""
     with Group(fresh, *PARTITIONS) as group:
         zombie = join(group, 10, preempt=False, metadata_max_age_ms=300)
@@ -156,7 +158,7 @@ def test_a_zombie_does_not_steal_and_new_partitions_follow_the_active(fresh: Fre
 
 
 @pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
-def test_unequal_subscriptions(fresh: FreshNames, preempt: bool) -> None:
+def test_each_topic_has_an_active_under_unequal_subscriptions(fresh: FreshNames, preempt: bool) -> None:
     """Each topic goes whole to the first in line of its subscribers."""
     with Group(fresh, 3, 2, 4) as group:
         a, b, c = group.topics
@@ -205,8 +207,8 @@ class SaysNonsense(Hostile):
         return b"\x99\x0a\x17\x04" + b"\xfe" * 500
 
 
-def test_who_cannot_be_read_ranks_last(fresh: FreshNames) -> None:
-    """One warning names each, in each rebalance; they are never active while anybody else is there."""
+def test_member_with_unreadable_priority_ranks_last(fresh: FreshNames) -> None:
+    """One warning names each, in each rebalance; they are never active while another member is present."""
     with Group(fresh, *PARTITIONS) as group:
         leader = join(group, 1)
         group.settled()
@@ -222,12 +224,12 @@ def test_who_cannot_be_read_ranks_last(fresh: FreshNames) -> None:
         assert_only_the_active_works([leader, other])
 
 
-# --- what a plan says --------------------------------------------------------------------------------------
+# --- the plan command --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
-def test_plan_knows_the_priorities_of_a_live_group(fresh: FreshNames, preempt: bool) -> None:
-    """What it says of the active's end comes true; whether it preempts the group does not tell."""
+def test_plan_command_reads_priorities_of_a_live_group(fresh: FreshNames, preempt: bool) -> None:
+    """It predicts the takeover after the active ends; the broker does not know whether the group preempts."""
     with Group(fresh, *PARTITIONS) as group:
         low, high, middle = (join(group, priority, preempt=preempt) for priority in (1, 10, 5))
         before = group.settled()
@@ -235,7 +237,7 @@ def test_plan_knows_the_priorities_of_a_live_group(fresh: FreshNames, preempt: b
         words = ["--option", f"preempt={json.dumps(preempt)}"]
         now = plan(group, *words)
         assert (now["strategy"], now["assignment"]) == ("failover", as_planned(before, members))
-        (compared,) = (one for one in plan(group, "--compare", *words) if one["strategy"] == "failover")
+        (compared,) = (entry for entry in plan(group, "--compare", *words) if entry["strategy"] == "failover")
         assert compared == now
 
         gone = members[active(before)]

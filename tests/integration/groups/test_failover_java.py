@@ -1,4 +1,4 @@
-"""One group of our members and the published Java assignor's, whoever of them leads or is active.
+"""One group of our members and of the published Java assignor's; either may lead or be active.
 
 Needs a JDK for the Java member; with a runtime only, the bytes taken from Java (``tests/golden``) stand for
 it, and the reason is in the summary.
@@ -73,7 +73,9 @@ def records(java: ForeignMember) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("java_leads", [True, False], ids=["Java leads", "we lead"])
-def test_a_group_of_both(fresh: FreshNames, java_member: Start, java_leads: bool) -> None:
+def test_java_and_python_members_agree_on_the_active_member(
+    fresh: FreshNames, java_member: Start, java_leads: bool
+) -> None:
     """The higher priority is active, and when it is killed the other one takes over.
 
     Java, which leads, reads the priority in front of what we write behind it.
@@ -86,7 +88,7 @@ def test_a_group_of_both(fresh: FreshNames, java_member: Start, java_leads: bool
                 ours = join(group, 10)
                 group.wait_until(lambda: owns(ours, PARTITIONS), "ours to take over")
                 ours.wait_for("processed")
-                third = join(group, 3)  # so ours says what it had
+                third = join(group, 3)  # so ours reports its former partitions
                 group.wait_until(lambda: there(group) == 3 and owns(third, 0), "the third to stand by")
                 ours.wait_for("processed", since=len(ours.events))
                 third.close()

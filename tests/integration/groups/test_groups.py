@@ -62,7 +62,7 @@ def assert_only_the_moved_was_touched(
 
 
 @every_strategy
-def test_join_leave_and_kill(fresh: FreshNames, strategy: type) -> None:
+def test_join_leave_and_kill_keep_one_owner_a_partition(fresh: FreshNames, strategy: type) -> None:
     with Group(fresh, *PARTITIONS) as group:
         group.join_all(3, strategy)
         three = group.settled()
@@ -86,7 +86,7 @@ def test_join_leave_and_kill(fresh: FreshNames, strategy: type) -> None:
         assert_never_two_owners(group.members)
 
 
-def test_fairest_sticky_moves_nothing_that_is_owned(fresh: FreshNames) -> None:
+def test_fairest_sticky_keeps_owned_partitions(fresh: FreshNames) -> None:
     with Group(fresh, *PARTITIONS) as group:
         group.join_all(2, FairestStickyAssignor)
         before = group.settled()
@@ -95,7 +95,7 @@ def test_fairest_sticky_moves_nothing_that_is_owned(fresh: FreshNames) -> None:
 
 
 @every_strategy
-def test_different_subscriptions(fresh: FreshNames, strategy: type) -> None:
+def test_members_with_different_subscriptions(fresh: FreshNames, strategy: type) -> None:
     with Group(fresh, 8, 5, 3) as group:
         a, b, c = group.topics
         group.join(strategy, topics=[a, b])
@@ -143,7 +143,7 @@ def test_static_members_restart_without_moves(fresh: FreshNames, strategy: type)
 def test_short_polls_finish_the_join_for_new_partitions(fresh: FreshNames, strategy: type) -> None:
     """kafka-python 3.0 forgets a join that new metadata caused if a poll times out while it is under way.
 
-    Then nobody goes on with it, and the member sits there without a heartbeat until it is thrown out.
+    Then no call continues the join, and the member sends no heartbeat until the broker expels it.
     """
     with Group(fresh, 4) as group:
         member = group.join(strategy, poll_ms=1, metadata_max_age_ms=300)
@@ -164,8 +164,10 @@ def test_short_polls_finish_the_join_for_new_partitions(fresh: FreshNames, strat
     ],
 )
 @pytest.mark.parametrize("we_lead", [True, False], ids=["we lead", "they lead"])
-def test_beside_kafka_pythons_own_members(fresh: FreshNames, ours: type, theirs: type, we_lead: bool) -> None:
-    """Valid whoever leads; when we do, nothing moves that need not."""
+def test_group_with_kafka_pythons_own_sticky_members(
+    fresh: FreshNames, ours: type, theirs: type, we_lead: bool
+) -> None:
+    """Plans are valid with any leader; under ours, no partition moves needlessly."""
     with Group(fresh, *PARTITIONS) as group:
         leader, follower = (ours, theirs) if we_lead else (theirs, ours)
         group.join_all(1, leader)
@@ -200,7 +202,7 @@ def patient(kafka_bootstrap: str) -> Iterator[FreshNames]:
         yield FreshNames(broker.bootstrap)
 
 
-def test_a_zombie_comes_back_while_another_joins(fresh: FreshNames) -> None:
+def test_zombie_returns_while_another_member_joins(fresh: FreshNames) -> None:
     with Group(fresh, *PARTITIONS) as group:
         group.join_all(3, CooperativeStickyAssignor)
         group.settled()
@@ -215,7 +217,7 @@ def test_a_zombie_comes_back_while_another_joins(fresh: FreshNames) -> None:
         assert_never_two_owners(group.members)
 
 
-def test_all_come_back_as_zombies_in_one_rebalance(patient: FreshNames) -> None:
+def test_all_members_return_as_zombies_in_one_rebalance(patient: FreshNames) -> None:
     """Stale claims, in the very rebalance in which an extra member joins.
 
     kafka-python's own members claim, without a generation, what they had; they never give it back, because

@@ -26,7 +26,7 @@ MEGABYTE = 900_000  # the group's record on the broker must fit into its 1 MB, t
 
 
 class Hostile(AbstractPartitionAssignor):
-    """Joins with what a subclass says.
+    """Joins with claims and user data of a subclass.
 
     Attributes:
         generation: of its claims.
@@ -36,11 +36,11 @@ class Hostile(AbstractPartitionAssignor):
     generation: ClassVar[int] = NO_GENERATION
 
     def claims(self, topics: list[str]) -> Ownership:
-        """What it claims to own."""
+        """Its claimed partitions."""
         return {}
 
     def user_data(self, topics: list[str]) -> bytes:
-        """What it sends beside its subscription."""
+        """Its user data."""
         return b""
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
@@ -199,7 +199,9 @@ def assert_named_once_a_rebalance(leader: Member, bad: Member, since: int) -> No
         ),
     ],
 )
-def test_nonsense_is_ignored_with_one_warning(fresh: FreshNames, nonsense: list[type[Hostile]]) -> None:
+def test_malformed_user_data_is_ignored_with_one_warning(
+    fresh: FreshNames, nonsense: list[type[Hostile]]
+) -> None:
     with Group(fresh, PARTITIONS) as group:
         leader, other = group.join_all(2, honest(nonsense[0]))
         group.settled()
@@ -216,7 +218,7 @@ def test_nonsense_is_ignored_with_one_warning(fresh: FreshNames, nonsense: list[
 
 
 @pytest.mark.parametrize("hostile", [EagerGreedy, EagerStale, CooperativeGreedy, CooperativeStale])
-def test_claims_on_what_others_own(fresh: FreshNames, hostile: type[Hostile]) -> None:
+def test_claims_on_partitions_of_other_members(fresh: FreshNames, hostile: type[Hostile]) -> None:
     """A liar may disturb where partitions lie, but not that each has one owner; nor may two that agree."""
     with Group(fresh, PARTITIONS) as group:
         _, other = group.join_all(2, honest(hostile))
@@ -230,7 +232,7 @@ def test_claims_on_what_others_own(fresh: FreshNames, hostile: type[Hostile]) ->
 
 
 @pytest.mark.parametrize("hostile", [EagerGreedy, CooperativeGreedy])
-def test_two_that_claim_the_same_are_named(fresh: FreshNames, hostile: type[Hostile]) -> None:
+def test_members_with_the_same_claim_are_named(fresh: FreshNames, hostile: type[Hostile]) -> None:
     """Once a pair, at the one later in seniority."""
     with Group(fresh, PARTITIONS) as group:
         (leader,) = group.join_all(1, honest(hostile))

@@ -46,7 +46,7 @@ class AsyncHooks(OwnershipListener):
 
 
 class Producing:
-    """Writes to all partitions of a group without a pause, from a thread of its own.
+    """Writes to all partitions of a group without a pause, from its own thread.
 
     Attributes:
         ends: partition -> number of records written; final once the ``with`` block is left.
@@ -123,7 +123,9 @@ def assert_hooks_alternate(member: Member) -> None:
 @pytest.mark.parametrize(
     "strategy", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor], ids=lambda strategy: strategy.name
 )
-def test_clean_hand_overs(fresh: FreshNames, strategy: type, listener: type) -> None:
+def test_no_record_is_lost_or_repeated_in_clean_rebalances(
+    fresh: FreshNames, strategy: type, listener: type
+) -> None:
     """Two join and one leaves while records flow: each is processed once, hooks tell what really changed."""
     with Group(fresh, PARTITIONS) as group:
         with Producing(group) as producing:

@@ -17,7 +17,7 @@ import pytest
 from bench.javapeer import JavaBrokenError, NoJavaError, compiled
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from tests.golden import java_sources
-from tests.integration.chaos.checks import even, not_owned_once
+from tests.integration.chaos.checks import even, ownership_errors
 from tests.integration.conftest import FreshNames
 from tests.integration.foreign import ForeignMember, java_command, librdkafka_command
 from tests.integration.members import HEARTBEAT_MS, SESSION_MS, Group, Member
@@ -176,7 +176,7 @@ class Mixed:
     def _complaints(self, owned: Owned) -> list[str]:
         if owned.keys() != self._present.keys():
             return [f"members are {sorted(owned)}, not {sorted(self._present)}"]
-        return not_owned_once(owned, self._group.partitions) + even(owned)
+        return ownership_errors(owned, self._group.partitions) + even(owned)
 
     def _owned(self) -> Owned:
         """Partitions by client id; nothing while a rebalance is under way."""
@@ -228,13 +228,15 @@ in_every_order = pytest.mark.parametrize(
 
 
 @in_every_order
-def test_cooperative_sticky(fresh: FreshNames, java: tuple[Path, str] | None, order: Order) -> None:
+def test_cooperative_sticky_with_other_clients(
+    fresh: FreshNames, java: tuple[Path, str] | None, order: Order
+) -> None:
     """Without a JDK a second member of librdkafka's takes the place of Java's."""
     play(fresh, COOPERATIVE, java, order)
 
 
 @in_every_order
-def test_sticky(fresh: FreshNames, java: tuple[Path, str] | None, order: Order) -> None:
+def test_sticky_with_other_clients(fresh: FreshNames, java: tuple[Path, str] | None, order: Order) -> None:
     """Two of ours and one of Java's; librdkafka has no such strategy."""
     if java is None:
         pytest.skip("no JDK, so no Java member; its bytes are compared in tests/golden")

@@ -71,7 +71,7 @@ def test_group_stays_classic_and_the_newcomer_is_refused(
 
 @pytest.mark.parametrize("strategy", PLAIN, ids=lambda strategy: strategy.name)
 def test_converted_group_is_noticed_once_by_every_member(fresh: FreshNames, strategy: type) -> None:
-    """``sticky`` and its cooperative form let the broker plan, by default, and every member says so."""
+    """``sticky`` and its cooperative form let the broker plan by default, and every member logs it."""
 
     def warned() -> list[int]:
         return [

@@ -1,4 +1,4 @@
-"""Racks on a real cluster of two brokers in two zones: what their metadata says reaches the plan."""
+"""Racks on a real cluster of two brokers in two zones: plans use the racks of its metadata."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def wait_until_seen(bootstrap: str, racks: dict[int, str | None]) -> None:
     try:
         deadline = time.monotonic() + SEEN_S
         while (
-            seen := {one["broker_id"]: one["rack"] for one in admin.describe_cluster()["brokers"]}
+            seen := {node["broker_id"]: node["rack"] for node in admin.describe_cluster()["brokers"]}
         ) != racks:
             assert time.monotonic() < deadline, seen
             time.sleep(0.2)
@@ -114,12 +114,12 @@ def zones() -> Iterator[InZones]:
 
 
 def numbers(group: Group) -> dict[str, set[int]]:
-    """Who owns which partitions of the group's only topic."""
+    """Members and their partitions of the group's only topic."""
     return {name: {tp.partition for tp in owned} for name, owned in group.settled().items()}
 
 
 def near(group: Group) -> object:
-    """What the leader of the last rebalance said of it."""
+    """The leader's report of the last rebalance."""
     last = max((e for member in group.members for e in member.of_kind("rebalance")), key=lambda e: e.at)
     return last.facts.get("near")
 
@@ -130,7 +130,7 @@ EVEN, ODD = set(range(0, PARTITIONS, 2)), set(range(1, PARTITIONS, 2))
 @pytest.mark.parametrize(
     "strategy", [CooperativeStickyAssignor, StickyAssignor, FairAssignor], ids=lambda kind: str(kind.name)
 )
-def test_members_get_what_is_in_their_zone(zones: InZones, strategy: type[Assignor]) -> None:
+def test_members_get_partitions_of_their_rack(zones: InZones, strategy: type[Assignor]) -> None:
     """Whoever comes first and leads; and a third member gets its fair part, even from the other zone."""
     with Group(zones, PARTITIONS) as group:
         group.join(strategy, options=IN_B)
@@ -147,7 +147,7 @@ def test_members_get_what_is_in_their_zone(zones: InZones, strategy: type[Assign
         assert near(group) == PARTITIONS - 1
 
 
-def test_who_does_not_say_where_it_is_changes_nothing_for_the_others(zones: InZones) -> None:
+def test_member_without_a_rack_leaves_the_others_local(zones: InZones) -> None:
     with Group(zones, PARTITIONS) as group:
         group.join_all(1, CooperativeStickyAssignor)
         group.settled()
@@ -167,11 +167,11 @@ def test_plan_sees_the_racks_of_a_live_group(zones: InZones) -> None:
         assert {why["reason"] for why in now["why"]} == {"kept"}
         assert now["metrics"]["near"] == near(group) == PARTITIONS
 
-        assert plan(group, "--join", "1")["metrics"]["near"] < PARTITIONS  # nobody knows where new-1 is
+        assert plan(group, "--join", "1")["metrics"]["near"] < PARTITIONS  # new-1 has no rack
 
 
-def test_a_group_that_was_planned_without_racks_is_brought_home(zones: InZones) -> None:
-    """``range`` cuts across the zones; what ``sticky`` would do about it says why."""
+def test_group_planned_without_racks_becomes_local(zones: InZones) -> None:
+    """``range`` ignores racks; the reasons of ``sticky``'s plan name them."""
     with Group(zones, PARTITIONS) as group:
         first, second = group.join(RangeAssignor, options=IN_A), group.join(RangeAssignor, options=IN_B)
         group.settled()
@@ -183,8 +183,8 @@ def test_a_group_that_was_planned_without_racks_is_brought_home(zones: InZones) 
         assert set(moved) == {f"moved to a rack with a replica: {member_id}" for member_id in ids}
 
 
-def test_a_rack_without_a_broker_is_as_good_as_none(fresh: FreshNames) -> None:
-    """On a cluster whose brokers are elsewhere, or do not say where they are."""
+def test_rack_without_a_broker_has_no_effect(fresh: FreshNames) -> None:
+    """On a cluster whose brokers have other racks, or none."""
     with Group(fresh, PARTITIONS) as group:
         group.join_all(2, CooperativeStickyAssignor, options={"rack": "a zone no broker is in"})
         assert sorted(map(len, numbers(group).values())) == [4, 4]

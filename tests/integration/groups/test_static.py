@@ -1,4 +1,4 @@
-"""Static members live: a leader that restarts leads nobody, so every member watches."""
+"""Static members on a broker: after a restart no member leads, so every member watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new leader whose metadata lacks what members own takes nothing from a living owner meanwhile."""
+"""A new leader with stale metadata revokes no partition of a live owner."""
 
 from __future__ import annotations
 

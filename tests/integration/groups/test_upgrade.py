@@ -27,7 +27,7 @@ def restart(group: Group, member: Member, *strategies: type) -> Member:
     return successor
 
 
-def test_upgrading_from_is_the_plain_list() -> None:
+def test_upgrading_from_equals_the_plain_list() -> None:
     """So the upgrade from ``range`` below stands for both."""
     assert CooperativeStickyAssignor.upgrading_from(RangeAssignor) == UPGRADE
 
@@ -44,7 +44,7 @@ def test_upgrading_from_is_the_plain_list() -> None:
         pytest.param(StickyAssignor, CooperativeStickyAssignor.upgrading_from(StickyAssignor), id="sticky"),
     ],
 )
-def test_two_bounces(fresh: FreshNames, eager: type, both: list[type]) -> None:
+def test_upgrade_in_two_bounces(fresh: FreshNames, eager: type, both: list[type]) -> None:
     with Group(fresh, PARTITIONS) as group:
         members = group.join_all(3, eager)
         group.settled()
@@ -53,8 +53,8 @@ def test_two_bounces(fresh: FreshNames, eager: type, both: list[type]) -> None:
         assert_never_two_owners(group.members)
 
 
-def test_scale_out_while_all_members_can_both(fresh: FreshNames) -> None:
-    """The broker picks cooperative-sticky while all consumers run eager: nobody asks for a second round.
+def test_scale_out_between_the_bounces(fresh: FreshNames) -> None:
+    """The broker picks cooperative-sticky with eager consumers only; no member asks for a second round.
 
     A leader that holds back what should move to the new member leaves 6 of 24 without an owner for good.
     """
@@ -74,7 +74,9 @@ def test_scale_out_while_all_members_can_both(fresh: FreshNames) -> None:
         pytest.param([CooperativeStickyAssignor], UPGRADE, id="a cooperative leader"),
     ],
 )
-def test_scaling_while_half_are_eager(fresh: FreshNames, leader: list[type], follower: list[type]) -> None:
+def test_scaling_during_the_second_bounce(
+    fresh: FreshNames, leader: list[type], follower: list[type]
+) -> None:
     """In the second bounce, members join, leave and die on either side."""
     with Group(fresh, PARTITIONS) as group:
         group.join_all(2, *leader)

@@ -38,8 +38,8 @@ def sums(owned: Owned, of: Mapping[TopicPartition, float]) -> list[float]:
     return sorted(sum(of[at] for at in partitions) for partitions in owned.values())
 
 
-def test_a_group_whose_lag_is_even_follows_its_feed(fresh: FreshNames) -> None:
-    """One member's partitions are to get all the work.  The leader notices, and says by what it plans."""
+def test_group_with_even_lag_plans_by_forecasts(fresh: FreshNames) -> None:
+    """Forecasts load one member.  The leader rebalances, and its report names the forecasts."""
     with Group(fresh, 6) as group, Feed(group.bootstrap, group.group_id).create() as feed:
         write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 20))
         options = {"load_source": feed.topic, "rebalance_on_skew": QUICK}
@@ -54,7 +54,7 @@ def test_a_group_whose_lag_is_even_follows_its_feed(fresh: FreshNames) -> None:
         assert_never_two_owners(group.members)
 
 
-def test_who_leads_next_knows_the_feed(fresh: FreshNames) -> None:
+def test_next_leader_reads_the_feed(fresh: FreshNames) -> None:
     """Every member reads it; the leader is killed."""
     with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
         arrivals = {TopicPartition(group.topics[0], p): n for p, n in enumerate((900.0, 800.0, 10.0, 10.0))}
@@ -70,7 +70,7 @@ def test_who_leads_next_knows_the_feed(fresh: FreshNames) -> None:
         assert facts[-1]["load"] == "lag+forecast"
 
 
-def test_plan_shows_what_a_feed_makes_of_a_live_group(fresh: FreshNames) -> None:
+def test_plan_command_uses_the_feed_of_a_live_group(fresh: FreshNames) -> None:
     """Which does not know the feed yet, and notices nothing."""
     with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
         write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 20))
@@ -93,7 +93,7 @@ def test_plan_shows_what_a_feed_makes_of_a_live_group(fresh: FreshNames) -> None
         assert group.settled() == before
 
 
-def test_no_thread_survives_a_consumer_that_read_a_feed(fresh: FreshNames) -> None:
+def test_closed_consumer_with_a_feed_leaves_no_thread(fresh: FreshNames) -> None:
     topic, group_id = fresh.topic(4), fresh.group()
     before = set(threading.enumerate())
     with Feed(fresh.bootstrap, group_id).create() as feed:
@@ -161,7 +161,7 @@ class Leader:
             time.sleep(0.05)
 
     def said(self, least: int = logging.WARNING) -> list[str]:
-        """What our logger said; kafka-python's DEBUG records cannot be put into words later on."""
+        """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
         return [
             r.getMessage() for r in self._caplog.records if r.name == "kafka_assignors" and r.levelno >= least
         ]
@@ -214,8 +214,8 @@ def t(*arrivals: float) -> dict[TopicPartition, float]:
     return {TopicPartition("t", p): records for p, records in enumerate(arrivals)}
 
 
-def test_the_newest_forecast_counts_and_a_tombstone_ends_it(feed: Feed, lead: Lead) -> None:
-    """What is gone counts as the mean of the others."""
+def test_newest_forecast_counts_until_a_tombstone(feed: Feed, lead: Lead) -> None:
+    """A partition without a forecast counts as the mean of the others."""
     feed.create(3).tell(t(1, 1, 1, 1))
     feed.tell(t(100, 10, 10, 90))
     leader = lead(feed)
@@ -228,8 +228,8 @@ def test_the_newest_forecast_counts_and_a_tombstone_ends_it(feed: Feed, lead: Le
     assert not leader.said()
 
 
-def test_a_feed_that_nobody_writes_any_more(feed: Feed, lead: Lead) -> None:
-    """Lag alone, and one line that says how old it is; and one when it is back."""
+def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
+    """Plans go by lag alone; one line names the age of the feed, another its return."""
     feed.create().tell(t(100, 10, 10, 90), age_s=3600)
     leader = lead(feed, max_age_ms=60_000)
     leader.until(lambda: leader.plan() and leader.said())
@@ -242,8 +242,8 @@ def test_a_feed_that_nobody_writes_any_more(feed: Feed, lead: Lead) -> None:
     assert len(leader.said()) == 1
 
 
-def test_records_that_are_none(feed: Feed, lead: Lead) -> None:
-    """They are counted, and told once; what is between them counts."""
+def test_malformed_records_are_counted_and_skipped(feed: Feed, lead: Lead) -> None:
+    """They are counted and logged once; valid records between them count."""
     feed.create().tell(t(100, 10))
     for value in (b"", b"{", b'{"version":2}', b"x" * 100_000):
         feed.write(f'["{feed.group_id}","t",3]'.encode(), value)
@@ -255,7 +255,7 @@ def test_records_that_are_none(feed: Feed, lead: Lead) -> None:
     assert "ignored a record" in line
 
 
-def test_two_rounds_of_a_rebalance_plan_the_same_though_a_record_arrives(feed: Feed, lead: Lead) -> None:
+def test_both_rounds_of_a_rebalance_use_the_same_forecasts(feed: Feed, lead: Lead) -> None:
     feed.create().tell(t(100, 10, 10, 90))
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
@@ -272,7 +272,7 @@ def test_two_rounds_of_a_rebalance_plan_the_same_though_a_record_arrives(feed: F
     assert leader.loads == [10, 100, 90, 10]  # the next rebalance knows
 
 
-def test_a_feed_that_is_missing_is_not_created_and_read_once_it_is(feed: Feed, lead: Lead) -> None:
+def test_missing_feed_is_not_created_but_read_once_it_exists(feed: Feed, lead: Lead) -> None:
     leader = lead(feed)
     leader.until(lambda: leader.plan() and leader.said())
     leader.until(lambda: len([line for line in leader.said(logging.DEBUG) if "no such topic" in line]) > 5)
@@ -284,7 +284,7 @@ def test_a_feed_that_is_missing_is_not_created_and_read_once_it_is(feed: Feed, l
     assert len(leader.said()) == 1
 
 
-def test_a_feed_that_is_deleted_and_created_again(feed: Feed, lead: Lead) -> None:
+def test_recreated_feed_is_read_again(feed: Feed, lead: Lead) -> None:
     """It is not created by reading it; the new one is read from its beginning, however long it is."""
     feed.create().tell(t(100, 10, 10, 90))
     leader = lead(feed)
@@ -301,7 +301,7 @@ def test_a_feed_that_is_deleted_and_created_again(feed: Feed, lead: Lead) -> Non
     assert len(leader.said()) == 1
 
 
-def test_a_feed_that_grows(feed: Feed, lead: Lead) -> None:
+def test_new_partitions_of_a_feed_are_read(feed: Feed, lead: Lead) -> None:
     feed.create().tell(t(100, 10, 10, 90))
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
@@ -313,10 +313,10 @@ def test_a_feed_that_grows(feed: Feed, lead: Lead) -> None:
 
 
 @pytest.mark.parametrize("outage", ["stall", "cut"])
-def test_a_broker_that_cannot_be_reached_for_a_while(
+def test_reader_recovers_from_an_unreachable_broker(
     guarded: Guarded, feed: Feed, lead: Lead, outage: Any
 ) -> None:
-    """What was read counts on; one line when it ends, one when it is back."""
+    """Known forecasts stay in use; one line logs the outage, one its end."""
     feed.create().tell(t(100, 10, 10, 90))
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
@@ -329,7 +329,7 @@ def test_a_broker_that_cannot_be_reached_for_a_while(
     assert any("reading again" in line for line in leader.said(logging.INFO))
 
 
-def test_a_broker_that_is_not_there_at_first(guarded: Guarded, feed: Feed, lead: Lead) -> None:
+def test_reader_waits_for_a_broker_that_starts_later(guarded: Guarded, feed: Feed, lead: Lead) -> None:
     feed.create().tell(t(100, 10, 10, 90))
     guarded.proxy.mode = "stall"
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
@@ -339,14 +339,14 @@ def test_a_broker_that_is_not_there_at_first(guarded: Guarded, feed: Feed, lead:
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
 
 
-def test_closing_while_nobody_answers(guarded: Guarded, feed: Feed, lead: Lead) -> None:
+def test_close_is_quick_while_no_broker_answers(guarded: Guarded, feed: Feed, lead: Lead) -> None:
     """The fixture looks how long it takes, and what is left."""
     guarded.proxy.mode = "stall"
     lead(feed, {"bootstrap_servers": guarded.proxied}).plan()
 
 
 @pytest.mark.parametrize("may", ["nothing", "describe", "read"])
-def test_a_feed_that_may_not_be_read(guarded: Guarded, feed: Feed, lead: Lead, may: str) -> None:
+def test_denied_feed_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead, may: str) -> None:
     """Whether it may be seen or not; it is read as soon as it may be."""
     feed.create().tell(t(100, 10, 10, 90))
     leader = lead(feed, guarded.config())
@@ -363,7 +363,7 @@ def test_a_feed_that_may_not_be_read(guarded: Guarded, feed: Feed, lead: Lead, m
     assert len([line for line in leader.said() if "authorised" in line]) <= 1
 
 
-def test_a_wrong_password(guarded: Guarded, feed: Feed, lead: Lead) -> None:
+def test_wrong_password_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead) -> None:
     feed.create()
     leader = lead(feed, guarded.config("not-" + PASSWORD[::-1]))
     leader.until(lambda: leader.plan() and leader.said())

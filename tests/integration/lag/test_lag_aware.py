@@ -31,7 +31,7 @@ def loads(owned: Owned, lags: Mapping[int, int]) -> list[int]:
 
 
 def problems(group: Group) -> list[str]:
-    """What our loggers warned of, but that a topic just made is not known everywhere yet."""
+    """Warnings of our loggers, except of new topics that not every broker knows yet."""
     return [
         event.facts["message"]
         for member in group.members
@@ -43,8 +43,8 @@ def problems(group: Group) -> list[str]:
 
 
 @KINDS
-def test_the_example_of_the_kip(fresh: FreshNames, kind: type[LagAssignor]) -> None:
-    """100, 60 and 50 records nobody has read, and two members: 100 for one, 110 for the other."""
+def test_example_of_kip_169(fresh: FreshNames, kind: type[LagAssignor]) -> None:
+    """Lags of 100, 60 and 50 records and two members: 100 for one, 110 for the other."""
     with Group(fresh, 3) as group:
         lags = {0: 100, 1: 60, 2: 50}
         fill(group, lags)
@@ -55,9 +55,7 @@ def test_the_example_of_the_kip(fresh: FreshNames, kind: type[LagAssignor]) -> N
 
 
 @KINDS
-def test_without_a_commit_lag_begins_where_the_consumer_does(
-    fresh: FreshNames, kind: type[LagAssignor]
-) -> None:
+def test_lag_without_a_commit_starts_at_the_reset_offset(fresh: FreshNames, kind: type[LagAssignor]) -> None:
     """At the end: so there is none, and counts decide."""
     with Group(fresh, 4) as group:
         fill(group, {0: 100, 1: 100})
@@ -69,7 +67,7 @@ def test_without_a_commit_lag_begins_where_the_consumer_does(
         assert not problems(group)
 
 
-def test_members_come_and_go(fresh: FreshNames) -> None:
+def test_plans_follow_joins_and_leaves(fresh: FreshNames) -> None:
     """Leaves, joins and kill -9: one owner for each partition, and little lag for the busiest."""
     with Group(fresh, 8) as group:
         lags = dict(enumerate((400, 200, 100, 50, 40, 30, 20, 10)))
@@ -86,7 +84,7 @@ def test_members_come_and_go(fresh: FreshNames) -> None:
         assert not problems(group)
 
 
-def test_lag_that_becomes_uneven_is_shared_anew(fresh: FreshNames) -> None:
+def test_skewed_lag_triggers_a_rebalance(fresh: FreshNames) -> None:
     """Nobody joins or leaves.  The leader notices and asks, and what moves is what pays."""
     with Group(fresh, 8) as group:
         options = {"rebalance_on_skew": QUICK}
@@ -112,7 +110,7 @@ def test_lag_that_becomes_uneven_is_shared_anew(fresh: FreshNames) -> None:
         assert_never_two_owners(group.members)
 
 
-def test_who_leads_next_watches_next(fresh: FreshNames) -> None:
+def test_next_leader_watches_the_lag(fresh: FreshNames) -> None:
     """The leader is killed; the one that led has nothing more to say, the new one asks."""
     with Group(fresh, 6) as group:
         options = {"rebalance_on_skew": QUICK}
@@ -131,14 +129,14 @@ def test_who_leads_next_watches_next(fresh: FreshNames) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of something that lets everybody connect and never says a word."""
+    """The address of a listener that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
 @KINDS
 @pytest.mark.parametrize("where", ["silent", "nobody"])
-def test_a_cluster_that_does_not_answer_keeps_nobody_waiting(
+def test_silent_cluster_delays_no_rebalance(
     fresh: FreshNames, kind: type[LagAssignor], where: str, silent: str
 ) -> None:
     """The group's broker is there; the one asked for lag is not.  It waits the timeout, and plans."""
@@ -155,7 +153,7 @@ def test_a_cluster_that_does_not_answer_keeps_nobody_waiting(
         assert "these are planned by count" in problems(group)[0]
 
 
-def test_from_range_to_cooperative_lag_aware_in_two_bounces(fresh: FreshNames) -> None:
+def test_upgrade_from_range_to_cooperative_lag_aware_in_two_bounces(fresh: FreshNames) -> None:
     """KIP-726's way, one member after the other."""
     with Group(fresh, 6) as group:
         fill(group, {0: 60, 1: 50})
@@ -175,9 +173,7 @@ def test_from_range_to_cooperative_lag_aware_in_two_bounces(fresh: FreshNames) -
 
 
 @KINDS
-def test_no_thread_survives_a_consumer_that_was_in_a_group(
-    fresh: FreshNames, kind: type[LagAssignor]
-) -> None:
+def test_closed_consumer_leaves_no_thread(fresh: FreshNames, kind: type[LagAssignor]) -> None:
     topic = fresh.topic(4)
     before = set(threading.enumerate())
     consumer = KafkaConsumer(

@@ -62,11 +62,13 @@ class Leader:
 
 
 def ours(caplog: pytest.LogCaptureFixture, least: int) -> list[str]:
-    """What our logger said; kafka-python's DEBUG records cannot be put into words later on."""
+    """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
     return [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
 
 
-def test_a_wrong_password(guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture) -> None:
+def test_wrong_password_is_one_warning(
+    guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
+) -> None:
     leader = Leader(caplog, names.group(), guarded.config("not-" + PASSWORD[::-1]))
     for _ in range(2):
         plan = leader.plan({names.topic(4): 4})
@@ -77,7 +79,7 @@ def test_a_wrong_password(guarded: Guarded, names: FreshNames, caplog: pytest.Lo
     assert PASSWORD[::-1] not in caplog.text
 
 
-def test_a_topic_that_may_not_be_seen(
+def test_denied_topic_is_shared_by_counts(
     guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its partitions are shared by counts, the others by lag."""
@@ -94,7 +96,7 @@ def test_a_topic_that_may_not_be_seen(
     assert hidden in warning
 
 
-def test_a_broker_that_stops_answering_and_comes_back(
+def test_broker_that_stops_answering_and_recovers(
     guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = names.topic(3)
@@ -114,7 +116,7 @@ def test_a_broker_that_stops_answering_and_comes_back(
     assert len(leader.end()) == before + 1
 
 
-def test_a_topic_that_has_just_been_deleted(
+def test_topic_deleted_just_before_a_plan(
     guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The consumer's metadata still has it, the cluster does not."""

@@ -1,4 +1,4 @@
-"""``kafka-assignors lag`` on live groups: of ours and of anybody's, once and watched."""
+"""``kafka-assignors lag`` on live groups of our and of other clients, once and watched."""
 
 from __future__ import annotations
 
@@ -64,31 +64,31 @@ def watched(*words: str) -> Iterator[subprocess.Popen[str]]:
             program.kill()
 
 
-def test_a_live_group(fresh: FreshNames) -> None:
+def test_lag_of_a_live_group(fresh: FreshNames) -> None:
     with Group(fresh, 4) as group:
         group.join_all(2, CooperativeStickyAssignor)
         owned = group.settled()
         events = [len(member.events) for member in group.members]
-        found = lag(group.bootstrap, group.group_id)
-        assert [len(member.events) for member in group.members] == events  # nobody noticed
-        assert (found["state"], found["strategy"]) == ("Stable", "cooperative-sticky")
+        report = lag(group.bootstrap, group.group_id)
+        assert [len(member.events) for member in group.members] == events  # no member noticed
+        assert (report["state"], report["strategy"]) == ("Stable", "cooperative-sticky")
         ids = {about(member, "member_id"): owned[member.name] for member in group.members}
-        assert {one["id"] for one in found["members"]} == set(ids)
-        for one in found["partitions"]:
-            assert TopicPartition(one["topic"], one["partition"]) in ids[one["member"]]
-        assert len(found["partitions"]) == 4
-        assert all(one["host"] for one in found["members"])  # Docker shows another than the one we have
+        assert {entry["id"] for entry in report["members"]} == set(ids)
+        for entry in report["partitions"]:
+            assert TopicPartition(entry["topic"], entry["partition"]) in ids[entry["member"]]
+        assert len(report["partitions"]) == 4
+        assert all(entry["host"] for entry in report["members"])  # Docker shows another than the one we have
 
 
-def test_a_group_without_members_has_its_commits(fresh: FreshNames) -> None:
+def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
     tps = [TopicPartition(fresh.topic(2), p) for p in (0, 1)]
     group_id = fresh.group()
     tp = tps[0]
     write(fresh.bootstrap, {tp: 5})
     commit(fresh.bootstrap, group_id, {tp: 3})
-    found = lag(fresh.bootstrap, group_id)
-    assert (found["state"], found["members"], found["lag"]) == ("Empty", [], 2)
-    assert found["partitions"] == [
+    report = lag(fresh.bootstrap, group_id)
+    assert (report["state"], report["members"], report["lag"]) == ("Empty", [], 2)
+    assert report["partitions"] == [
         {
             "topic": tp.topic,
             "partition": 0,
@@ -105,49 +105,49 @@ def test_a_group_without_members_has_its_commits(fresh: FreshNames) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "given"),
+    ("kind", "message", "given"),
     [("consumer", UNREADABLE, b"\xff\xff\xffnonsense"), ("connect", b"x", b"x")],
     ids=["no text", "no consumer"],
 )
-def test_members_whose_assignment_nobody_can_read(
-    fresh: FreshNames, kind: str, said: bytes, given: bytes
+def test_members_with_unreadable_assignments_are_marked(
+    fresh: FreshNames, kind: str, message: bytes, given: bytes
 ) -> None:
     group_id, tp = fresh.group(), TopicPartition(fresh.topic(), 0)
     write(fresh.bootstrap, {tp: 5})
     commit(fresh.bootstrap, group_id, {tp: 3})
-    with raw_member(fresh.bootstrap, group_id, kind, said, given):
-        found = lag(fresh.bootstrap, group_id)
-    (member,) = found["members"]
+    with raw_member(fresh.bootstrap, group_id, kind, message, given):
+        report = lag(fresh.bootstrap, group_id)
+    (member,) = report["members"]
     assert (member["readable"], member["partitions"]) == (False, 0)
-    assert found["lag"] == 2
+    assert report["lag"] == 2
 
 
-def test_a_member_whose_subscription_nobody_can_read_has_what_it_was_given(fresh: FreshNames) -> None:
+def test_member_with_unreadable_subscription_keeps_its_assignment(fresh: FreshNames) -> None:
     """``plan`` has to give up on such a group: who subscribes to what is not known."""
     group_id, tp = fresh.group(), TopicPartition(fresh.topic(2), 1)
     write(fresh.bootstrap, {tp: 5})
     topic = tp.topic.encode()
     given = struct.pack(f">hih{len(topic)}siii", 0, 1, len(topic), topic, 1, 1, -1)
     with raw_member(fresh.bootstrap, group_id, "consumer", UNREADABLE, given):
-        found = lag(fresh.bootstrap, group_id)
-    (member,) = found["members"]
+        report = lag(fresh.bootstrap, group_id)
+    (member,) = report["members"]
     assert (member["readable"], member["partitions"], member["lag"]) == (True, 1, 5)
-    assert [(one["topic"], one["partition"]) for one in found["partitions"]] == [tuple(tp)]
+    assert [(entry["topic"], entry["partition"]) for entry in report["partitions"]] == [tuple(tp)]
 
 
-def test_a_group_that_is_not_there(fresh: FreshNames) -> None:
+def test_missing_group_is_one_line(fresh: FreshNames) -> None:
     group_id = fresh.group()
     assert refused(group_id, "--bootstrap", fresh.bootstrap) == f"there is no group {group_id!r}"
 
 
-def test_a_broker_that_is_not_there() -> None:
+def test_missing_broker_is_one_line() -> None:
     (port,) = free_ports(1)
-    said = refused("g", "--bootstrap", f"127.0.0.1:{port}")
-    assert said.startswith(f"no Kafka broker answers at 127.0.0.1:{port}: ")
+    message = refused("g", "--bootstrap", f"127.0.0.1:{port}")
+    assert message.startswith(f"no Kafka broker answers at 127.0.0.1:{port}: ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_watch_goes_on_until_it_is_told_to_end(fresh: FreshNames, number: signal.Signals) -> None:
+def test_watch_runs_until_a_signal(fresh: FreshNames, number: signal.Signals) -> None:
     tp, group_id = TopicPartition(fresh.topic(), 0), fresh.group()
     commit(fresh.bootstrap, group_id, {tp: 0})
     words = [group_id, "--bootstrap", fresh.bootstrap, "--watch", "--every", "0.2", "--output", "json"]
@@ -158,11 +158,11 @@ def test_a_watch_goes_on_until_it_is_told_to_end(fresh: FreshNames, number: sign
         while json.loads(program.stdout.readline())["lag"] != 3:
             pass
         program.send_signal(number)
-        _, said = program.communicate(timeout=30)
-        assert (program.returncode, said) == (0, "")
+        _, message = program.communicate(timeout=30)
+        assert (program.returncode, message) == (0, "")
 
 
-def test_a_reader_that_has_read_enough(fresh: FreshNames) -> None:
+def test_closed_pipe_ends_the_command_quietly(fresh: FreshNames) -> None:
     tp, group_id = TopicPartition(fresh.topic(), 0), fresh.group()
     commit(fresh.bootstrap, group_id, {tp: 0})
     with watched(group_id, "--bootstrap", fresh.bootstrap, "--watch", "--every", "0.1") as program:
@@ -184,7 +184,7 @@ def login(guarded: Guarded, path: Path) -> list[str]:
     return ["--config", str(path)]
 
 
-def test_who_is_not_let_in_or_may_not_see(guarded: Guarded, tmp_path: Path) -> None:
+def test_denied_login_group_and_topic(guarded: Guarded, tmp_path: Path) -> None:
     names = FreshNames(guarded.bootstrap)
     group_id = names.group()
     seen, hidden = (TopicPartition(topic, 0) for topic in names.topics(1, 1))
@@ -192,15 +192,15 @@ def test_who_is_not_let_in_or_may_not_see(guarded: Guarded, tmp_path: Path) -> N
     commit(guarded.bootstrap, group_id, {seen: 1, hidden: 1})
     words = [group_id, *login(guarded, tmp_path / "client.properties")]
 
-    said = refused(*words, KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD="wrong-" + PASSWORD)
-    assert "does not let us in" in said
-    assert PASSWORD not in said
+    message = refused(*words, KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD="wrong-" + PASSWORD)
+    assert "refused the connection" in message
+    assert PASSWORD not in message
     right = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": PASSWORD}
     assert "GroupAuthorizationFailed" in refused(*words, **right)
     guarded.allow(ResourceType.GROUP, group_id)
     guarded.allow(ResourceType.TOPIC, seen.topic)
     done = run(*words, "--output", "json", **right)
     assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     # A broker does not mention commits of topics one may not see.
-    assert [(one["topic"], one["lag"]) for one in found["partitions"]] == [(seen.topic, 2)]
+    assert [(entry["topic"], entry["lag"]) for entry in report["partitions"]] == [(seen.topic, 2)]

@@ -95,7 +95,7 @@ def refused(made: LagFetcher, tp: TopicPartition, timeout_ms: float = SHORT_MS) 
 # --- all is well -------------------------------------------------------------------------------------------
 
 
-def test_lags_of_a_group_that_committed_some(fresh: FreshNames) -> None:
+def test_lag_counts_from_commits_where_there_are_some(fresh: FreshNames) -> None:
     topic, group_id = fresh.topic(4), fresh.group()
     tps = [TopicPartition(topic, p) for p in range(4)]
     write(fresh.bootstrap, {tps[0]: 5, tps[1]: 7, tps[2]: 3})
@@ -118,14 +118,14 @@ def test_lags_of_a_group_that_committed_some(fresh: FreshNames) -> None:
 
 
 @pytest.mark.parametrize(("reset", "lag"), [("earliest", 4), ("latest", 0), ("none", 4)])
-def test_a_group_nobody_knows_has_no_commits(fresh: FreshNames, reset: str, lag: int) -> None:
+def test_unknown_group_has_no_commits(fresh: FreshNames, reset: str, lag: int) -> None:
     tp = TopicPartition(fresh.topic(), 0)
     write(fresh.bootstrap, {tp: 4})
     with fetcher(fresh.bootstrap, fresh.group(), auto_offset_reset=reset) as made:
         assert made.fetch([tp], AMPLE_MS).lags == {tp: lag}
 
 
-def test_records_that_were_deleted_and_a_topic_that_was_created_again(fresh: FreshNames) -> None:
+def test_deleted_records_and_recreated_topic(fresh: FreshNames) -> None:
     """A commit outside the log counts as none, as it does for the consumer."""
     tp, group_id = TopicPartition(fresh.topic(), 0), fresh.group()
     write(fresh.bootstrap, {tp: 10})
@@ -155,7 +155,7 @@ def test_records_that_were_deleted_and_a_topic_that_was_created_again(fresh: Fre
         admin.close()
 
 
-def test_a_topic_deleted_between_two_fetches(fresh: FreshNames) -> None:
+def test_topic_deleted_between_two_fetches(fresh: FreshNames) -> None:
     """The leaders are known from the first fetch, so the second asks one for what it no longer has."""
     doomed, stays = (TopicPartition(topic, 0) for topic in fresh.topics(1, 1))
     write(fresh.bootstrap, {doomed: 1, stays: 2})
@@ -169,27 +169,27 @@ def test_a_topic_deleted_between_two_fetches(fresh: FreshNames) -> None:
         assert (reading.lags, reading.missing) == ({stays: 2}, {doomed: "no such partition"})
 
 
-def test_several_threads_at_once(fresh: FreshNames) -> None:
+def test_several_threads_fetch_at_once(fresh: FreshNames) -> None:
     topic = fresh.topic(20)
     tps = [TopicPartition(topic, p) for p in range(20)]
     write(fresh.bootstrap, dict.fromkeys(tps, 1))
-    found: list[dict[TopicPartition, int]] = []
+    reading_now: list[dict[TopicPartition, int]] = []
     with fetcher(fresh.bootstrap, fresh.group()) as made:
         threads = [
-            threading.Thread(target=lambda tp=tp: found.append(dict(made.fetch([tp], AMPLE_MS).lags)))
+            threading.Thread(target=lambda tp=tp: reading_now.append(dict(made.fetch([tp], AMPLE_MS).lags)))
             for tp in tps
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert sorted(found, key=list) == [{tp: 1} for tp in tps]
+    assert sorted(reading_now, key=list) == [{tp: 1} for tp in tps]
 
 
 # --- not let in --------------------------------------------------------------------------------------------
 
 
-def test_a_denied_topic_costs_itself_only(guarded: Guarded, names: FreshNames) -> None:
+def test_denied_topic_leaves_other_lags_known(guarded: Guarded, names: FreshNames) -> None:
     group_id = names.group()
     seen, denied = (TopicPartition(topic, 0) for topic in names.topics(1, 1))
     write(guarded.bootstrap, {seen: 3, denied: 5})
@@ -202,7 +202,7 @@ def test_a_denied_topic_costs_itself_only(guarded: Guarded, names: FreshNames) -
     assert reading.missing == {denied: "not authorised to describe the topic"}
 
 
-def test_a_denied_group(guarded: Guarded, names: FreshNames) -> None:
+def test_denied_group_is_an_error(guarded: Guarded, names: FreshNames) -> None:
     tp = TopicPartition(names.topic(), 0)
     guarded.allow(ResourceType.TOPIC, tp.topic)
     with fetcher(guarded.sasl, names.group(), **guarded.config()) as made:
@@ -211,8 +211,10 @@ def test_a_denied_group(guarded: Guarded, names: FreshNames) -> None:
     assert "GroupAuthorizationFailed" in str(error)
 
 
-def test_a_wrong_password(guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture) -> None:
-    """It is told at once, not when the time is up, and nowhere the password."""
+def test_wrong_password_is_an_error_without_the_password(
+    guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error comes at once, not at the deadline, and never contains the password."""
     wrong = "not-" + PASSWORD
     caplog.set_level(logging.DEBUG)
     with fetcher(guarded.sasl, names.group(), **guarded.config(wrong)) as made:
@@ -226,7 +228,7 @@ def test_a_wrong_password(guarded: Guarded, names: FreshNames, caplog: pytest.Lo
     assert wrong not in caplog.text
 
 
-def test_the_right_password_is_not_told_either(
+def test_right_password_is_not_in_errors(
     guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
 ) -> None:
     """kafka-python prints whole requests and bytes at DEBUG, those of other clients included; not ours."""
@@ -242,7 +244,7 @@ def test_the_right_password_is_not_told_either(
     assert "of another thread" in caplog.text
 
 
-def test_tls_where_there_is_none(guarded: Guarded, names: FreshNames) -> None:
+def test_tls_to_a_plaintext_port_is_an_error(guarded: Guarded, names: FreshNames) -> None:
     with fetcher(guarded.bootstrap, names.group(), security_protocol="SSL") as made:
         error = refused(made, TopicPartition("t", 0))
     assert isinstance(error, LagDeniedError)
@@ -250,10 +252,10 @@ def test_tls_where_there_is_none(guarded: Guarded, names: FreshNames) -> None:
 
 
 @pytest.mark.parametrize("answers", [1, 1000])
-def test_no_tls_where_there_is_some(answers: int) -> None:
+def test_plaintext_to_a_tls_port_is_an_error(answers: int) -> None:
     """A server that speaks TLS answers what it cannot read with an alert, and hangs up.
 
-    That is told, too, when later attempts, cut short by the deadline, get no answer.
+    The error names it even if later attempts get no answer before the deadline.
     """
     with socket.create_server((HOST, 0)) as server:
         server.settimeout(0.05)
@@ -263,7 +265,7 @@ def test_no_tls_where_there_is_some(answers: int) -> None:
             with ExitStack() as silent:
                 left = answers
                 while not ended.is_set():
-                    with suppress(OSError):  # nobody came, or who came has hung up
+                    with suppress(OSError):  # no client, or it has disconnected
                         client, _ = server.accept()
                         silent.enter_context(client)
                         if left:
@@ -283,16 +285,16 @@ def test_no_tls_where_there_is_some(answers: int) -> None:
             thread.join()
 
 
-def test_a_password_where_nobody_asks_for_one(guarded: Guarded, names: FreshNames) -> None:
+def test_sasl_to_a_plaintext_listener_is_an_error(guarded: Guarded, names: FreshNames) -> None:
     config = guarded.config() | {"bootstrap_servers": guarded.bootstrap}
     with fetcher(guarded.bootstrap, names.group(), **config) as made:
         assert isinstance(refused(made, TopicPartition("t", 0)), LagError)
 
 
-# --- nobody there, or slow ---------------------------------------------------------------------------------
+# --- no broker, or a slow one -------------------------------------------------------------------------------
 
 
-def test_nobody_listens() -> None:
+def test_port_without_listener_is_an_error() -> None:
     with fetcher(f"{HOST}:{free_ports(1)[0]}", "g") as made:
         error = refused(made, TopicPartition("t", 0), SEVERAL_TRIES_MS)
         assert isinstance(error, LagUnreachableError)
@@ -300,7 +302,7 @@ def test_nobody_listens() -> None:
 
 
 @pytest.mark.parametrize("security", ["PLAINTEXT", "SSL"])
-def test_somebody_listens_and_says_nothing(security: str) -> None:
+def test_silent_listener_is_an_error_within_the_deadline(security: str) -> None:
     """With TLS this is where the admin client's own constructor would wait forever."""
     with socket.create_server((HOST, 0)) as silent:
         port = silent.getsockname()[1]
@@ -309,7 +311,7 @@ def test_somebody_listens_and_says_nothing(security: str) -> None:
             assert timed(made.close) < SOON_S
 
 
-def test_a_broker_that_falls_silent_and_comes_back(guarded: Guarded, names: FreshNames) -> None:
+def test_fetcher_recovers_from_a_silent_broker(guarded: Guarded, names: FreshNames) -> None:
     tp = TopicPartition(names.topic(), 0)
     write(guarded.bootstrap, {tp: 3})
     with fetcher(guarded.proxied, names.group()) as made:
@@ -321,7 +323,7 @@ def test_a_broker_that_falls_silent_and_comes_back(guarded: Guarded, names: Fres
 
 
 @pytest.mark.parametrize("answers", range(1, ENOUGH + 1))
-def test_silence_in_the_middle(guarded: Guarded, names: FreshNames, answers: int) -> None:
+def test_broker_silent_during_a_fetch(guarded: Guarded, names: FreshNames, answers: int) -> None:
     """After any number of answers: an error, or all there is to know, in time; never anything wrong."""
     tp, group_id = TopicPartition(names.topic(), 0), names.group()
     write(guarded.bootstrap, {tp: 3})
@@ -336,7 +338,7 @@ def test_silence_in_the_middle(guarded: Guarded, names: FreshNames, answers: int
         assert made.fetch([tp], AMPLE_MS).lags == {tp: 2}
 
 
-def test_a_connection_that_is_cut_is_made_again(guarded: Guarded, names: FreshNames) -> None:
+def test_cut_connection_is_reopened(guarded: Guarded, names: FreshNames) -> None:
     tp = TopicPartition(names.topic(), 0)
     write(guarded.bootstrap, {tp: 3})
     with fetcher(guarded.proxied, names.group()) as made:
@@ -347,24 +349,24 @@ def test_a_connection_that_is_cut_is_made_again(guarded: Guarded, names: FreshNa
         assert made.fetch([tp], AMPLE_MS).lags == {tp: 3}
 
 
-def test_a_cut_in_the_middle_is_got_over_in_time(guarded: Guarded, names: FreshNames) -> None:
+def test_connection_cut_during_a_fetch_is_reopened_in_time(guarded: Guarded, names: FreshNames) -> None:
     tp = TopicPartition(names.topic(), 0)
     write(guarded.bootstrap, {tp: 3})
     proxy = guarded.proxy
     proxy.stall_after = proxy.pieces + 5
-    found: list[dict[TopicPartition, int]] = []
+    reading_now: list[dict[TopicPartition, int]] = []
     with fetcher(guarded.proxied, names.group()) as made:
-        asking = threading.Thread(target=lambda: found.append(dict(made.fetch([tp], AMPLE_MS).lags)))
+        asking = threading.Thread(target=lambda: reading_now.append(dict(made.fetch([tp], AMPLE_MS).lags)))
         asking.start()
         until(lambda: proxy.mode == "stall" or not asking.is_alive())
         proxy.mode = "cut"
         time.sleep(0.1)  # longer than the proxy looks away
         proxy.reset()
         asking.join()
-    assert found == [{tp: 3}]
+    assert reading_now == [{tp: 3}]
 
 
-def test_a_slow_broker(guarded: Guarded, names: FreshNames) -> None:
+def test_slow_broker_is_waited_for(guarded: Guarded, names: FreshNames) -> None:
     """With time enough its answers are as good as others; without, the time is kept."""
     tp = TopicPartition(names.topic(), 0)
     write(guarded.bootstrap, {tp: 3})
@@ -378,7 +380,7 @@ def test_a_slow_broker(guarded: Guarded, names: FreshNames) -> None:
 # --- close -------------------------------------------------------------------------------------------------
 
 
-def test_close_ends_a_fetch_under_way(guarded: Guarded, names: FreshNames) -> None:
+def test_close_ends_a_running_fetch(guarded: Guarded, names: FreshNames) -> None:
     guarded.proxy.mode = "stall"
     ended: list[tuple[float, BaseException]] = []
     with fetcher(guarded.proxied, names.group()) as made:
@@ -401,7 +403,7 @@ def test_close_ends_a_fetch_under_way(guarded: Guarded, names: FreshNames) -> No
     assert when - closed < SOON_S
 
 
-def test_a_closed_fetcher_stays_closed(fresh: FreshNames) -> None:
+def test_closed_fetcher_stays_closed(fresh: FreshNames) -> None:
     tp = TopicPartition(fresh.topic(), 0)
     with fetcher(fresh.bootstrap, fresh.group()) as made:
         made.fetch([tp], AMPLE_MS)
@@ -417,7 +419,7 @@ def test_a_closed_fetcher_stays_closed(fresh: FreshNames) -> None:
 # --- several brokers ---------------------------------------------------------------------------------------
 
 
-def test_a_broker_that_is_gone_costs_its_partitions_only() -> None:
+def test_missing_broker_leaves_other_lags_known() -> None:
     """Its partitions are left without a leader: the others' lags are there, and time is kept."""
     with development_broker("jars") as broker:
         names = InZones(broker.bootstrap)

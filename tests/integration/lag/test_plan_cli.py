@@ -1,4 +1,4 @@
-"""``kafka-assignors plan --group`` on live groups: what it tells comes true, and nobody notices."""
+"""``kafka-assignors plan --group`` on live groups: it predicts the rebalance, and no member notices."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def plan(group: Group, *words: str) -> Any:
-    """The JSON it prints for a live group; beside it, it says at most which options it assumes."""
+    """The JSON printed for a live group; stderr has at most a note on assumed options."""
     done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json", *words)
-    said = [line for line in done.stderr.splitlines() if "options are not to be seen" not in line]
-    assert (done.returncode, said) == (0, [])
+    message = [line for line in done.stderr.splitlines() if "options are not to be seen" not in line]
+    assert (done.returncode, message) == (0, [])
     return json.loads(done.stdout)
 
 
@@ -69,21 +69,21 @@ def refused(bootstrap: str, group_id: str, *words: str) -> str:
 
 
 def about(member: Member, fact: str) -> Any:
-    """What a member said last about itself."""
+    """A member's last reported state."""
     state = member.state()
     assert state is not None
     return state.facts[fact]
 
 
 def as_planned(owned: Owned, members: Mapping[str, Member]) -> dict[str, list[list[object]]]:
-    """What members own, in the form of a plan."""
+    """The members' partitions, in the form of a plan."""
     return {
         about(members[name], "member_id"): [list(tp) for tp in sorted(tps)] for name, tps in owned.items()
     }
 
 
 @pytest.mark.parametrize("strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda s: s.name)
-def test_it_says_what_will_happen_and_changes_nothing(fresh: FreshNames, strategy: type[Assignor]) -> None:
+def test_plan_predicts_the_rebalance_and_changes_nothing(fresh: FreshNames, strategy: type[Assignor]) -> None:
     with Group(fresh, *PARTITIONS) as group:
         group.join_all(3, strategy)
         before = group.settled()
@@ -102,31 +102,31 @@ def test_it_says_what_will_happen_and_changes_nothing(fresh: FreshNames, strateg
 
         leaver = members["m1"]
         gone = about(leaver, "member_id")
-        foreseen = plan(group, "--without", gone)
+        predicted = plan(group, "--without", gone)
         leaver.close()
-        assert foreseen["assignment"] == as_planned(group.settled(), members)
-        reasons = {(why["topic"], why["partition"]): why["reason"] for why in foreseen["why"]}
+        assert predicted["assignment"] == as_planned(group.settled(), members)
+        reasons = {(why["topic"], why["partition"]): why["reason"] for why in predicted["why"]}
         assert {tp for tp, reason in reasons.items() if reason == f"owner gone: {gone}"} == before["m1"]
 
 
-def test_what_if_one_joined_and_what_waits_for_it(fresh: FreshNames) -> None:
+def test_join_shows_partitions_that_wait_for_a_second_round(fresh: FreshNames) -> None:
     with Group(fresh, *PARTITIONS) as group:
         group.join_all(2, CooperativeStickyAssignor)
         group.settled()
-        foreseen = plan(group, "--join", "1")
-        assert foreseen["first_round"]["new-1"] == []
-        waiting = [why for why in foreseen["why"] if "waits for revocation by" in why["reason"]]
-        assert len(waiting) == len(foreseen["assignment"]["new-1"]) == foreseen["metrics"]["moved"] == 8
+        predicted = plan(group, "--join", "1")
+        assert predicted["first_round"]["new-1"] == []
+        waiting = [why for why in predicted["why"] if "waits for revocation by" in why["reason"]]
+        assert len(waiting) == len(predicted["assignment"]["new-1"]) == predicted["metrics"]["moved"] == 8
 
 
-def test_a_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
+def test_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
     """Any strategy may be asked about; all of them side by side are a list, or a table."""
     with Group(fresh, 5, 4) as group:
         group.join_all(2, RangeAssignor)
         group.settled()
         assert plan(group)["strategy"] == "range"
         assert plan(group, "--strategy", "cooperative-sticky")["metrics"]["moved"] == 0
-        compared = {one["strategy"]: one["metrics"] for one in plan(group, "--compare")}
+        compared = {entry["strategy"]: entry["metrics"] for entry in plan(group, "--compare")}
         assert list(compared) == list(STRATEGIES)
         assert [compared[name]["moved"] for name in ("range", "sticky", "roundrobin")] == [0, 0, 4]
         table = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--compare")
@@ -134,7 +134,7 @@ def test_a_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
 
 
 class Theirs(RangeAssignor):
-    """A strategy nobody here knows, whose members send what nobody here can read."""
+    """An unknown strategy with unreadable user data."""
 
     name = "theirs"
 
@@ -142,45 +142,48 @@ class Theirs(RangeAssignor):
         return b"\x99\xff secret handshake"
 
 
-def test_a_strategy_we_do_not_know(fresh: FreshNames) -> None:
-    """The broker's own record says who has what, so another one may be tried."""
+def test_unknown_strategy_needs_the_option(fresh: FreshNames) -> None:
+    """The broker stores the assignment, so another strategy can be tried."""
     with Group(fresh, 4) as group:
         group.join(Theirs)
         owned = group.settled()
         done = run("--group", group.group_id, "--bootstrap", group.bootstrap)
         assert (done.returncode, done.stdout) == (2, "")
-        assert f"group {group.group_id!r} runs 'theirs', which is not ours: give --strategy" in done.stderr
-        found = plan(group, "--strategy", "sticky")
-        assert found["assignment"] == as_planned(owned, {"m0": group.members[0]})
-        assert found["metrics"]["kept"] == 4
+        assert (
+            f"group {group.group_id!r} runs 'theirs', which is not in this package: give --strategy"
+            in done.stderr
+        )
+        outcome = plan(group, "--strategy", "sticky")
+        assert outcome["assignment"] == as_planned(owned, {"m0": group.members[0]})
+        assert outcome["metrics"]["kept"] == 4
 
 
-def test_groups_that_are_not_there(fresh: FreshNames) -> None:
+def test_missing_and_empty_groups_are_refused(fresh: FreshNames) -> None:
     name = fresh.group()
     assert refused(fresh.bootstrap, name) == f"there is no group {name!r}"
     with Group(fresh, 2) as group:
         group.join(RangeAssignor)
         group.settled()
         group.members[0].close()
-        said = refused(fresh.bootstrap, group.group_id)
-    assert said == f"group {group.group_id!r} has no members: there is nobody to plan for"
+        message = refused(fresh.bootstrap, group.group_id)
+    assert message == f"group {group.group_id!r} has no members to plan for"
 
 
-def test_a_broker_that_is_not_there() -> None:
+def test_missing_broker_is_one_line() -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
-    said = refused(address, "g")
-    assert said.startswith(f"no Kafka broker answers at {address}: ")
-    assert "ECONNREFUSED" in said
+    message = refused(address, "g")
+    assert message.startswith(f"no Kafka broker answers at {address}: ")
+    assert "ECONNREFUSED" in message
 
 
-def test_why_a_broker_does_not_let_us_in(fresh: FreshNames, tmp_path: Path) -> None:
-    """It says so on the connection; kafka-python raises only that it took too long."""
+def test_refused_connection_names_its_cause(fresh: FreshNames, tmp_path: Path) -> None:
+    """The connection's error names the cause; kafka-python only raises a timeout."""
     config = tmp_path / "client.properties"
     config.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=al\nsasl.password=s3cret\n"
     )
-    said = refused(fresh.bootstrap, "g", "--config", str(config))
-    assert said == f"the broker at {fresh.bootstrap} does not let us in: IllegalSaslStateError"
+    message = refused(fresh.bootstrap, "g", "--config", str(config))
+    assert message == f"the broker at {fresh.bootstrap} refused the connection: IllegalSaslStateError"
 
 
 def exactly(connection: socket.socket, size: int) -> bytes:
@@ -193,14 +196,14 @@ def exactly(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def test_a_group_that_lets_the_broker_assign(fresh: FreshNames) -> None:
+def test_kip_848_group_is_refused(fresh: FreshNames) -> None:
     """kafka-python cannot be a member of one (KIP-848), so its first heartbeat is written by hand."""
     name, topic = fresh.group(), fresh.topic()
 
     def text(value: str) -> bytes:
         return bytes([len(value) + 1]) + value.encode()
 
-    head = struct.pack(">hhih", 68, 0, 1, -1) + b"\0"  # ConsumerGroupHeartbeat v0, nobody's client
+    head = struct.pack(">hhih", 68, 0, 1, -1) + b"\0"  # ConsumerGroupHeartbeat v0, null client id
     body = text(name) + text("") + struct.pack(">iBBi", 0, 0, 0, 30_000)
     body += bytes([2]) + text(topic) + bytes([0, 1, 0])  # one topic, any assignor, nothing owned
     host, _, port = fresh.bootstrap.rpartition(":")
@@ -213,24 +216,26 @@ def test_a_group_that_lets_the_broker_assign(fresh: FreshNames) -> None:
             return SimpleNamespace(error_code=struct.unpack_from(">h", exactly(member, size), 9)[0])
 
         retried(beat)
-        said = refused(fresh.bootstrap, name)
-    assert said == f"group {name!r} lets the broker assign (KIP-848): it runs no strategy"
+        message = refused(fresh.bootstrap, name)
+    assert message == f"group {name!r} uses the KIP-848 protocol: the broker assigns, no strategy runs"
 
 
 @contextmanager
-def raw_member(bootstrap: str, group_id: str, kind: str, said: bytes, given: bytes | None) -> Iterator[None]:
+def raw_member(
+    bootstrap: str, group_id: str, kind: str, message: bytes, given: bytes | None
+) -> Iterator[None]:
     """A member that joins by hand.
 
     Args:
         bootstrap: the broker.
         group_id: the group.
         kind: the group's protocol type.
-        said: its metadata.
+        message: its metadata.
         given: the assignment it makes for itself; None: it never does.
     """
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
-        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="theirs", metadata=said)
+        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="theirs", metadata=message)
         join = JoinGroupRequest(
             group_id=group_id,
             session_timeout_ms=30_000,
@@ -261,9 +266,9 @@ SOUND = b"\x00\x00" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "given", "why"),
+    ("kind", "message", "given", "why"),
     [
-        ("connect", b"x", b"", "group {group!r} is not one of consumers but of 'connect'"),
+        ("connect", b"x", b"", "group {group!r} is no consumer group: its protocol type is 'connect'"),
         ("consumer", SOUND, None, "group {group!r} is rebalancing (CompletingRebalance): try again"),
         ("consumer", b"\x00", b"", "the subscription of member 'kafka-python"),
         ("consumer", SOUND.replace(b"t", b"\xff"), b"", "a member of {group!r} sent a subscription that"),
@@ -271,9 +276,9 @@ SOUND = b"\x00\x00" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"
     ],
     ids=["no consumers", "rebalancing", "no subscription", "no text", "no assignment"],
 )
-def test_groups_that_cannot_be_planned_for(
-    fresh: FreshNames, kind: str, said: bytes, given: bytes | None, why: str
+def test_groups_with_unreadable_members_are_refused(
+    fresh: FreshNames, kind: str, message: bytes, given: bytes | None, why: str
 ) -> None:
     name = fresh.group()
-    with raw_member(fresh.bootstrap, name, kind, said, given):
+    with raw_member(fresh.bootstrap, name, kind, message, given):
         assert refused(fresh.bootstrap, name, "--strategy", "range").startswith(why.format(group=name))

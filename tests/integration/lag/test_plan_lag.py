@@ -27,13 +27,12 @@ from tests.integration.reading import leaderless
 from tests.support.waiting import until
 
 ASSUMED = (
-    "note: the group's options are not to be seen, assuming max_partition_skew=1, min_improvement=0.1 "
-    "(--option)"
+    "note: the group's options are unknown, assuming max_partition_skew=1, min_improvement=0.1 (--option)"
 )
 
 
 def filled(group: Group, *lags: int, committed: int = 1) -> dict[TopicPartition, int]:
-    """Make the group's first topic lag like that, with commits, before anybody joins."""
+    """Create this lag on the group's first topic, with commits, before members join."""
     tps = [TopicPartition(group.topics[0], p) for p in range(len(lags))]
     write(group.bootstrap, {tp: lag + committed for tp, lag in zip(tps, lags, strict=True)})
     commit(group.bootstrap, group.group_id, dict.fromkeys(tps, committed))
@@ -41,13 +40,13 @@ def filled(group: Group, *lags: int, committed: int = 1) -> dict[TopicPartition,
 
 
 def loads(found: Any, lags: dict[TopicPartition, int]) -> list[int]:
-    """What each member of a plan has to read."""
+    """The lag of each member of a plan."""
     return [sum(lags[TopicPartition(*at)] for at in mine) for mine in found["assignment"].values()]
 
 
 @pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
-def test_its_plan_is_what_the_leader_does(fresh: FreshNames, kind: type[LagAssignor]) -> None:
-    """Now, after somebody left, and when the lag is not what it was."""
+def test_plan_equals_the_leaders_assignment(fresh: FreshNames, kind: type[LagAssignor]) -> None:
+    """At first, after a member left, and after the lag changed."""
     with Group(fresh, 8) as group:
         lags = filled(group, 400, 200, 100, 50, 40, 30, 20, 10)
         group.join_all(3, kind, options={"lag_refresh_ms": 200})
@@ -61,7 +60,7 @@ def test_its_plan_is_what_the_leader_does(fresh: FreshNames, kind: type[LagAssig
         assert ("first_round" in now) == (kind is CooperativeLagAwareAssignor)
         assert group.settled() == before
 
-        # What was the least now lags most.
+        # The partition with the least lag now has the most.
         more = dict(zip(lags, (0, 0, 0, 0, 300, 500, 700, 900), strict=True))
         write(group.bootstrap, more)
         lags = {tp: lag + more[tp] for tp, lag in lags.items()}
@@ -76,24 +75,26 @@ def test_its_plan_is_what_the_leader_does(fresh: FreshNames, kind: type[LagAssig
         assert as_planned(group.settled(), members) == foreseen["assignment"]
 
 
-def test_what_another_strategy_would_win_and_what_it_would_move(fresh: FreshNames) -> None:
+def test_comparison_with_another_strategy(fresh: FreshNames) -> None:
     """All figures are records of one look, those of strategies that ignore lag as well."""
     with Group(fresh, 4) as group:
         lags = filled(group, 60, 50, 2, 1)
         group.join_all(2, RangeAssignor)
         before = group.settled()
-        compared = {one["strategy"]: one for one in json_of(group, "--compare")}
+        compared = {entry["strategy"]: entry for entry in json_of(group, "--compare")}
         assert list(compared) == list(STRATEGIES)
-        for name, one in compared.items():
-            assert one["metrics"]["max_load"] == max(loads(one, lags)), name
-            assert (one["metrics"]["load_lower_bound"], one["metrics"]["load_unit"]) == (60, "records"), name
+        for name, entry in compared.items():
+            assert entry["metrics"]["max_load"] == max(loads(entry, lags)), name
+            assert (entry["metrics"]["load_lower_bound"], entry["metrics"]["load_unit"]) == (60, "records"), (
+                name
+            )
         assert compared["range"]["metrics"]["max_load"] == 110
         better = compared["cooperative-lag-aware"]
         assert (better["metrics"]["max_load"], better["metrics"]["moved"]) == (61, 2)
         assert better == json_of(group, "--strategy", "cooperative-lag-aware")
         assert sum("moved for load" in why["reason"] for why in better["why"]) == 2
         assert group.settled() == before
-        # Who does not look at lag does not ask for it, nor who is told not to.
+        # Lag is fetched neither for strategies without lag nor with --no-lag.
         assert json_of(group)["metrics"]["load_unit"] == "partitions"
         assert json_of(group, "--compare", "--no-lag")[0]["metrics"]["load_unit"] == "partitions"
 
@@ -105,7 +106,7 @@ def json_of(group: Group, *words: str, says: str = "") -> Any:
     return json.loads(done.stdout)
 
 
-def test_where_consumers_begin_without_a_commit(fresh: FreshNames) -> None:
+def test_reset_decides_lag_without_a_commit(fresh: FreshNames) -> None:
     with Group(fresh, 3) as group:
         topic = group.topics[0]
         write(group.bootstrap, {TopicPartition(topic, p): 10 * p for p in range(3)})
@@ -114,16 +115,16 @@ def test_where_consumers_begin_without_a_commit(fresh: FreshNames) -> None:
         group.settled()
         words = ("--strategy", "lag-aware")
         says = (
-            "note: no commit in 1 of 3 partitions: their lag is all there is, as with "
-            "auto_offset_reset=earliest; --reset latest: none\n"
+            "note: no commit in 1 of 3 partitions: all their records count as lag, as with "
+            "auto_offset_reset=earliest; for none give --reset latest\n"
         )
         assert json_of(group, *words, says=says)["metrics"]["max_load"] == 20
         assert json_of(group, *words, "--reset", "earliest")["metrics"]["max_load"] == 20
         assert json_of(group, *words, "--reset", "latest")["metrics"]["max_load"] == 6
 
 
-def test_lag_of_half_the_partitions() -> None:
-    """The broker that leads the others is gone; the plan says how many, and why."""
+def test_partitions_without_lag_count_as_their_topics_mean() -> None:
+    """The leader of the other half is down; a note counts the partitions and names the cause."""
     with development_broker("jars") as broker, ExitStack() as stack:
         alone = FreshNames(broker.bootstrap)
         commit(broker.bootstrap, alone.group(), {TopicPartition(alone.topic(), 0): 0})  # coordinators stay
@@ -138,14 +139,14 @@ def test_lag_of_half_the_partitions() -> None:
         assert done.returncode == 0, done.stderr
         assert done.stderr.splitlines() == [
             ASSUMED,
-            "note: no lag of 2 of 4 partitions (LeaderNotAvailable: 2); each counts as its topic's mean",
+            "note: no lag for 2 of 4 partitions (LeaderNotAvailable: 2); each counts as its topic's mean",
         ]
         metrics = json.loads(done.stdout)["metrics"]
         # 30 and 10 are known, so the others count as 20.
         assert (metrics["load_unit"], metrics["max_load"], metrics["load_lower_bound"]) == ("records", 40, 40)
 
 
-def test_a_cluster_that_falls_silent_before_it_tells_the_lag(guarded: Guarded) -> None:
+def test_silent_cluster_falls_back_to_counts(guarded: Guarded) -> None:
     """The plan is made without it, seconds later."""
     with Group(FreshNames(guarded.bootstrap), 4) as group:
         filled(group, 30, 20, 10, 10)
@@ -166,14 +167,14 @@ def test_a_cluster_that_falls_silent_before_it_tells_the_lag(guarded: Guarded) -
         assert time.monotonic() - started < TIMEOUT_MS / 1000 + 30
         assert silent.returncode == 0
         assert silent.stdout == without.stdout
-        assumed, said = silent.stderr.splitlines()
+        assumed, message = silent.stderr.splitlines()
         assert assumed == ASSUMED
-        assert said.startswith("note: no lag: the cluster did not answer in time: ")
-        assert said.endswith("; counts decide")
+        assert message.startswith("note: no lag: the cluster did not answer in time: ")
+        assert message.endswith("; planning by counts")
 
 
-def test_who_may_describe_may_plan(guarded: Guarded, tmp_path: Path) -> None:
-    """Lag needs no right that the group's description does not need; and no secret is told."""
+def test_describe_rights_are_enough_to_plan(guarded: Guarded, tmp_path: Path) -> None:
+    """Lag needs no other rights than the group's description, and no secret is printed."""
     with Group(FreshNames(guarded.bootstrap), 2) as group:
         filled(group, 30, 20)
         group.join_all(2, CooperativeLagAwareAssignor)

@@ -6,7 +6,7 @@ without delay from now on), ``freeze`` (stand still at the next record, with it 
 ``freeze joining`` (the same in the next rebalance, after it joined, before its assignment).
 When stdin ends, it ends.  With ``output`` it sends the place of each record to that topic, by a producer that
 keeps all in memory until it is flushed; with ``flushes`` that is before each commit.  With ``ledger`` it
-writes what it reads and commits to that file (``tests.integration.chaos.ledger``).  With ``persistent`` it
+writes what it reads and commits to that file (``tests.integration.chaos.event_log``).  With ``persistent`` it
 begins again while the cluster cannot be reached.
 """
 
@@ -29,7 +29,7 @@ from kafka.errors import RetriableError
 
 from kafka_assignors.errors import ChangelogError
 from kafka_assignors.stateful import RuntimeOptions, StatefulConsumer, StoreOptions, Subtopology, Topology
-from tests.integration.chaos.ledger import Kind, Writer
+from tests.integration.chaos.event_log import EventKind, EventWriter
 
 POISON = b"poison"
 
@@ -147,14 +147,14 @@ def send_place(producer: KafkaProducer, output: str, record: Any) -> None:
     producer.send(output, b"%d:%d" % (record.partition, record.offset))
 
 
-def record_read(ledger: Writer, record: Any) -> None:
-    """Log that a record was processed."""
-    ledger.write(Kind.READ, [(record.topic, record.partition, record.offset)])
+def record_read(ledger: EventWriter, record: Any) -> None:
+    """Write that a record was processed."""
+    ledger.write(EventKind.READ, [(record.topic, record.partition, record.offset)])
 
 
-def record_commit(ledger: Writer, offsets: Mapping[Any, Any], _timeout_s: float) -> None:
-    """Log the offsets about to be committed."""
-    ledger.write(Kind.COMMIT, [(at.topic, at.partition, to.offset) for at, to in offsets.items()])
+def record_commit(ledger: EventWriter, offsets: Mapping[Any, Any], _timeout_s: float) -> None:
+    """Write which offsets are about to be committed."""
+    ledger.write(EventKind.COMMIT, [(at.topic, at.partition, to.offset) for at, to in offsets.items()])
 
 
 def attempt(make: Callable[..., StatefulConsumer], settings: Mapping[str, Any]) -> StatefulConsumer | None:
@@ -188,7 +188,7 @@ def main() -> None:
         if settings.pop("flushes"):
             options["before_commit"] = lambda _, timeout_s: producer.flush(timeout=timeout_s)
     if ledger := settings.pop("ledger", None):
-        writer = Writer(ledger)
+        writer = EventWriter(ledger)
         send = partial(record_read, writer)
         options["before_commit"] = partial(record_commit, writer)
     counting = Counting(settings.pop("delay_s", 0.0), settings.pop("filler", 0), send)

@@ -1,4 +1,4 @@
-"""A Maven repository on 127.0.0.1, with jars of its own and faults on demand."""
+"""A Maven repository on 127.0.0.1, with test jars and faults on demand."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.broker.diagnose import says_port_taken, telling_line
+from kafka_assignors.broker.diagnose import error_line, is_port_taken
 
 STAMP = "[2026-11-21 15:08:43,155] "
 
@@ -43,18 +43,18 @@ STAMP = "[2026-11-21 15:08:43,155] "
             "one\nlast words\n\n",
             "last words",
         ),
-        ("", "it wrote nothing"),
+        ("", "its log is empty"),
     ],
 )
-def test_the_line_a_person_can_act_on_comes_first(tmp_path: Path, log: str, line: str) -> None:
+def test_actionable_line_comes_first(tmp_path: Path, log: str, line: str) -> None:
     (tmp_path / "broker.log").write_text(log)
-    assert telling_line(tmp_path / "broker.log") == line
+    assert error_line(tmp_path / "broker.log") == line
 
 
-def test_a_log_of_any_size_is_read_from_its_end_in_one_short_line(tmp_path: Path) -> None:
+def test_large_log_is_read_from_its_end(tmp_path: Path) -> None:
     log = tmp_path / "broker.log"
     log.write_bytes(b"ERROR early\n" + b"\xff" * 400_000 + b"\nERROR " + b"x" * 1000 + b"\n")
-    line = telling_line(log)
+    line = error_line(log)
     assert line.startswith("xxx")
     assert len(line) == 300
 
@@ -67,9 +67,9 @@ def test_a_log_of_any_size_is_read_from_its_end_in_one_short_line(tmp_path: Path
         ("IOException: No space left on device", False),
     ],
 )
-def test_a_port_that_was_taken_is_told_from_other_failures(line: str, taken: bool) -> None:
-    assert says_port_taken(line) is taken
+def test_taken_port_is_recognised(line: str, taken: bool) -> None:
+    assert is_port_taken(line) is taken
 
 
-def test_no_log_is_said(tmp_path: Path) -> None:
-    assert telling_line(tmp_path / "none") == "its log cannot be read (No such file or directory)"
+def test_missing_log_is_reported(tmp_path: Path) -> None:
+    assert error_line(tmp_path / "none") == "its log cannot be read (No such file or directory)"

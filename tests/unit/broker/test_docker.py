@@ -64,12 +64,12 @@ def asked(docker: Path) -> list[str]:
     return (docker / "asked").read_text().splitlines()
 
 
-def test_an_engine_that_answers_is_found(docker: Path) -> None:
+def test_answering_engine_is_found(docker: Path) -> None:
     assert compose_command() == ("docker", "compose")
 
 
 @pytest.mark.parametrize("fault", ["no-engine", "no-compose"])
-def test_a_docker_that_only_lies_on_path_is_not(docker: Path, fault: str) -> None:
+def test_docker_without_an_engine_is_not_used(docker: Path, fault: str) -> None:
     (docker / fault).touch()
     assert compose_command() is None
     with (
@@ -79,7 +79,7 @@ def test_a_docker_that_only_lies_on_path_is_not(docker: Path, fault: str) -> Non
         pass
 
 
-def test_auto_takes_docker_starts_it_and_takes_all_of_it_away(docker: Path) -> None:
+def test_auto_runs_docker_and_removes_everything(docker: Path) -> None:
     with development_broker(properties={"num.partitions": 7, "a-b": "x"}) as broker:
         assert broker.backend == "docker"
         assert broker.bootstrap == f"127.0.0.1:{broker.port}"
@@ -101,7 +101,7 @@ def test_auto_takes_docker_starts_it_and_takes_all_of_it_away(docker: Path) -> N
     assert VERSION.startswith("KAFKA_ASSIGNORS_")
 
 
-def test_a_failing_pull_is_told_in_one_line_and_tidied_up(docker: Path) -> None:
+def test_failing_pull_is_one_line_and_cleaned_up(docker: Path) -> None:
     (docker / "no-image").touch()
     with (
         pytest.raises(
@@ -136,26 +136,26 @@ def downs(docker: Path) -> list[list[str]]:
     return [line.split() for line in asked(docker) if "down" in line.split()]
 
 
-def test_a_container_whose_supervisor_was_killed_is_taken_away_by_the_program(docker: Path) -> None:
+def test_program_removes_the_container_of_a_killed_supervisor(docker: Path) -> None:
     with development_broker("docker") as broker:
         lose_the_supervisor(broker)
         assert downs(docker) == []
     assert [down[:3] for down in downs(docker)] == [["compose", "-p", broker.data_dir.name]]
 
 
-def test_or_by_the_next_command_when_the_program_is_gone(docker: Path, note: Path) -> None:
+def test_next_command_removes_the_container_of_a_dead_program(docker: Path, note: Path) -> None:
     with development_broker("docker") as broker:
-        running = state.remember(broker, temporary=True)
+        running = state.save(broker, temporary=True)
         assert running.project == broker.data_dir.name
         lose_the_supervisor(broker)
-        assert state.settle() is None
+        assert state.recover() is None
         assert [down[:3] for down in downs(docker)] == [["compose", "-p", running.project]]
         assert not note.exists()
 
 
 def test_stop_ends_the_container_and_the_supervisor(docker: Path, note: Path) -> None:
     with development_broker("docker") as broker:
-        running = state.remember(broker, temporary=True)
+        running = state.save(broker, temporary=True)
         assert state.stop() == running
         assert not broker.running
         assert {down[2] for down in downs(docker)} == {running.project}
@@ -165,26 +165,26 @@ def test_stop_ends_the_container_and_the_supervisor(docker: Path, note: Path) ->
     ("fault", "why"),
     [("no-engine", "no Docker engine answers"), ("refuses", "Error response from daemon: busy")],
 )
-def test_a_container_that_cannot_be_taken_away_is_told_once_with_the_way_out(
+def test_container_that_cannot_be_removed_is_one_error_with_advice(
     docker: Path, note: Path, fault: str, why: str
 ) -> None:
     with development_broker("docker") as broker:
-        running = state.remember(broker, temporary=True)
+        running = state.save(broker, temporary=True)
         lose_the_supervisor(broker)
         (docker / fault).touch()
         with pytest.raises(BrokerError) as caught:
-            state.settle()
+            state.recover()
         assert str(caught.value) == (
-            f"cannot take away the broker's container ({why}): when Docker answers, "
+            f"cannot remove the broker's container ({why}): when Docker answers, run "
             f"docker compose -p {running.project} down --volumes"
         )
         assert not note.exists()
-        assert state.settle() is None
+        assert state.recover() is None
 
 
-def test_a_data_dir_is_not_for_containers(docker: Path, tmp_path: Path) -> None:
+def test_data_dir_is_refused_for_docker(docker: Path, tmp_path: Path) -> None:
     with (
-        pytest.raises(BrokerError, match="for a data_dir use 'jars'"),
+        pytest.raises(BrokerError, match="use 'jars' with a data_dir"),
         development_broker("docker", data_dir=tmp_path),
     ):
         pass

@@ -19,7 +19,7 @@ from kafka_assignors.errors import BrokerError, MissingExtraError
 from tests.support.waiting import until
 from tests.unit.broker.mirror import Mirror
 
-# jgo leaves the connection of a "404 Not Found" to the garbage collector, which says so.
+# jgo leaves the connection of a "404 Not Found" to the garbage collector, which warns.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed.*socket:ResourceWarning")
 
 CONTENTS = {name: name.encode() * 20_000 for name in ("alpha", "beta", "gamma")}
@@ -55,7 +55,7 @@ def mirror(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
 def child(
     jars: tuple[Jar, ...], prelude: str = "", limit: Callable[[], None] | None = None
 ) -> subprocess.Popen[str]:
-    """Fetch in a process of its own."""
+    """Fetch in another process."""
     rows = [f"{jar.group} {jar.artifact} {jar.version} {jar.sha256}" for jar in jars]
     return subprocess.Popen(
         [sys.executable, "-c", prelude + CHILD, *rows],
@@ -67,20 +67,20 @@ def child(
     )
 
 
-def test_every_jar_arrives_whole_under_its_own_name(mirror: Mirror) -> None:
+def test_every_jar_is_fetched_under_its_own_name(mirror: Mirror) -> None:
     files = fetch_jars("test", jars=mirror.jars)
     assert [file.name for file in files] == ["alpha-1.0.jar", "beta-1.0.jar", "gamma-1.0.jar"]
     assert [file.read_bytes() for file in files] == list(CONTENTS.values())
 
 
-def test_progress_counts_the_jars_that_had_to_be_fetched(mirror: Mirror) -> None:
+def test_progress_counts_fetched_jars(mirror: Mirror) -> None:
     fetch_jars("test", jars=mirror.jars[:1])
     seen: list[Progress] = []
     fetch_jars("test", jars=mirror.jars, on_progress=seen.append)
     assert [(p.step, p.done, p.total) for p in seen] == [("fetching jars", n, 3) for n in range(4)]
 
 
-def test_the_second_time_needs_neither_network_nor_jgo(mirror: Mirror) -> None:
+def test_second_call_needs_neither_network_nor_jgo(mirror: Mirror) -> None:
     files = fetch_jars("test", jars=mirror.jars)
     mirror.close()
     seen: list[Progress] = []
@@ -91,7 +91,7 @@ def test_the_second_time_needs_neither_network_nor_jgo(mirror: Mirror) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"short", b"x" * len(CONTENTS["beta"])], ids=["truncated", "same size"])
-def test_a_damaged_jar_is_fetched_again_and_only_that_one(mirror: Mirror, damage: bytes) -> None:
+def test_only_a_damaged_jar_is_fetched_again(mirror: Mirror, damage: bytes) -> None:
     files = fetch_jars("test", jars=mirror.jars)
     files[1].write_bytes(damage)
     mirror.asked.clear()
@@ -100,7 +100,7 @@ def test_a_damaged_jar_is_fetched_again_and_only_that_one(mirror: Mirror, damage
     assert mirror.asked == ["beta"]
 
 
-def test_a_lost_or_broken_stamp_costs_hashing_not_fetching(mirror: Mirror) -> None:
+def test_broken_stamp_causes_hashing_but_no_fetching(mirror: Mirror) -> None:
     files = fetch_jars("test", jars=mirror.jars)
     stamp = files[0].with_name("verified.json")
     for text in ("", "[]", '{"alpha-1.0.jar": 3}', "{"):
@@ -110,10 +110,10 @@ def test_a_lost_or_broken_stamp_costs_hashing_not_fetching(mirror: Mirror) -> No
         assert mirror.asked == []
 
 
-def test_wrong_bytes_are_refused_and_leave_nothing_behind(mirror: Mirror, cache: Path) -> None:
+def test_wrong_bytes_are_refused_and_not_kept(mirror: Mirror, cache: Path) -> None:
     mirror.contents["/maven/test/group/beta/1.0/beta-1.0.jar"] = b"something else"
     with pytest.raises(
-        BrokerError, match=r"^beta-1\.0\.jar: sha256 is .*KAFKA_ASSIGNORS_MAVEN_URL$"
+        BrokerError, match=r"^beta-1\.0\.jar: sha256 is .*KAFKA_ASSIGNORS_MAVEN_URL to another mirror$"
     ) as caught:
         fetch_jars("test", jars=mirror.jars)
     assert "\n" not in str(caught.value)
@@ -121,13 +121,13 @@ def test_wrong_bytes_are_refused_and_leave_nothing_behind(mirror: Mirror, cache:
     assert not list(cache.rglob(".partial-*"))
 
 
-def test_a_jar_the_mirror_lacks_is_named(mirror: Mirror) -> None:
+def test_jar_missing_on_the_mirror_is_named(mirror: Mirror) -> None:
     absent = Jar("test.group", "delta", "1.0", "0" * 64)
     with pytest.raises(BrokerError, match=r"does not have delta-1\.0\.jar; .*KAFKA_ASSIGNORS_MAVEN_URL"):
         fetch_jars("test", jars=(absent,))
 
 
-def test_no_network_is_one_line_that_says_how_to_go_on(mirror: Mirror) -> None:
+def test_missing_network_is_one_line_with_advice(mirror: Mirror) -> None:
     mirror.close()
     with pytest.raises(
         BrokerError, match=r"cannot fetch \w+-1\.0\.jar .*refused.*KAFKA_ASSIGNORS_MAVEN_URL"
@@ -137,20 +137,20 @@ def test_no_network_is_one_line_that_says_how_to_go_on(mirror: Mirror) -> None:
     assert len(str(caught.value)) < 250
 
 
-def test_a_mirror_that_is_no_url_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_mirror_url_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", "not a url")
     with pytest.raises(BrokerError, match="KAFKA_ASSIGNORS_MAVEN_URL"):
         fetch_jars("test", jars=(Jar("test.group", "delta", "1.0", "0" * 64),))
 
 
-def test_one_dropped_connection_is_not_worth_an_error(mirror: Mirror) -> None:
+def test_one_dropped_connection_is_retried(mirror: Mirror) -> None:
     mirror.drop = {"alpha"}
     files = fetch_jars("test", jars=mirror.jars)
     assert files[0].read_bytes() == CONTENTS["alpha"]
     assert mirror.asked.count("alpha") == 2
 
 
-def test_processes_at_once_do_not_disturb_each_other(mirror: Mirror, cache: Path) -> None:
+def test_concurrent_processes_do_not_interfere(mirror: Mirror, cache: Path) -> None:
     children = [child(mirror.jars) for _ in range(4)]
     for each in children:
         assert each.communicate(timeout=60) == ("3\n", "")
@@ -160,7 +160,7 @@ def test_processes_at_once_do_not_disturb_each_other(mirror: Mirror, cache: Path
     assert not list(cache.rglob(".partial-*"))
 
 
-def test_what_a_killed_process_left_is_not_trusted_and_swept_later(mirror: Mirror, cache: Path) -> None:
+def test_partial_files_of_a_killed_process_are_removed_later(mirror: Mirror, cache: Path) -> None:
     mirror.hang = {"beta"}
     killed = child(mirror.jars)
     until(lambda: list(cache.rglob("beta-1.0.jar")), "the download to begin")
@@ -177,31 +177,29 @@ def test_what_a_killed_process_left_is_not_trusted_and_swept_later(mirror: Mirro
     assert not left.exists()
 
 
-def test_a_full_disk_is_named_with_the_way_out(mirror: Mirror) -> None:
+def test_full_disk_is_one_line_with_advice(mirror: Mirror) -> None:
     def no_large_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     out, err = child(mirror.jars, limit=no_large_files).communicate(timeout=60)
     assert out == ""
-    assert err.startswith("cannot keep the jars in ")
-    assert err.rstrip().endswith(
-        "File too large; set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB to spare"
-    )
+    assert err.startswith("cannot write the jars to ")
+    assert err.rstrip().endswith("File too large; set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB free")
 
 
-def test_a_cache_that_cannot_be_made_is_named(mirror: Mirror, cache: Path) -> None:
+def test_impossible_cache_directory_is_named(mirror: Mirror, cache: Path) -> None:
     cache.write_text("a file")
     with pytest.raises(
-        BrokerError, match=r"cannot keep the jars in .*: Not a directory; set KAFKA_ASSIGNORS_CACHE"
+        BrokerError, match=r"cannot write the jars to .*: Not a directory; set KAFKA_ASSIGNORS_CACHE"
     ):
         fetch_jars("test", jars=mirror.jars)
 
 
-def test_without_jgo_the_extra_is_named(mirror: Mirror) -> None:
+def test_missing_jgo_names_the_extra(mirror: Mirror) -> None:
     _, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=60)
     assert err.strip() == str(MissingExtraError("broker", "jgo"))
 
 
-def test_the_shipped_configurations_are_what_the_broker_and_spark_need() -> None:
+def test_lock_has_the_configurations_broker_and_spark() -> None:
     assert len(locked("broker")) == 46
     assert len(locked("spark")) == 5

@@ -21,7 +21,7 @@ from tests.support.javas import fake_java, without_java
         ("", None),
     ],
 )
-def test_the_major_version_is_read_from_any_banner(banner: str, major: int | None) -> None:
+def test_major_version_is_parsed_from_any_banner(banner: str, major: int | None) -> None:
     assert major_version(banner) == major
 
 
@@ -41,7 +41,7 @@ def test_java_home_comes_before_path(tmp_path: Path, nowhere: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("version", "status"), [("11.0.2", 0), ("21", 1)], ids=["too old", "only a stub"])
-def test_a_java_home_that_will_not_do_is_passed_over(
+def test_unusable_java_home_is_skipped(
     tmp_path: Path, nowhere: pytest.MonkeyPatch, version: str, status: int
 ) -> None:
     fake_java(tmp_path / "home" / "bin", version, status)
@@ -51,7 +51,7 @@ def test_a_java_home_that_will_not_do_is_passed_over(
     assert find_java() == Java(good, 17)
 
 
-def test_without_any_java_one_line_says_how_to_get_one(nowhere: pytest.MonkeyPatch) -> None:
+def test_missing_java_is_one_line_with_advice(nowhere: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolMissingError) as caught:
         find_java()
     assert str(caught.value) == (
@@ -60,7 +60,7 @@ def test_without_any_java_one_line_says_how_to_get_one(nowhere: pytest.MonkeyPat
     )
 
 
-def test_one_that_is_too_old_is_named(tmp_path: Path, nowhere: pytest.MonkeyPatch) -> None:
+def test_too_old_java_is_named(tmp_path: Path, nowhere: pytest.MonkeyPatch) -> None:
     old = fake_java(tmp_path / "path", "1.8.0_392")
     nowhere.setenv("PATH", str(tmp_path / "path"))
     with pytest.raises(ToolMissingError, match=rf"found only Java 8 at {old}"):

@@ -19,7 +19,7 @@ def test_rows_become_jars_by_configuration_sorted_by_name() -> None:
     }
 
 
-def test_a_file_is_named_as_maven_names_it() -> None:
+def test_file_has_mavens_name() -> None:
     assert parse(ROW)["broker"][0].filename == "thing_2.13-1.0-rc1.jar"
 
 
@@ -34,13 +34,13 @@ def test_a_file_is_named_as_maven_names_it() -> None:
         ROW + " more",
     ],
 )
-def test_a_row_that_is_none_is_refused_with_its_number(row: str) -> None:
+def test_malformed_row_is_refused_with_its_number(row: str) -> None:
     with pytest.raises(BrokerError, match=r"^jars\.lock line 2: not 'configuration"):
         parse(f"# first\n{row}")
 
 
 def test_two_rows_for_one_file_are_refused() -> None:
-    with pytest.raises(BrokerError, match=r"line 2: thing_2\.13-1\.0-rc1\.jar is there twice"):
+    with pytest.raises(BrokerError, match=r"line 2: thing_2\.13-1\.0-rc1\.jar appears twice"):
         parse(f"{ROW}\n{ROW.replace('org.', 'com.')}")
 
 
@@ -50,11 +50,11 @@ def test_the_digest_changes_with_any_sum_or_name() -> None:
     assert len({digest(()), digest((jar,)), digest((other,)), digest((jar, other))}) == 4
 
 
-def test_an_unknown_configuration_names_the_known_ones() -> None:
+def test_unknown_configuration_is_refused_with_the_known_ones() -> None:
     with pytest.raises(BrokerError, match=r"'flink', only broker, spark$"):
         locked("flink")
 
 
-def test_all_of_kafka_is_of_one_version() -> None:
+def test_all_kafka_jars_have_one_version() -> None:
     versions = {jar.version for jar in locked("broker") if jar.group == "org.apache.kafka"}
     assert versions == {kafka_version()}

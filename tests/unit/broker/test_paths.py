@@ -14,24 +14,24 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/someone")
 
 
-def test_own_variable_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
     monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", "/own")
     assert cache_dir() == Path("/own")
 
 
-def test_then_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xdg_variable_comes_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
     assert cache_dir() == Path("/xdg/kafka-assignors")
     assert state_dir() == Path("/state/kafka-assignors")
 
 
-def test_a_relative_xdg_is_ignored_as_its_standard_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_xdg_variable_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache_dir() == Path("/home/someone/.cache/kafka-assignors")
 
 
-def test_then_home() -> None:
+def test_home_comes_last() -> None:
     assert cache_dir() == Path("/home/someone/.cache/kafka-assignors")
     assert state_dir() == Path("/home/someone/.local/state/kafka-assignors")

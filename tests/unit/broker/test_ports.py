@@ -41,27 +41,27 @@ def reply_once(listener: socket.socket, *replies: bytes) -> threading.Thread:
     return thread
 
 
-def test_ports_are_distinct_and_can_be_listened_on() -> None:
+def test_free_ports_are_distinct_and_free() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20
     for port in ports:
         require_free(port)
 
 
-def test_a_taken_port_is_named(listener: socket.socket) -> None:
+def test_taken_port_is_named(listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     with pytest.raises(BrokerError, match=rf"^cannot listen on port {port} \(Address already in use\)"):
         require_free(port)
 
 
 @pytest.mark.parametrize("port", [-1, 0, 65536])
-def test_a_number_that_is_no_port_is_named(port: int) -> None:
+def test_number_outside_the_port_range_is_named(port: int) -> None:
     with pytest.raises(BrokerError, match=rf"^port {port}: not a TCP port"):
         require_free(port)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may listen anywhere")
-def test_a_privileged_port_is_named() -> None:
+def test_privileged_port_is_named() -> None:
     with pytest.raises(BrokerError, match=r"^cannot listen on port 81 \(Permission denied\)"):
         require_free(81)
 
@@ -77,7 +77,7 @@ def test_a_privileged_port_is_named() -> None:
     ],
     ids=["kafka", "kafka with an error", "a web server", "cut short", "hangs up"],
 )
-def test_only_a_kafka_that_serves_answers(listener: socket.socket, reply: bytes, ready: bool) -> None:
+def test_only_a_serving_kafka_answers(listener: socket.socket, reply: bytes, ready: bool) -> None:
     thread = reply_once(listener, reply)
     assert answers(listener.getsockname()[1]) is ready
     thread.join()
@@ -97,15 +97,15 @@ def test_only_a_kafka_that_serves_answers(listener: socket.socket, reply: bytes,
     ],
     ids=["ours", "as some images say it", "another", "null", "cut short", "no text", "junk", "hangs up"],
 )
-def test_another_cluster_is_told_from_ours(listener: socket.socket, metadata: bytes, ours: bool) -> None:
+def test_another_cluster_does_not_answer(listener: socket.socket, metadata: bytes, ours: bool) -> None:
     thread = reply_once(listener, VERSIONS, metadata)
     assert answers(listener.getsockname()[1], "ours") is ours
     thread.join()
 
 
-def test_one_that_accepts_and_says_nothing_does_not_answer(listener: socket.socket) -> None:
+def test_silent_listener_does_not_answer(listener: socket.socket) -> None:
     assert not answers(listener.getsockname()[1], timeout_s=0.1)
 
 
-def test_nobody_there_does_not_answer() -> None:
+def test_port_without_listener_does_not_answer() -> None:
     assert not answers(free_ports(1)[0])

@@ -20,25 +20,25 @@ from kafka_assignors.broker.settings import SETTINGS, environment, listeners, ne
         ("empty", "", "empty=\n"),
     ],
 )
-def test_java_reads_back_what_was_meant(name: str, value: str, line: str) -> None:
+def test_java_reads_properties_back(name: str, value: str, line: str) -> None:
     assert render({name: value}) == line
 
 
-def test_the_image_is_told_by_variables() -> None:
+def test_image_settings_are_variables() -> None:
     assert environment({"log.dirs": "x", "a-b_c.d": "y"}) == {"KAFKA_LOG_DIRS": "x", "KAFKA_A___B__C_D": "y"}
 
 
-def test_the_broker_tells_clients_the_address_it_listens_on() -> None:
+def test_broker_advertises_the_address_it_listens_on() -> None:
     names = listeners("127.0.0.1", 1234, 5678)
     assert names["advertised.listeners"] in names["listeners"].split(",")
     assert names["controller.quorum.voters"] == "1@127.0.0.1:5678"
 
 
-def test_one_node_asks_for_no_second_replica() -> None:
+def test_internal_topics_have_one_replica() -> None:
     assert {SETTINGS[name] for name in SETTINGS if "replication.factor" in name or "min.isr" in name} == {"1"}
 
 
-def test_a_cluster_id_is_22_letters_of_base64_and_no_option() -> None:
+def test_cluster_id_is_22_base64_characters_without_a_leading_dash() -> None:
     ids = {new_cluster_id() for _ in range(300)}
     assert len(ids) == 300
     assert all(re.fullmatch(r"[\w][\w-]{21}", each) for each in ids)

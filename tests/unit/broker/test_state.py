@@ -42,19 +42,19 @@ def broker(tmp_path: Path) -> Iterator[DevelopmentBroker]:
     running.stop()
 
 
-def test_nothing_runs_at_first() -> None:
+def test_no_broker_runs_at_first() -> None:
     assert state.load() is None
     assert state.stop() is None
 
 
-def test_what_is_remembered_is_loaded(broker: DevelopmentBroker) -> None:
-    running = state.remember(broker, temporary=True)
+def test_saved_broker_is_loaded(broker: DevelopmentBroker) -> None:
+    running = state.save(broker, temporary=True)
     assert state.load() == running
     assert running.bootstrap == "127.0.0.1:1234"
 
 
-def test_stop_ends_it_and_forgets_it(broker: DevelopmentBroker, note: Path) -> None:
-    running = state.remember(broker, temporary=True)
+def test_stop_ends_the_broker_and_removes_the_file(broker: DevelopmentBroker, note: Path) -> None:
+    running = state.save(broker, temporary=True)
     assert state.stop() == running
     assert not broker.running
     assert not broker.data_dir.exists()
@@ -62,29 +62,29 @@ def test_stop_ends_it_and_forgets_it(broker: DevelopmentBroker, note: Path) -> N
     assert state.stop() is None
 
 
-def test_one_that_died_is_forgotten_and_tidied_up(broker: DevelopmentBroker, note: Path) -> None:
-    state.remember(broker, temporary=True)
+def test_dead_broker_is_cleaned_up(broker: DevelopmentBroker, note: Path) -> None:
+    state.save(broker, temporary=True)
     process = psutil.Process(broker.pid)
     process.kill()
     until(lambda: not alive(process), "the supervisor to die")
     assert state.load() is None
     assert note.exists()  # to look is not to tidy up
-    assert state.settle() is None
+    assert state.recover() is None
     assert not note.exists()
     assert not broker.data_dir.exists()
 
 
-def test_a_directory_of_the_users_own_stays(broker: DevelopmentBroker) -> None:
-    state.remember(broker, temporary=False)
+def test_users_data_dir_is_kept(broker: DevelopmentBroker) -> None:
+    state.save(broker, temporary=False)
     process = psutil.Process(broker.pid)
     process.kill()
     until(lambda: not alive(process), "the supervisor to die")
-    assert state.settle() is None
+    assert state.recover() is None
     assert broker.data_dir.exists()
 
 
-def test_a_later_process_with_the_same_pid_is_left_alone(broker: DevelopmentBroker, note: Path) -> None:
-    state.remember(broker, temporary=False)
+def test_later_process_with_the_same_pid_is_not_stopped(broker: DevelopmentBroker, note: Path) -> None:
+    state.save(broker, temporary=False)
     fields = json.loads(note.read_text())
     note.write_text(json.dumps({**fields, "created": fields["created"] - 60}))
     assert state.stop() is None
@@ -92,51 +92,51 @@ def test_a_later_process_with_the_same_pid_is_left_alone(broker: DevelopmentBrok
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"pid": 1}', '{"pid": "x"}', "null", "\x00"])
-def test_a_note_that_cannot_be_read_says_nothing_runs(note: Path, text: str) -> None:
+def test_unreadable_state_file_means_no_broker(note: Path, text: str) -> None:
     note.write_text(text)
     assert state.load() is None
-    assert state.settle() is None
+    assert state.recover() is None
     assert not note.exists()
 
 
-def test_forgetting_one_broker_spares_the_note_of_another(broker: DevelopmentBroker, note: Path) -> None:
-    state.remember(broker, temporary=True)
-    state.forget(broker.pid + 1)
+def test_delete_keeps_the_file_of_another_broker(broker: DevelopmentBroker, note: Path) -> None:
+    state.save(broker, temporary=True)
+    state.delete(broker.pid + 1)
     assert note.exists()
-    state.forget(broker.pid)
+    state.delete(broker.pid)
     assert not note.exists()
 
 
-def test_a_second_start_waits_for_the_first(note: Path) -> None:
+def test_second_start_waits_for_the_first(note: Path) -> None:
     with note.with_name("broker.lock").open("a") as other:
-        with state.only_one(), pytest.raises(BlockingIOError):
+        with state.locked_state(), pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_one_who_only_looks_does_not_wait() -> None:
-    with state.only_one() as first, state.only_one(wait=False) as second:
+def test_lock_without_waiting_returns_at_once() -> None:
+    with state.locked_state() as first, state.locked_state(wait=False) as second:
         assert (first, second) == (True, False)
-    with state.only_one(wait=False) as alone:
+    with state.locked_state(wait=False) as alone:
         assert alone
 
 
-def test_the_note_of_a_broker_started_meanwhile_is_spared(
+def test_file_of_a_broker_started_meanwhile_is_kept(
     broker: DevelopmentBroker, note: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = state.remember(broker, temporary=False)
+    dead = state.save(broker, temporary=False)
     other = json.dumps({**asdict(dead), "pid": dead.pid + 1})
 
     def started_meanwhile(_: state.Running) -> None:
         note.write_text(other)
 
     monkeypatch.setattr(state, "_supervisor", started_meanwhile)
-    assert state.settle() is None
+    assert state.recover() is None
     assert note.read_text() == other
 
 
-def test_a_state_directory_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, note: Path) -> None:
+def test_impossible_state_directory_is_named(monkeypatch: pytest.MonkeyPatch, note: Path) -> None:
     note.write_text("a file")
     monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", str(note / "below"))
-    with pytest.raises(BrokerError, match="KAFKA_ASSIGNORS_STATE"), state.only_one():
+    with pytest.raises(BrokerError, match="KAFKA_ASSIGNORS_STATE"), state.locked_state():
         pass

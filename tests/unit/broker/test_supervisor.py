@@ -25,7 +25,7 @@ from tests.support.waiting import alive, until
 SLEEP = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEP
 
-# A program that starts a supervisor, says its pid, and does what it is told next.
+# A program that starts a supervisor, prints its pid, and follows commands on stdin.
 PROGRAM = """
 import json, os, sys, time
 from kafka_assignors.broker.supervised import Spec, Supervised
@@ -98,14 +98,14 @@ def test_stop_ends_the_broker_and_removes_its_directory(place: Place) -> None:
     supervised.stop()  # twice is fine
 
 
-def test_a_broker_that_ignores_sigterm_is_killed(place: Place) -> None:
+def test_broker_that_ignores_sigterm_is_killed(place: Place) -> None:
     supervised = Supervised(place.spec(place.python(STUBBORN), grace_s=0.2), os.environ)
     child = place.child()
     supervised.stop()
     assert not alive(child)
 
 
-def test_a_program_killed_with_9_leaves_nothing(place: Place) -> None:
+def test_program_killed_with_9_leaves_nothing(place: Place) -> None:
     process, supervisor = program(place.spec())
     child = place.child()
     process.kill()
@@ -114,7 +114,7 @@ def test_a_program_killed_with_9_leaves_nothing(place: Place) -> None:
     assert not place.scratch.exists()
 
 
-def test_nor_when_a_fork_of_it_still_holds_the_pipe(place: Place) -> None:
+def test_program_killed_with_9_leaves_nothing_though_a_fork_holds_the_pipe(place: Place) -> None:
     process, supervisor = program(place.spec(), "fork")
     child = place.child()
     (fork,) = [p for p in psutil.Process(process.pid).children() if p.pid != supervisor.pid]
@@ -127,7 +127,7 @@ def test_nor_when_a_fork_of_it_still_holds_the_pipe(place: Place) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux kills a child with its parent")
-def test_a_supervisor_killed_with_9_takes_the_broker_with_it(place: Place) -> None:
+def test_supervisor_killed_with_9_ends_the_broker(place: Place) -> None:
     supervised = Supervised(place.spec(), os.environ)
     child = place.child()
     os.kill(supervised.pid, signal.SIGKILL)
@@ -136,7 +136,7 @@ def test_a_supervisor_killed_with_9_takes_the_broker_with_it(place: Place) -> No
     assert not place.scratch.exists()
 
 
-def test_a_detached_broker_outlives_its_program_until_sigterm(place: Place) -> None:
+def test_detached_broker_runs_until_sigterm(place: Place) -> None:
     process, supervisor = program(place.spec(), "detach")
     child = place.child()
     process.communicate("\n")
@@ -149,7 +149,7 @@ def test_a_detached_broker_outlives_its_program_until_sigterm(place: Place) -> N
     assert not place.scratch.exists()
 
 
-def test_commands_run_in_turn_until_one_fails_and_the_log_is_spared(place: Place) -> None:
+def test_commands_run_until_one_fails_and_the_log_is_kept(place: Place) -> None:
     supervised = Supervised(
         place.spec(
             place.python("print('one', flush=True); open('other', 'w').close()"),
@@ -167,7 +167,7 @@ def test_commands_run_in_turn_until_one_fails_and_the_log_is_spared(place: Place
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_what_must_be_done_afterwards_is_done(place: Place, tmp_path: Path, number: signal.Signals) -> None:
+def test_afterwards_commands_are_run(place: Place, tmp_path: Path, number: signal.Signals) -> None:
     done = tmp_path / "done"
     supervised = Supervised(place.spec(afterwards=["touch", str(done)]), os.environ)
     child = place.child()
@@ -178,7 +178,7 @@ def test_what_must_be_done_afterwards_is_done(place: Place, tmp_path: Path, numb
 
 
 @pytest.mark.parametrize("first", [["sleep", "600"], ["false"], ["no-such-command"]])
-def test_what_fails_afterwards_hinders_nothing_else(
+def test_failing_afterwards_command_stops_no_other(
     place: Place, tmp_path: Path, first: Sequence[str]
 ) -> None:
     done = tmp_path / "done"
@@ -197,15 +197,13 @@ def test_what_fails_afterwards_hinders_nothing_else(
     assert not place.scratch.exists()
 
 
-def test_the_program_waits_longer_than_the_supervisor_allows_itself(place: Place) -> None:
+def test_program_waits_longer_than_the_supervisors_time_outs(place: Place) -> None:
     spec = place.spec(afterwards=["true"])
     assert spec.patience_s > spec.grace_s + spec.afterwards_s
     assert spec.patience_s <= PATIENCE_S
 
 
-def test_a_supervisor_that_was_killed_is_made_up_for_in_the_same_environment(
-    place: Place, tmp_path: Path
-) -> None:
+def test_program_runs_the_afterwards_commands_of_a_killed_supervisor(place: Place, tmp_path: Path) -> None:
     note = 'echo "$WHICH" > ' + str(tmp_path / "which")
     supervised = Supervised(place.spec(afterwards=["sh", "-c", note]), {**os.environ, "WHICH": "this"})
     place.child()
@@ -234,7 +232,7 @@ def their_port() -> Iterator[int]:
         thread.join()
 
 
-def test_a_kafka_of_somebody_else_on_the_port_is_not_taken_for_ours(place: Place, their_port: int) -> None:
+def test_another_kafka_on_the_port_is_not_mistaken_for_ours(place: Place, their_port: int) -> None:
     assert answers(their_port, "theirs")
     late = place.python(
         "import time; time.sleep(0.5); raise SystemExit('BindException: Address already in use')"
@@ -245,7 +243,7 @@ def test_a_kafka_of_somebody_else_on_the_port_is_not_taken_for_ours(place: Place
     assert not place.scratch.exists()
 
 
-def test_a_broker_that_does_not_answer_in_time_is_ended(place: Place) -> None:
+def test_broker_that_does_not_answer_in_time_is_stopped(place: Place) -> None:
     supervised = Supervised(place.spec(), os.environ)
     child = place.child()
     (port,) = free_ports(1)

@@ -1,4 +1,4 @@
-"""Each chaos check complains of a history that breaks it, and of none that does not."""
+"""Each chaos check reports histories that break its law, and no others."""
 
 from __future__ import annotations
 
@@ -7,186 +7,193 @@ from itertools import count
 import pytest
 
 from tests.integration.chaos.checks import (
-    done_twice,
+    commits_beyond_reads,
+    duplicate_updates,
     even,
-    kept_too_long,
-    lagging,
-    not_owned_once,
-    one_has_all,
-    out_of_order,
-    overcommitted,
-    shared,
-    unread,
+    late_revocations,
+    ownership_errors,
+    reads_out_of_order,
+    shared_partitions,
+    single_active,
+    uncommitted,
+    unread_records,
 )
-from tests.integration.chaos.ledger import Entry, Kind, Ledger, Place
+from tests.integration.chaos.event_log import Event, EventKind, EventLog, Position
 
 T = "t"
 
 
-def history(*lines: tuple[str, Kind, list[tuple[int, int]]]) -> list[Ledger]:
-    """Make ledgers of lines in the order of time: member, kind, (partition, offset or generation)s."""
-    clock, entries = count(), dict[str, list[Entry]]()
-    for member, kind, places in lines:
-        generation = places[0][1] if kind is Kind.OWNED else -1
-        entry = Entry(next(clock), kind, tuple(Place(T, *place) for place in places), generation)
-        entries.setdefault(member, []).append(entry)
-    return [Ledger(member, tuple(its)) for member, its in entries.items()]
+def history(*lines: tuple[str, EventKind, list[tuple[int, int]]]) -> list[EventLog]:
+    """Make event logs from lines in time order: member, kind, (partition, offset or generation)s."""
+    clock, events = count(), dict[str, list[Event]]()
+    for member, kind, positions in lines:
+        generation = positions[0][1] if kind is EventKind.OWNED else -1
+        event = Event(next(clock), kind, tuple(Position(T, *position) for position in positions), generation)
+        events.setdefault(member, []).append(event)
+    return [EventLog(member, tuple(its)) for member, its in events.items()]
 
 
-def read(member: str, *offsets: int, partition: int = 0) -> tuple[str, Kind, list[tuple[int, int]]]:
-    return member, Kind.READ, [(partition, offset) for offset in offsets]
+def read(member: str, *offsets: int, partition: int = 0) -> tuple[str, EventKind, list[tuple[int, int]]]:
+    return member, EventKind.READ, [(partition, offset) for offset in offsets]
 
 
-def commit(member: str, offset: int, partition: int = 0) -> tuple[str, Kind, list[tuple[int, int]]]:
-    return member, Kind.COMMIT, [(partition, offset)]
+def commit(member: str, offset: int, partition: int = 0) -> tuple[str, EventKind, list[tuple[int, int]]]:
+    return member, EventKind.COMMIT, [(partition, offset)]
 
 
-def change(member: str, kind: Kind, *partitions: int) -> tuple[str, Kind, list[tuple[int, int]]]:
+def change(member: str, kind: EventKind, *partitions: int) -> tuple[str, EventKind, list[tuple[int, int]]]:
     return member, kind, [(partition, 0) for partition in partitions]
 
 
-def owns(member: str, generation: int, *partitions: int) -> tuple[str, Kind, list[tuple[int, int]]]:
-    return member, Kind.OWNED, [(partition, generation) for partition in partitions]
+def owns(member: str, generation: int, *partitions: int) -> tuple[str, EventKind, list[tuple[int, int]]]:
+    return member, EventKind.OWNED, [(partition, generation) for partition in partitions]
 
 
-# --- unread ---
+# --- unread records ---
 
 
-def test_records_read_by_any_member_are_read() -> None:
-    ledgers = history(read("a", 0, 1), read("b", 1, 2))
-    assert not unread([Place(T, 0, offset) for offset in range(3)], ledgers)
+def test_record_read_by_any_member_counts_as_read() -> None:
+    logs = history(read("a", 0, 1), read("b", 1, 2))
+    assert not unread_records([Position(T, 0, offset) for offset in range(3)], logs)
 
 
-def test_a_skipped_record_is_unread() -> None:
-    (complaint,) = unread([Place(T, 0, offset) for offset in range(4)], history(read("a", 0, 3)))
+def test_skipped_record_is_reported() -> None:
+    (complaint,) = unread_records([Position(T, 0, offset) for offset in range(4)], history(read("a", 0, 3)))
     assert complaint == "t-0: 2 acknowledged records were never read, the first at [1, 2]"
 
 
-def test_a_record_of_another_partition_does_not_count_as_read() -> None:
-    assert unread([Place(T, 1, 0)], history(read("a", 0)))
+def test_equal_offset_of_another_partition_does_not_count_as_read() -> None:
+    assert unread_records([Position(T, 1, 0)], history(read("a", 0)))
 
 
-def test_a_commit_is_no_reading() -> None:
-    assert unread([Place(T, 0, 0)], history(commit("a", 1)))
+def test_commit_does_not_count_as_read() -> None:
+    assert unread_records([Position(T, 0, 0)], history(commit("a", 1)))
 
 
 # --- updates ---
 
 
-def test_an_update_is_done_twice_only_with_its_record() -> None:
-    ledgers = history(read("a", 0, 1), read("b", 1, 2))
-    assert not done_twice(0, ledgers)
-    assert not done_twice(1, ledgers)
-    assert done_twice(2, ledgers) == ["2 updates were done twice, and 1 records read again"]
+def test_duplicate_updates_need_records_read_twice() -> None:
+    logs = history(read("a", 0, 1), read("b", 1, 2))
+    assert not duplicate_updates(0, logs)
+    assert not duplicate_updates(1, logs)
+    assert duplicate_updates(2, logs) == ["2 updates were done twice, and 1 records read again"]
 
 
 # --- commits ---
 
 
-def test_a_commit_up_to_what_others_have_read_is_in_order() -> None:
-    assert not overcommitted(history(read("a", 0, 1), read("b", 2), commit("b", 3), commit("a", 2)))
+def test_commit_up_to_another_members_reads_is_allowed() -> None:
+    assert not commits_beyond_reads(history(read("a", 0, 1), read("b", 2), commit("b", 3), commit("a", 2)))
 
 
-def test_a_commit_beyond_the_last_record_read() -> None:
-    (complaint,) = overcommitted(history(read("a", 0, 1), commit("a", 3)))
+def test_commit_beyond_the_last_read_record_is_reported() -> None:
+    (complaint,) = commits_beyond_reads(history(read("a", 0, 1), commit("a", 3)))
     assert complaint == "a committed t-0 up to 3 before 2 was read"
 
 
-def test_a_commit_beyond_a_gap() -> None:
-    assert overcommitted(history(read("a", 0, 2), commit("a", 3)))
+def test_commit_beyond_a_gap_is_reported() -> None:
+    assert commits_beyond_reads(history(read("a", 0, 2), commit("a", 3)))
 
 
-def test_a_commit_before_the_reading() -> None:
-    assert overcommitted(history(commit("a", 1), read("a", 0)))
+def test_commit_before_the_read_is_reported() -> None:
+    assert commits_beyond_reads(history(commit("a", 1), read("a", 0)))
 
 
-def test_a_gap_that_another_member_has_closed() -> None:
-    assert not overcommitted(history(read("a", 0, 2), read("b", 1), commit("a", 3)))
+def test_gap_read_by_another_member_is_allowed() -> None:
+    assert not commits_beyond_reads(history(read("a", 0, 2), read("b", 1), commit("a", 3)))
 
 
 # --- order ---
 
 
-def test_a_tenure_may_begin_anywhere_and_goes_on_from_there() -> None:
-    ledgers = history(
-        change("a", Kind.ASSIGNED, 0),
+def test_each_ownership_may_start_at_any_offset() -> None:
+    logs = history(
+        change("a", EventKind.ASSIGNED, 0),
         read("a", 5, 6),
-        change("a", Kind.REVOKED, 0),
-        change("a", Kind.ASSIGNED, 0),
+        change("a", EventKind.REVOKED, 0),
+        change("a", EventKind.ASSIGNED, 0),
         read("a", 2, 3),
-        change("a", Kind.ASSIGNED, 1),  # cooperative: the other one is kept
+        change("a", EventKind.ASSIGNED, 1),  # cooperative: the other one is kept
         read("a", 4),
     )
-    assert not out_of_order(ledgers)
+    assert not reads_out_of_order(logs)
 
 
 @pytest.mark.parametrize("offsets", [(0, 2), (0, 0), (1, 0)], ids=["gap", "twice", "back"])
-def test_records_out_of_order_within_a_tenure(offsets: tuple[int, int]) -> None:
-    (complaint,) = out_of_order(history(change("a", Kind.ASSIGNED, 0), read("a", *offsets)))
+def test_unordered_reads_within_an_ownership_are_reported(offsets: tuple[int, int]) -> None:
+    (complaint,) = reads_out_of_order(history(change("a", EventKind.ASSIGNED, 0), read("a", *offsets)))
     assert complaint == f"a read t-0 at {offsets[1]}, and {offsets[0] + 1} was next"
 
 
-@pytest.mark.parametrize("end", [Kind.REVOKED, Kind.LOST])
-def test_reading_after_the_end_of_a_tenure(end: Kind) -> None:
-    ledgers = history(change("a", Kind.ASSIGNED, 0), read("a", 0), change("a", end, 0), read("a", 1))
-    assert out_of_order(ledgers) == ["a read t-0 at 1 without owning it"]
+@pytest.mark.parametrize("end", [EventKind.REVOKED, EventKind.LOST])
+def test_read_after_the_end_of_ownership_is_reported(end: EventKind) -> None:
+    logs = history(change("a", EventKind.ASSIGNED, 0), read("a", 0), change("a", end, 0), read("a", 1))
+    assert reads_out_of_order(logs) == ["a read t-0 at 1 without owning it"]
 
 
 # --- owners ---
 
 
-def test_partitions_change_owners_from_generation_to_generation() -> None:
-    assert not shared(history(owns("a", 1, 0), owns("b", 1, 1), owns("b", 2, 0, 1)))
+def test_another_generation_may_have_another_owner() -> None:
+    assert not shared_partitions(history(owns("a", 1, 0), owns("b", 1, 1), owns("b", 2, 0, 1)))
 
 
-def test_two_owners_in_one_generation() -> None:
-    assert shared(history(owns("a", 1, 0), owns("b", 1, 0))) == ["generation 1: t-0 was given to ['a', 'b']"]
+def test_two_owners_in_one_generation_are_reported() -> None:
+    assert shared_partitions(history(owns("a", 1, 0), owns("b", 1, 0))) == [
+        "generation 1: t-0 was given to ['a', 'b']"
+    ]
 
 
-def test_a_partition_that_moves_is_given_back_first() -> None:
-    begin = (owns("a", 1, 0, 1), change("a", Kind.ASSIGNED, 0, 1), owns("a", 2, 1))
-    given_back, taken = change("a", Kind.REVOKED, 0), (owns("b", 2, 0), change("b", Kind.ASSIGNED, 0))
-    assert not kept_too_long(history(*begin, given_back, *taken))
-    assert kept_too_long(history(*begin, *taken, given_back)) == [
+def test_assignment_before_revocation_is_reported() -> None:
+    begin = (owns("a", 1, 0, 1), change("a", EventKind.ASSIGNED, 0, 1), owns("a", 2, 1))
+    revoked, taken = change("a", EventKind.REVOKED, 0), (owns("b", 2, 0), change("b", EventKind.ASSIGNED, 0))
+    assert not late_revocations(history(*begin, revoked, *taken))
+    assert late_revocations(history(*begin, *taken, revoked)) == [
         "generation 2: t-0 was assigned to b while a, a member of it, still had it"
     ]
 
 
-def test_a_member_that_the_group_missed_may_keep_partitions_until_it_hears_of_that() -> None:
-    missed = (owns("a", 1, 0), change("a", Kind.ASSIGNED, 0), owns("b", 2, 0), change("b", Kind.ASSIGNED, 0))
-    assert not kept_too_long(history(*missed, change("a", Kind.LOST, 0), owns("a", 3, 1)))
+def test_expelled_member_may_keep_partitions_until_it_notices() -> None:
+    events = (
+        owns("a", 1, 0),
+        change("a", EventKind.ASSIGNED, 0),
+        owns("b", 2, 0),
+        change("b", EventKind.ASSIGNED, 0),
+    )
+    assert not late_revocations(history(*events, change("a", EventKind.LOST, 0), owns("a", 3, 1)))
 
 
-def test_each_partition_has_one_owner() -> None:
+def test_partition_without_exactly_one_owner_is_reported() -> None:
     partitions = {(T, 0), (T, 1)}
-    assert not not_owned_once({"a": [(T, 0)], "b": [(T, 1)]}, partitions)
-    assert not_owned_once({"a": [(T, 0)], "b": []}, partitions) == ["t-1 has 0 owners"]
-    assert not_owned_once({"a": [(T, 0), (T, 1)], "b": [(T, 1)]}, partitions) == ["t-1 has 2 owners"]
+    assert not ownership_errors({"a": [(T, 0)], "b": [(T, 1)]}, partitions)
+    assert ownership_errors({"a": [(T, 0)], "b": []}, partitions) == ["t-1 has 0 owners"]
+    assert ownership_errors({"a": [(T, 0), (T, 1)], "b": [(T, 1)]}, partitions) == ["t-1 has 2 owners"]
 
 
-def test_a_partition_that_does_not_exist_is_no_ones() -> None:
-    assert not_owned_once({"a": [(T, 0), (T, 7)]}, {(T, 0)}) == ["t-7 has 1 owners"]
+def test_owner_of_a_missing_partition_is_reported() -> None:
+    assert ownership_errors({"a": [(T, 0), (T, 7)]}, {(T, 0)}) == ["t-7 has 1 owners"]
 
 
 # --- the end ---
 
 
-def test_lag_is_what_is_not_committed() -> None:
-    assert not lagging({(T, 0): 3, (T, 1): 0}, {(T, 0): 3})
-    assert lagging({(T, 0): 3}, {(T, 0): 2}) == ["t-0: 2 of 3 records are committed"]
-    assert lagging({(T, 0): 3}, {}) == ["t-0: 0 of 3 records are committed"]
+def test_committed_offset_below_the_end_is_reported() -> None:
+    assert not uncommitted({(T, 0): 3, (T, 1): 0}, {(T, 0): 3})
+    assert uncommitted({(T, 0): 3}, {(T, 0): 2}) == ["t-0: 2 of 3 records are committed"]
+    assert uncommitted({(T, 0): 3}, {}) == ["t-0: 0 of 3 records are committed"]
 
 
-def test_a_commit_beyond_the_end_is_wrong_too() -> None:
-    assert lagging({(T, 0): 3}, {(T, 0): 4})
+def test_committed_offset_beyond_the_end_is_reported() -> None:
+    assert uncommitted({(T, 0): 3}, {(T, 0): 4})
 
 
-def test_even_means_a_difference_of_one() -> None:
+def test_difference_of_two_partitions_is_uneven() -> None:
     assert not even({"a": [(T, 0), (T, 1)], "b": [(T, 2)]})
     assert even({"a": [(T, 0), (T, 1)], "b": []})
 
 
-def test_one_active_member_has_all() -> None:
-    assert not one_has_all({"a": [(T, 0), (T, 1)], "b": []})
-    assert one_has_all({"a": [(T, 0)], "b": [(T, 1)]})
-    assert one_has_all({"a": [], "b": []})
+def test_failover_group_has_exactly_one_active_member() -> None:
+    assert not single_active({"a": [(T, 0), (T, 1)], "b": []})
+    assert single_active({"a": [(T, 0)], "b": [(T, 1)]})
+    assert single_active({"a": [], "b": []})

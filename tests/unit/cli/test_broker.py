@@ -20,7 +20,7 @@ def run(tmp_path: Path) -> Run:
 
 
 class Run:
-    """Runs the command line with a state directory and a cache of its own, without Java or Docker."""
+    """Runs the command line with its own state directory and cache, without Java or Docker."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.state = tmp_path / "state"
@@ -43,7 +43,7 @@ class Run:
         )
 
 
-def test_status_without_a_broker_exits_1_and_says_so(run: Run) -> None:
+def test_status_without_a_broker_exits_1(run: Run) -> None:
     done = run("status")
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == "no broker is running; start one with: kafka-assignors broker start\n"
@@ -54,12 +54,12 @@ def test_status_as_json_is_json(run: Run) -> None:
     assert (done.returncode, json.loads(done.stdout)) == (1, {"running": False})
 
 
-def test_stop_without_a_broker_is_fine(run: Run) -> None:
+def test_stop_without_a_broker_succeeds(run: Run) -> None:
     done = run("stop")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "no broker is running\n")
 
 
-def test_without_java_one_line_says_how_to_get_it(run: Run) -> None:
+def test_missing_java_is_one_line(run: Run) -> None:
     done = run("start", "--backend", "jars")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
@@ -69,7 +69,7 @@ def test_without_java_one_line_says_how_to_get_it(run: Run) -> None:
     assert run("status").returncode == 1
 
 
-def test_without_docker_one_line_says_what_to_do(run: Run) -> None:
+def test_missing_docker_is_one_line(run: Run) -> None:
     done = run("start", "--backend", "docker")
     assert done.returncode == 1
     assert done.stderr == (
@@ -78,11 +78,11 @@ def test_without_docker_one_line_says_what_to_do(run: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [["start", "--port", "0"], ["start", "--backend", "podman"], ["restart"]])
-def test_a_wrong_word_is_a_usage_error(run: Run, words: list[str]) -> None:
+def test_unknown_argument_is_a_usage_error(run: Run, words: list[str]) -> None:
     assert run(*words).returncode == 2
 
 
-def test_status_does_not_wait_for_a_start_at_work(run: Run) -> None:
+def test_status_does_not_wait_for_a_running_start(run: Run) -> None:
     run.state.mkdir()
     with (run.state / "broker.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -90,7 +90,7 @@ def test_status_does_not_wait_for_a_start_at_work(run: Run) -> None:
 
 
 @pytest.mark.parametrize("word", ["start", "stop", "status"])
-def test_a_state_directory_that_cannot_be_made_is_one_line(run: Run, word: str) -> None:
+def test_impossible_state_directory_is_one_line(run: Run, word: str) -> None:
     run.state.write_text("a file")
     done = run(word)
     assert done.returncode == 1
@@ -99,7 +99,7 @@ def test_a_state_directory_that_cannot_be_made_is_one_line(run: Run, word: str) 
 
 
 @pytest.mark.parametrize("words", [[], ["start"], ["stop"], ["status"]])
-def test_every_command_explains_itself(run: Run, words: list[str]) -> None:
+def test_every_command_has_help(run: Run, words: list[str]) -> None:
     done = run(*words, "--help")
     assert done.returncode == 0
     assert "Usage: kafka-assignors broker" in done.stdout

@@ -1,4 +1,4 @@
-"""What a broker says of a group, made into members; what cannot be planned for is one line."""
+"""A broker's description of a group becomes members, or one line of error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from kafka.errors import (
 
 from kafka_assignors.cli.live_group import (
     as_bytes,
+    connection_error,
     describe,
     members_of,
-    no_way_in,
     partition_counts,
     replica_racks,
 )
@@ -58,8 +58,8 @@ def described(*members: dict[str, Any], **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def test_a_member_owns_what_it_was_given_last() -> None:
-    """Not what it said when it joined; and its user data need not be read."""
+def test_member_owns_its_last_assignment() -> None:
+    """The subscription's claims are ignored, and its user data need not be readable."""
     assert members_of("g", described(a_member())) == (
         Member("m-1", frozenset({"t0", "t1"}), {"t0": [0, 1]}, generation=0),
     )
@@ -77,7 +77,7 @@ def test_a_member_owns_what_it_was_given_last() -> None:
         ("theirs", b"\x00\x00\x00\x07", None),
     ],
 )
-def test_priorities_are_those_a_failover_group_joined_with(
+def test_failover_priorities_come_from_user_data(
     strategy: str, user_data: bytes | None, priority: int | None
 ) -> None:
     metadata = raw(["t0"], user_data).to_dict()
@@ -86,7 +86,7 @@ def test_priorities_are_those_a_failover_group_joined_with(
 
 
 @given(user_data=st.binary(max_size=50))
-def test_bytes_that_kafka_python_made_a_text_of_come_back(user_data: bytes) -> None:
+def test_user_data_bytes_are_restored_from_text(user_data: bytes) -> None:
     assume(not re.search(rb"\\x[89a-f][0-9a-f]", user_data))
     assert as_bytes(raw(["t"], user_data).to_dict()["user_data"]) == user_data
 
@@ -104,12 +104,12 @@ def test_static_members_and_racks() -> None:
         {"assigned_partitions": [{"topic": "t0", "partitions": None}]},
     ],
 )
-def test_who_was_given_nothing_owns_nothing(assignment: object) -> None:
+def test_member_without_assignment_owns_nothing(assignment: object) -> None:
     (one,) = members_of("g", described(a_member(member_assignment=assignment)))
     assert one.owned == {}
 
 
-def test_who_subscribes_to_nothing_is_a_member_all_the_same() -> None:
+def test_member_without_topics_is_a_member() -> None:
     (one,) = members_of("g", described(a_member(member_metadata={"topics": None})))
     assert one.topics == frozenset()
 
@@ -124,20 +124,20 @@ NOBODY: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
         (described(group_state="Dead"), "there is no group 'g'"),
         (
             described(group_state="Dead", error="Group g is not a classic group."),
-            "group 'g' lets the broker assign (KIP-848): it runs no strategy",
+            "group 'g' uses the KIP-848 protocol: the broker assigns, no strategy runs",
         ),
         (
             described(group_state="", error="[Error 30] GroupAuthorizationFailedError"),
             "the broker does not describe group 'g': [Error 30] GroupAuthorizationFailedError",
         ),
-        (described(**NOBODY), "group 'g' has no members: there is nobody to plan for"),
+        (described(**NOBODY), "group 'g' has no members to plan for"),
         (
             described(a_member(), protocol_type="connect"),
-            "group 'g' is not one of consumers but of 'connect'",
+            "group 'g' is no consumer group: its protocol type is 'connect'",
         ),
         (
             described(a_member(member_metadata=b""), group_state="PreparingRebalance"),
-            "group 'g' is rebalancing (PreparingRebalance): try again when it has settled",
+            "group 'g' is rebalancing (PreparingRebalance): try again when it is stable",
         ),
         (
             described(a_member(member_metadata=b"\x00")),
@@ -149,7 +149,7 @@ NOBODY: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
         ),
     ],
 )
-def test_what_cannot_be_planned_for_is_one_line(group: dict[str, Any], says: str) -> None:
+def test_group_that_cannot_be_planned_is_one_line(group: dict[str, Any], says: str) -> None:
     with pytest.raises(GroupError) as error:
         members_of("g", group)
     assert str(error.value) == says
@@ -183,13 +183,13 @@ class Admin:
 SETTLED, RESTLESS = described(a_member()), described(group_state="PreparingRebalance")
 
 
-def test_a_coordinator_that_moves_and_a_group_that_rebalances_are_waited_for() -> None:
+def test_moving_coordinator_and_rebalancing_group_are_waited_for() -> None:
     admin = Admin(CoordinatorNotAvailableError(), RESTLESS, SETTLED)
     assert admin.described() is SETTLED
     assert admin.waited == 2
 
 
-def test_a_group_that_goes_on_rebalancing_is_not_waited_for_for_ever() -> None:
+def test_waiting_for_a_rebalance_has_a_deadline() -> None:
     assert Admin(RESTLESS).described() is RESTLESS
 
 
@@ -201,14 +201,16 @@ def test_a_group_that_goes_on_rebalancing_is_not_waited_for_for_ever() -> None:
         (UnicodeDecodeError("utf-8", b"", 0, 1, "?"), GroupError, "sent a subscription that cannot", 0),
     ],
 )
-def test_what_waiting_does_not_help(error: Exception, kind: type[Exception], says: str, waits: int) -> None:
+def test_permanent_errors_are_not_waited_for(
+    error: Exception, kind: type[Exception], says: str, waits: int
+) -> None:
     admin = Admin(error)
     with pytest.raises(kind, match=says):
         admin.described()
     assert admin.waited == waits
 
 
-def test_topics_that_do_not_exist_have_no_partitions() -> None:
+def test_missing_topics_have_no_partitions() -> None:
     topics = [
         {"name": "t0", "error_code": 0, "partitions": [{}, {}]},
         {"name": "gone", "error_code": 3, "partitions": []},
@@ -217,7 +219,7 @@ def test_topics_that_do_not_exist_have_no_partitions() -> None:
     assert partition_counts(topics) == {"t0": 2}
 
 
-def test_a_topic_one_may_not_see_is_said() -> None:
+def test_denied_topic_is_an_error() -> None:
     """Left out, the plan would look fine and be wrong."""
     with pytest.raises(GroupError, match="topic 'secret': TopicAuthorizationFailedError"):
         partition_counts([{"name": "secret", "error_code": 29, "partitions": []}])
@@ -255,8 +257,8 @@ def test_racks_of_replicas_are_those_of_their_brokers() -> None:
         (KafkaTimeoutError("Unable to bootstrap"), False),
     ],
 )
-def test_who_refuses_does_answer(why: Exception, answers: bool) -> None:
-    said = no_way_in("h:1", why)
-    kind = "the broker at h:1 does not let us in: " if answers else "no Kafka broker answers at h:1: "
-    assert said.startswith(kind)
-    assert "[Error" not in said
+def test_refusing_broker_differs_from_a_missing_one(why: Exception, answers: bool) -> None:
+    message = connection_error("h:1", why)
+    kind = "the broker at h:1 refused the connection: " if answers else "no Kafka broker answers at h:1: "
+    assert message.startswith(kind)
+    assert "[Error" not in message

@@ -31,18 +31,21 @@ def call(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--strategies", "rnage"), "unknown 'rnage', there is range"),
+        (("--strategies", "rnage"), "unknown 'rnage', expected one of range"),
         (("--strategies", "range,,sticky"), "--strategies: a value is missing"),
         (("--param", "min_improvement"), "--param min_improvement: expected NAME=VALUE,VALUE"),
         (("--param", "min_improvement="), "expected NAME=VALUE,VALUE"),
-        (("--param", "min_improvment=1"), "--param min_improvment: unknown, there is max_partition_skew"),
-        (("--param", "rack=a"), "--param rack: belongs to a consumer"),
+        (
+            ("--param", "min_improvment=1"),
+            "--param min_improvment: unknown, expected one of max_partition_skew",
+        ),
+        (("--param", "rack=a"), "--param rack: an option of one consumer"),
         (("--param", "min_improvement=2"), "--param min_improvement: expected a number from 0 to below 1"),
         (("--param", "load=all"), "--param load: 'all' is not one of lag, forecast"),
         (("--param", "warm_up_s=-1"), "--param warm_up_s: -1 is not a number of seconds"),
         (("--param", "warm_up_s=true"), "--param warm_up_s: True is not a number of seconds"),
         (("--param", "load=lag", "--param", "load=forecast"), "--param load: given twice"),
-        (("--param", "replan_s=" + ",".join("1" * 501)), "501 values are too many"),
+        (("--param", "replan_s=" + ",".join("1" * 501)), "501 values given, at most 500"),
         (("--strategies", "range", "--param", "min_improvement=0.1"), "none of range has it"),
         (("--members", "2,x"), "'x' is not a whole number above 0"),
         (("--members", "2.5"), "'2.5' is not a whole number above 0"),
@@ -50,8 +53,11 @@ def call(*arguments: str) -> Result:
         (("--scale-arrivals", "0"), "'0' is not a number above 0"),
         (("--churn", "jion@3"), "'jion@3'"),
         (("--since", "yesterday"), "'yesterday' is not like 2026-11-22"),
-        (("--since", "2026-11-22", "--until", "2026-11-22"), "--until has to be after --since"),
-        (("--service-rate", "5", "--recorded-members", "2"), "leaves nothing for --recorded-members"),
+        (("--since", "2026-11-22", "--until", "2026-11-22"), "--until must be after --since"),
+        (
+            ("--service-rate", "5", "--recorded-members", "2"),
+            "--recorded-members has no effect with --service-rate",
+        ),
         (("--output", "xml"), "--output"),
         (("--cores", "0"), "--cores"),
     ],
@@ -62,14 +68,14 @@ def test_wrong_options_are_usage_errors(tmp_path: Path, arguments: tuple[str, ..
     assert says in " ".join(result.stderr.replace("│", "").split())
 
 
-def test_a_history_that_is_not_there_is_a_usage_error() -> None:
+def test_missing_history_is_a_usage_error() -> None:
     result = call("no/such/folder")
     assert result.exit_code == 2
     assert "HISTORY: no folder 'no/such/folder'" in result.stderr
 
 
 @pytest.mark.parametrize("module", ["plotly", "pyspark", "pyarrow"])
-def test_what_is_missing_is_said_before_anything_is_made(
+def test_missing_extra_is_reported_before_a_folder_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else object())
@@ -80,7 +86,7 @@ def test_what_is_missing_is_said_before_anything_is_made(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_non_empty_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
     (tmp_path / "old").write_text("")
     result = call(str(tmp_path), "--out", str(tmp_path))
@@ -88,23 +94,24 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, monkeypatch: p
     assert "is not empty: give --out a new folder" in str(result.exception)
 
 
-def test_the_command_is_listed_with_what_it_does() -> None:
+def test_command_is_listed_with_its_help() -> None:
     result = CliRunner().invoke(cli, ["--help"])
     assert "backtest" in result.output
+    assert "recommend" in result.output
 
 
 def test_parameters_are_choices_or_surroundings_and_their_values_json_or_text() -> None:
-    found = read_parameters(
+    parsed = read_parameters(
         CONTEXT,
         PARAM,
         ["max_partition_skew=1,null", "rebalance_on_skew=true,false", "load=lag", "warm_up_s=0,2.5"],
     )
-    assert found.choices == {
+    assert parsed.choices == {
         "max_partition_skew": [1, None],
         "rebalance_on_skew": [True, False],
         "load": ["lag"],
     }
-    assert found.surroundings == {"warm_up_s": [0.0, 2.5]}
+    assert parsed.surroundings == {"warm_up_s": [0.0, 2.5]}
 
 
 @pytest.mark.parametrize(
@@ -116,22 +123,22 @@ def test_parameters_are_choices_or_surroundings_and_their_values_json_or_text() 
         ("2026-11-22T10:30+02:00", "2026-11-22T10:30:00+02:00"),
     ],
 )
-def test_a_moment_without_a_zone_is_in_utc(given: str, means: str) -> None:
-    found = read_moment(CONTEXT, PARAM, given)
-    assert found is not None
-    assert found.isoformat() == means
+def test_time_without_a_zone_is_utc(given: str, means: str) -> None:
+    parsed = read_moment(CONTEXT, PARAM, given)
+    assert parsed is not None
+    assert parsed.isoformat() == means
 
 
 # --- progress ----------------------------------------------------------------------------------------------
 
 
-def test_a_line_of_progress_has_count_rate_and_what_is_left() -> None:
+def test_progress_line_has_count_rate_and_time_left() -> None:
     assert progress_line(0, 1000, 0.0) == "scenario 0 of 1,000"
     assert progress_line(120, 1000, 30.0) == "scenario 120 of 1,000, 4.0/s, 220 s left"
     assert progress_line(1000, 1000, 250.0) == "scenario 1,000 of 1,000, 4.0/s"
 
 
-def test_lines_come_every_few_seconds_and_at_the_end() -> None:
+def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
     now = 0.0
     stream = io.StringIO()
     with LineView(stream, clock=lambda: now) as view:
@@ -146,7 +153,7 @@ def test_lines_come_every_few_seconds_and_at_the_end() -> None:
     ]
 
 
-def test_a_terminal_has_a_bar() -> None:
+def test_terminal_shows_a_bar() -> None:
     out = io.StringIO()
     with BarView(Console(file=out, force_terminal=True, width=100)) as view:
         view.step("reading the history")
@@ -165,17 +172,17 @@ def shown(width: int) -> str:
     return out.getvalue()
 
 
-def test_the_table_fits_100_columns_and_cuts_nothing() -> None:
+def test_table_fits_100_columns_uncut() -> None:
     text = shown(100)
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
-    for one in small_results()["candidates"]:
-        assert one["candidate"] in text
-        assert f"{one['largest_lag']:,.0f}" in text
-        assert f"{one['r_score']:,.2f}" in text
+    for candidate in small_results()["candidates"]:
+        assert candidate["candidate"] in text
+        assert f"{candidate['largest_lag']:,.0f}" in text
+        assert f"{candidate['r_score']:,.2f}" in text
 
 
-def test_below_the_table_stands_what_to_use_and_why() -> None:
+def test_recommendation_follows_the_table() -> None:
     text, results = shown(200), small_results()
     assert f"\n{verdict(results)}\n" in text
     assert for_each_group(results)
@@ -187,7 +194,7 @@ def test_below_the_table_stands_what_to_use_and_why() -> None:
         assert f"note: {note}" in text
 
 
-def test_what_was_left_out_stands_with_the_groups() -> None:
+def test_left_out_groups_are_listed() -> None:
     results = small_results()
     results["left_out"] = [{"group": "idle", "why": "it never had a backlog"}]
     out = io.StringIO()

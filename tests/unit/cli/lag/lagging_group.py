@@ -30,7 +30,7 @@ OFFSETS = {
 
 
 def a_report() -> Report:
-    """Two members; a partition that nobody may see, one that nobody has."""
+    """Two members; one partition is denied, one has no owner."""
     commits = {tp: one.committed for tp, one in OFFSETS.items() if one.committed is not None}
     group = GroupState("billing", "Stable", "cooperative-sticky", (M1, M2), commits)
     lags = {tp: lag(one.end, one.committed, one.begin, "earliest") for tp, one in OFFSETS.items()}

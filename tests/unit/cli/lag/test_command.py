@@ -15,8 +15,8 @@ from rich.console import Console
 from kafka_assignors.cli.lag import command as cli_lag
 from kafka_assignors.cli.lag.report import Report, owners, report
 from kafka_assignors.cli.lag.view import lag_lines, watched_lines
-from kafka_assignors.cli.looking import in_place
 from kafka_assignors.cli.tables import MEMBERS, ROWS
+from kafka_assignors.cli.watch import live_frames
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
 from kafka_assignors.lag import Offsets, Reading
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
@@ -28,15 +28,15 @@ PAGE = (ROOT / "docs" / "lag.md").read_text(encoding="utf-8")
 
 
 def lines(
-    found: Report, *, everything: bool = False, width: int = 80, height: int | None = None
+    current: Report, *, everything: bool = False, width: int = 80, height: int | None = None
 ) -> list[str]:
-    """What is shown, as wide as this; watched, on a terminal as high as that."""
+    """The output at this width; with a height, as --watch shows it on a terminal."""
     console = Console(width=width, highlight=False, color_system=None)
     with console.capture() as captured:
         if height is None:
-            console.print(lag_lines(found, everything=everything))
+            console.print(lag_lines(current, everything=everything))
         else:
-            console.print(watched_lines(found, console, height))
+            console.print(watched_lines(current, console, height))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -57,20 +57,20 @@ def large(members: int, partitions: int) -> Report:
 # --- values ------------------------------------------------------------------------------------------------
 
 
-def test_partitions_are_those_that_somebody_has_or_that_have_a_commit() -> None:
+def test_partitions_have_an_owner_or_a_commit() -> None:
     assert list(owners(a_report().group)) == [*ORDERS, *PAYMENTS]
     assert owners(a_report().group)[PAYMENTS[1]] is None
 
 
-def test_totals() -> None:
-    found = a_report()
-    assert (found.lag, found.unknown) == (1_500 + 0 + 11_250 + 700 + 1_000, 1)
-    assert found.by_member() == {M1.member_id: (2, 0, 1_500), M2.member_id: (3, 1, 11_950)}
+def test_totals_of_a_group_and_its_members() -> None:
+    current = a_report()
+    assert (current.lag, current.unknown) == (1_500 + 0 + 11_250 + 700 + 1_000, 1)
+    assert current.by_member() == {M1.member_id: (2, 0, 1_500), M2.member_id: (3, 1, 11_950)}
 
 
-def test_json() -> None:
-    found = json.loads(json.dumps(a_report().as_json()))
-    assert {name: value for name, value in found.items() if name not in {"members", "partitions"}} == {
+def test_json_has_every_field() -> None:
+    current = json.loads(json.dumps(a_report().as_json()))
+    assert {name: value for name, value in current.items() if name not in {"members", "partitions"}} == {
         "version": 1,
         "time": TIME,
         "group": "billing",
@@ -80,7 +80,7 @@ def test_json() -> None:
         "lag": 14_450,
         "unknown": 1,
     }
-    assert found["members"][1] == {
+    assert current["members"][1] == {
         "id": M2.member_id,
         "instance_id": None,
         "client_id": "billing-2",
@@ -90,7 +90,7 @@ def test_json() -> None:
         "unknown": 1,
         "lag": 11_950,
     }
-    assert found["partitions"][3] == {
+    assert current["partitions"][3] == {
         "topic": "orders",
         "partition": 3,
         "member": M2.member_id,
@@ -100,14 +100,14 @@ def test_json() -> None:
         "lag": 700,
         "missing": None,
     }
-    assert found["partitions"][4]["lag"] is None
-    assert found["partitions"][4]["missing"] == "not authorised to describe the topic"
+    assert current["partitions"][4]["lag"] is None
+    assert current["partitions"][4]["missing"] == "not authorised to describe the topic"
 
 
 # --- the page ----------------------------------------------------------------------------------------------
 
 
-def test_the_page_shows_what_is_shown() -> None:
+def test_table_equals_the_docs() -> None:
     (block,) = re.findall(
         r"^```console\n\$ kafka-assignors lag billing\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE
     )
@@ -115,9 +115,9 @@ def test_the_page_shows_what_is_shown() -> None:
 
 
 def test_every_field_is_on_the_page() -> None:
-    found = a_report().as_json()
-    names = [*(set(found) - {"members", "partitions"}), *(f"members[].{n}" for n in found["members"][0])]
-    for name in [*names, *(f"partitions[].{n}" for n in found["partitions"][0])]:
+    current = a_report().as_json()
+    names = [*(set(current) - {"members", "partitions"}), *(f"members[].{n}" for n in current["members"][0])]
+    for name in [*names, *(f"partitions[].{n}" for n in current["partitions"][0])]:
         assert re.search(rf"^\|.*`{re.escape(name)}`.*\|", PAGE, re.MULTILINE), name
 
 
@@ -133,29 +133,29 @@ def test_every_option_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    found = a_report()
+    current = a_report()
     long = replace(M1, member_id="a-member-with-a-very-long-name-" * 3, client_id="x" * 50)
-    group = replace(found.group, members=(long, M2))
+    group = replace(current.group, members=(long, M2))
     assert max(map(len, lines(report(group, Reading({}, {}, {}), "earliest", ""), width=width))) <= width
 
 
-def test_reasons_are_told_once_each() -> None:
+def test_each_reason_is_printed_once() -> None:
     tps = [TopicPartition("t", p) for p in range(9)]
     missing = {tp: f"reason {min(tp.partition, 6)}" for tp in tps}
-    found = report(
+    current = report(
         GroupState("g", "Empty", "", (), dict.fromkeys(tps, 0)), Reading({}, {}, missing), "earliest", ""
     )
-    assert lines(found)[1:7] == [
+    assert lines(current)[1:7] == [
         "lag 0",
-        "not known of 3 partitions (t-6, ...): reason 6",
-        "not known of 1 partition (t-0): reason 0",
-        "not known of 1 partition (t-1): reason 1",
-        "not known of 1 partition (t-2): reason 2",
+        "unknown for 3 partitions (t-6, ...): reason 6",
+        "unknown for 1 partition (t-0): reason 0",
+        "unknown for 1 partition (t-1): reason 1",
+        "unknown for 1 partition (t-2): reason 2",
         "and for 3 other reasons",
     ]
 
 
-def test_a_large_group_is_summarised() -> None:
+def test_large_group_shows_the_largest_lags() -> None:
     shown = lines(large(100, 10_000))
     assert len(shown) < MEMBERS + ROWS + 15
     assert f"… and {100 - MEMBERS} more; --all shows them" in shown
@@ -164,7 +164,7 @@ def test_a_large_group_is_summarised() -> None:
     assert first.startswith("t-9999 ")
 
 
-def test_all_of_a_large_group() -> None:
+def test_all_shows_every_member_and_partition() -> None:
     shown = lines(large(100, 10_000), everything=True)
     assert sum(line.startswith("t-") for line in shown) == 10_000
     assert sum(line.startswith("m0") for line in shown) == 100
@@ -173,22 +173,22 @@ def test_all_of_a_large_group() -> None:
 
 @pytest.mark.parametrize(("members", "partitions"), [(100, 10_000), (3, 50), (100, 5), (2, 3), (0, 100)])
 @pytest.mark.parametrize("height", [24, 50])
-def test_what_is_watched_fits_the_terminal(members: int, partitions: int, height: int) -> None:
-    found = large(members, partitions) if members else report(
+def test_watched_report_fits_the_terminal(members: int, partitions: int, height: int) -> None:
+    current = large(members, partitions) if members else report(
         GroupState("g", "Empty", "", (), {TopicPartition("t", p): 0 for p in range(partitions)}),
         Reading({}, {}, {}), "earliest", "",
     )  # fmt: skip
-    shown = lines(found, height=height)
+    shown = lines(current, height=height)
     assert len(shown) <= height
     if any(line.startswith("…") for line in shown):
         assert len(shown) >= height - 1, "room for more"
         assert "--all" not in "".join(shown)
 
 
-def test_a_group_without_members_shows_commits() -> None:
-    found = a_report()
+def test_group_without_members_shows_commits() -> None:
+    current = a_report()
     empty = report(
-        replace(found.group, state="Empty", strategy="", members=()),
+        replace(current.group, state="Empty", strategy="", members=()),
         Reading({ORDERS[0]: 5}, {ORDERS[0]: Offsets(0, 10, 5)}, {}),
         "latest",
         "",
@@ -199,13 +199,13 @@ def test_a_group_without_members_shows_commits() -> None:
 
 
 @pytest.mark.parametrize("what", ["group_id", "strategy", "state"])
-def test_no_name_can_write_on_the_terminal(what: str) -> None:
+def test_control_characters_in_names_are_escaped(what: str) -> None:
     evil = "\x1b[2Jevil\n"
     group = replace(a_report().group, **{what: evil})  # type: ignore[arg-type]  # all of these are text
     assert "\x1b" not in "".join(lines(report(group, Reading({}, {}, {}), "earliest", "")))
 
 
-def test_no_member_can_write_on_the_terminal() -> None:
+def test_control_characters_of_members_are_escaped() -> None:
     evil = "\x1b[2J[bold]evil\n"
     member = GroupMember(evil, evil, evil, evil, (TopicPartition(evil, 0),))
     group = GroupState("g", "Stable", "range", (member, replace(member, member_id="x")), {})
@@ -214,10 +214,10 @@ def test_no_member_can_write_on_the_terminal() -> None:
     assert "[bold]" in "".join(shown)
 
 
-def test_what_cannot_be_read_is_said() -> None:
+def test_unreadable_assignments_are_noted() -> None:
     group = replace(a_report().group, members=(replace(M1, owned=(), readable=False),))
     shown = lines(report(group, Reading({}, {}, {}), "earliest", ""))
-    assert any("nobody but they can read" in line for line in shown)
+    assert any("the assignments of some members cannot be read" in line for line in shown)
     assert any(re.match(r"billing-1-1f0c2d34 +10\.0\.0\.7 +\? +\?", line) for line in shown)
 
 
@@ -229,13 +229,13 @@ def test_no_number_is_cut(width: int) -> None:
     offsets = {
         tp: Offsets(48_000_000_000 + p, 49_000_000_000 + p, 48_500_000_000 + p) for p, tp in enumerate(tps)
     }
-    lags = {tp: one.end - (one.committed or 0) for tp, one in offsets.items()}
+    lags = {tp: partition_lag.end - (partition_lag.committed or 0) for tp, partition_lag in offsets.items()}
     group = replace(a_report().group, members=(replace(M1, owned=tuple(tps)),), commits={})
     shown = lines(report(group, Reading(lags, offsets, {}), "earliest", TIME), width=width)
     assert max(map(len, shown)) <= width
     words = {word.rstrip(",") for line in shown for word in line.split()}
-    for one in offsets.values():
-        assert {f"{one.begin:,}", f"{one.committed:,}", f"{one.end:,}"} <= words
+    for partition_lag in offsets.values():
+        assert {f"{partition_lag.begin:,}", f"{partition_lag.committed:,}", f"{partition_lag.end:,}"} <= words
     assert "1,000,000,000" in words, "of the member"
     assert "…" not in "".join(shown)
 
@@ -244,7 +244,7 @@ def test_no_number_is_cut(width: int) -> None:
 
 
 class Script:
-    """What reading a group and its offsets brings, look by look."""
+    """Scripted results of reading a group and its offsets."""
 
     def __init__(self) -> None:
         self.looks: Iterator[GroupState | Exception] = iter([a_report().group])
@@ -262,12 +262,12 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
             script.arguments["group_id"] = group_id
 
         def read(self) -> GroupState:
-            found = next(script.looks, None)
-            if found is None:
+            current = next(script.looks, None)
+            if current is None:
                 raise KeyboardInterrupt
-            if isinstance(found, Exception):
-                raise found
-            return found
+            if isinstance(current, Exception):
+                raise current
+            return current
 
         def close(self) -> None:
             script.closed.append("reader")
@@ -277,11 +277,23 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
             script.arguments |= arguments
 
         def fetch(self, partitions: object, timeout_ms: float, *, all_begins: bool) -> Reading:
-            found = a_report().partitions
+            current = a_report().partitions
             return Reading(
-                {one.tp: one.lag for one in found if one.lag is not None},
-                {one.tp: one.offsets for one in found if one.offsets},
-                {one.tp: one.missing for one in found if one.missing},
+                {
+                    partition_lag.tp: partition_lag.lag
+                    for partition_lag in current
+                    if partition_lag.lag is not None
+                },
+                {
+                    partition_lag.tp: partition_lag.offsets
+                    for partition_lag in current
+                    if partition_lag.offsets
+                },
+                {
+                    partition_lag.tp: partition_lag.missing
+                    for partition_lag in current
+                    if partition_lag.missing
+                },
             )
 
         def close(self) -> None:
@@ -297,7 +309,7 @@ def run(*words: str) -> Result:
     return CliRunner(env={"COLUMNS": "80"}).invoke(cli_lag.command, ["billing", "--bootstrap", "h:1", *words])
 
 
-def test_once(script: Script) -> None:
+def test_report_is_printed_once(script: Script) -> None:
     done = run()
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == lines(a_report())
@@ -305,22 +317,22 @@ def test_once(script: Script) -> None:
     assert script.arguments == {"group_id": "billing", "auto_offset_reset": "earliest"}
 
 
-def test_once_as_json(script: Script) -> None:
+def test_report_is_printed_once_as_json(script: Script) -> None:
     done = run("--output", "json", "--reset", "latest")
-    found = json.loads(done.stdout)
-    assert found.pop("time")
-    assert found == {k: v for k, v in a_report().as_json().items() if k != "time"} | {"reset": "latest"}
+    current = json.loads(done.stdout)
+    assert current.pop("time")
+    assert current == {k: v for k, v in a_report().as_json().items() if k != "time"} | {"reset": "latest"}
     assert script.arguments["auto_offset_reset"] == "latest"
 
 
-def test_a_group_that_is_not_there(script: Script) -> None:
+def test_missing_group_is_one_line(script: Script) -> None:
     script.looks = iter([GroupError("there is no group 'billing'")])
     done = run()
     assert isinstance(done.exception, GroupError)
     assert sorted(script.closed) == ["fetcher", "reader"]
 
 
-def test_watching_into_a_pipe(script: Script) -> None:
+def test_watch_into_a_pipe_prints_reports_in_turn(script: Script) -> None:
     """Blocks with a line between them, until interrupted; that is no failure."""
     script.looks = iter([a_report().group] * 3)
     done = run("--watch")
@@ -335,31 +347,31 @@ def test_watching_into_a_pipe(script: Script) -> None:
     assert sorted(script.closed) == ["fetcher", "reader"]
 
 
-def test_watching_as_json_is_a_line_a_look(script: Script) -> None:
+def test_watch_as_json_prints_a_line_for_each_report(script: Script) -> None:
     script.looks = iter([a_report().group] * 3)
     done = run("--watch", "--every", "0.5", "--output", "json")
     assert [json.loads(line)["lag"] for line in done.stdout.splitlines()] == [14_450] * 3
 
 
-def test_a_look_that_fails_does_not_end_a_watch(script: Script) -> None:
+def test_failed_report_does_not_end_a_watch(script: Script) -> None:
     script.looks = iter([a_report().group, BrokerError("it is gone"), a_report().group])
     done = run("--watch", "--output", "json")
     assert (done.exit_code, done.stderr) == (0, "note: it is gone\n")
     assert len(done.stdout.splitlines()) == 2
 
 
-def test_the_first_look_of_a_watch_may_fail(script: Script) -> None:
+def test_failed_first_report_ends_a_watch(script: Script) -> None:
     script.looks = iter([BrokerError("nobody there")])
     assert isinstance(run("--watch").exception, BrokerError)
 
 
-def test_watch_takes_nothing_so_the_group_may_follow_it(script: Script) -> None:
+def test_watch_has_no_value_so_the_group_may_follow_it(script: Script) -> None:
     done = CliRunner().invoke(cli_lag.command, ["--bootstrap", "h:1", "--watch", "billing"])
     assert (done.exit_code, done.stderr) == (0, "")
     assert script.arguments["group_id"] == "billing"
 
 
-def test_a_group_without_a_name(script: Script) -> None:
+def test_empty_group_name_is_refused(script: Script) -> None:
     done = CliRunner().invoke(cli_lag.command, ["", "--bootstrap", "h:1"])
     assert done.exit_code == 2
     assert "GROUP" in done.stderr
@@ -367,17 +379,17 @@ def test_a_group_without_a_name(script: Script) -> None:
 
 
 @pytest.mark.parametrize("height", [16, 24])
-def test_in_place_a_failure_stands_on_top_and_says_how_old_the_figures_are(height: int) -> None:
-    found = replace(large(3, 50), time=TIME)
+def test_live_frames_show_the_error_and_the_age_of_figures(height: int) -> None:
+    current = replace(large(3, 50), time=TIME)
     console = Console(width=80, height=height, highlight=False, color_system=None)
     times = iter([100.0, 107.4, 109.6])
     shown = []
     looks: list[Report | KafkaAssignorsError] = [
-        found,
+        current,
         BrokerError("it is gone"),
         BrokerError("a long story " * 9),
     ]
-    for screen in in_place(looks, watched_lines, console, lambda: next(times)):
+    for screen in live_frames(looks, watched_lines, console, lambda: next(times)):
         with console.capture() as captured:
             console.print(screen)
         shown.append(captured.get().splitlines())
@@ -390,7 +402,7 @@ def test_in_place_a_failure_stands_on_top_and_says_how_old_the_figures_are(heigh
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--watch", "--every", "0"], "--every"),
         (["--watch", "--every", "often"], "--every"),
@@ -400,7 +412,7 @@ def test_in_place_a_failure_stands_on_top_and_says_how_old_the_figures_are(heigh
         (["--bootstrap", "h"], "bootstrap_servers"),
     ],
 )
-def test_usage(script: Script, words: list[str], said: str) -> None:
+def test_wrong_options_are_usage_errors(script: Script, words: list[str], message: str) -> None:
     done = run(*words)
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert message in done.stderr

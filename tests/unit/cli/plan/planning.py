@@ -53,7 +53,7 @@ def planned(*arguments: str, problem: object = TWO_AND_ONE_MORE) -> Any:
 
 
 def usage(*arguments: str, problem: object = TWO_AND_ONE_MORE) -> str:
-    """What a usage error says, in one line."""
+    """The message of a usage error, in one line."""
     result = call(*arguments, problem=problem)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""``kafka-assignors plan``: what it says beside a plan, what it refuses, and how it asks a live group."""
+"""``kafka-assignors plan``: its notes, usage errors and live groups."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kafka_assignors.plan import Group
 from tests.support.builders import member
 from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, TWO_AND_ONE_MORE, call, usage
 
-# --- what is said beside it --------------------------------------------------------------------------------
+# --- notes --------------------------------------------------------------------------------
 
 
-def test_what_a_strategy_does_not_use_is_said() -> None:
+def test_unused_input_is_noted() -> None:
     problem = TWO_AND_ONE_MORE | {"lags": {"orders": [5] * 6}}
     problem["members"] = [{**problem["members"][0], "priority": 1}]
     result = call("--output", "json", problem=problem)
@@ -32,7 +32,7 @@ def test_what_a_strategy_does_not_use_is_said() -> None:
     assert call("--compare", problem=problem).stderr == ""
 
 
-def test_claims_that_count_for_nothing_are_said() -> None:
+def test_invalid_claims_are_noted() -> None:
     problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
     assert call(problem=problem).stderr == (
         "note: member a subscribes to unknown topic 'x', claims 1 partition that does not exist; "
@@ -40,14 +40,14 @@ def test_claims_that_count_for_nothing_are_said() -> None:
     )
 
 
-def test_a_sound_problem_needs_no_words() -> None:
+def test_valid_problem_has_no_notes() -> None:
     assert call().stderr == ""
 
 
-def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
+def test_missing_priorities_are_noted_under_failover() -> None:
     assert call("--strategy", "failover", problem=ACTIVE_AND_PASSIVE).stderr == ""
     said = call("--strategy", "failover").stderr
-    assert said == "note: 3 of 3 members say no priority: they rank last\n"
+    assert said == "note: 3 of 3 members have no priority: they rank last\n"
     assert call("--compare").stderr == ""
     lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5, 5], "audit": [5]}}
     said = call("--strategy", "failover", problem=lags).stderr
@@ -66,14 +66,14 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
         (("--bootstrap", "h:1"), "--bootstrap and --config go with --group"),
         (("--option", "rack"), "--option rack: expected NAME=VALUE"),
         (("--option", "=1"), "--option =1: expected NAME=VALUE"),
-        (("--option", "rack=1"), "--option rack: belongs to a consumer; here it is members[].rack"),
+        (("--option", "rack=1"), "--option rack: an option of one consumer; here it is members[].rack"),
         (
             ("--option", "priority=1"),
-            "--option priority: belongs to a consumer; here it is members[].priority",
+            "--option priority: an option of one consumer; here it is members[].priority",
         ),
         (
             ("--option", "assignment_consumer_priority=1"),
-            "--option assignment_consumer_priority: belongs to a consumer; here it is members[].priority",
+            "--option assignment_consumer_priority: an option of one consumer; here it is members[].priority",
         ),
         (
             ("--option", "preempt=1", "--strategy", "failover"),
@@ -81,7 +81,7 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
         ),
         (
             ("--option", "preempt=false"),
-            "--option preempt: no option of cooperative-sticky, but of failover",
+            "--option preempt: not an option of cooperative-sticky, but of failover",
         ),
         (
             ("--option", "max_partition_skew=0", "--strategy", "cooperative-lag-aware"),
@@ -89,10 +89,10 @@ def test_priorities_that_count_need_no_words_and_missing_ones_do() -> None:
         ),
         (("--reset", "latest"), "--reset and --no-lag go with --group"),
         (("--no-lag",), "--reset and --no-lag go with --group"),
-        (("--option", "rcak=a"), "--option rcak: unknown, there is max_partition_skew, min_"),
-        (("--option", "on_plan=print"), "--option on_plan: belongs to a consumer"),
+        (("--option", "rcak=a"), "--option rcak: unknown, expected one of max_partition_skew, min_"),
+        (("--option", "on_plan=print"), "--option on_plan: an option of one consumer"),
         (("--compare", "--option", "rcak=a"), "--option rcak: unknown, "),
-        (("--without", "c9"), "--without: no member is 'c9': c1, c2, c3"),
+        (("--without", "c9"), "--without: 'c9' matches no member: c1, c2, c3"),
         (("--join", "-1"), "--join"),
         (("--output", "xml"), "--output"),
     ],
@@ -106,17 +106,17 @@ def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -
     [
         ({"members": [{"id": 1}]}, "Error: standard input: members[0].id: expected a non-empty text, got 1"),
         ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
-        ({"strategy": "rnage"}, "strategy: unknown 'rnage', there is range, roundrobin, "),
-        ({"options": {"rack": ""}}, "options.rack: belongs to a consumer; here it is members[].rack"),
-        ({"options": {"rcak": "a"}}, "options.rcak: unknown, there is max_partition_skew, min_"),
+        ({"strategy": "rnage"}, "strategy: unknown 'rnage', expected one of range, roundrobin, "),
+        ({"options": {"rack": ""}}, "options.rack: an option of one consumer; here it is members[].rack"),
+        ({"options": {"rcak": "a"}}, "options.rcak: unknown, expected one of max_partition_skew, min_"),
     ],
 )
 @pytest.mark.parametrize("compare", [True, False])
-def test_a_wrong_file_is_a_usage_error(problem: object, says: str, compare: bool) -> None:
+def test_invalid_file_is_a_usage_error(problem: object, says: str, compare: bool) -> None:
     assert says in usage(*["--compare"] * compare, problem=problem)
 
 
-def test_notes_are_few() -> None:
+def test_at_most_five_notes_are_printed() -> None:
     members = [{"id": f"m{i}", "topics": []} for i in range(60)]
     said = call(problem={"topics": {"t": 1}, "members": members}).stderr.splitlines()
     assert len(said) == 6
@@ -124,39 +124,39 @@ def test_notes_are_few() -> None:
 
 
 @pytest.mark.parametrize("left_out", ["racks", "rack"])
-def test_racks_that_never_meet_are_said(left_out: str) -> None:
+def test_racks_without_replicas_are_noted(left_out: str) -> None:
     problem = IN_RACKS | {"members": [{"id": "c1"} | ({} if left_out == "rack" else {"rack": "a"})]}
     if left_out == "racks":
         problem.pop("racks")
     said = call("--strategy", "sticky", problem=problem).stderr
-    assert said == "note: racks count for nothing: no member's rack has a replica\n"
+    assert said == "note: racks have no effect: no member's rack has a replica\n"
 
 
-def test_racks_that_would_take_too_much_memory_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_racks_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sets of racks" not in call("--strategy", "sticky", problem=IN_RACKS).stderr
     monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
     said = call("--strategy", "sticky", problem=IN_RACKS).stderr
-    assert said == "note: too many different sets of racks: they are left out\n"
+    assert said == "note: too many different sets of racks: racks are ignored\n"
 
 
-def test_a_group_without_a_name() -> None:
+def test_empty_group_name_is_refused() -> None:
     result = CliRunner().invoke(cli_plan.command, ["--group", "", "--bootstrap", "h:1"])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "--group needs a name" in result.stderr
+    assert "--group must not be empty" in result.stderr
 
 
-def test_neither_file_nor_group() -> None:
+def test_file_or_group_is_required() -> None:
     result = CliRunner().invoke(cli_plan.command, [])
     assert (result.exit_code, result.stdout) == (2, "")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli_plan.command, ["--file", str(tmp_path / "no.json")])
     assert result.exit_code == 2
     assert "No such file" in result.stderr
 
 
-def test_the_command_needs_the_extra_that_has_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def import_without_rich(name: str) -> object:
         raise ModuleNotFoundError("No module named 'rich'", name="rich")
 
@@ -193,17 +193,20 @@ def group(*arguments: str, **environment: str) -> Result:
     return CliRunner(env=environment).invoke(cli_plan.command, ["--group", "g", *arguments])
 
 
-def test_a_live_group_plans_with_the_strategy_it_runs(live: dict[str, Any]) -> None:
-    found = json.loads(group("--bootstrap", "h:1", "--output", "json").stdout)
-    assert (found["strategy"], found["metrics"]["moved"]) == ("sticky", 1)
+def test_live_group_is_planned_with_its_own_strategy(live: dict[str, Any]) -> None:
+    answer = json.loads(group("--bootstrap", "h:1", "--output", "json").stdout)
+    assert (answer["strategy"], answer["metrics"]["moved"]) == ("sticky", 1)
     assert (live["settings"], live["group_id"]) == ({"bootstrap_servers": ["h:1"]}, "g")
 
 
-def test_a_live_group_that_runs_a_strategy_of_somebody_elses(live: dict[str, Any]) -> None:
+def test_live_group_with_an_unknown_strategy_needs_the_option(live: dict[str, Any]) -> None:
     live["strategy"] = "theirs"
     result = group("--bootstrap", "h:1")
     assert result.exit_code == 2
-    assert "group 'g' runs 'theirs', which is not ours: give --strategy, one of range, " in result.stderr
+    assert (
+        "group 'g' runs 'theirs', which is not in this package: give --strategy, one of range, "
+        in result.stderr
+    )
     assert group("--bootstrap", "h:1", "--strategy", "fair").exit_code == 0
     assert group("--bootstrap", "h:1", "--compare").exit_code == 0
 
@@ -229,7 +232,7 @@ def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_p
         (b"\xff", "--config: byte 0 is not utf-8"),
     ],
 )
-def test_a_wrong_config_is_a_usage_error(
+def test_invalid_config_is_a_usage_error(
     live: dict[str, Any], tmp_path: Path, content: bytes, says: str
 ) -> None:
     config = tmp_path / "client.properties"
@@ -243,7 +246,7 @@ def test_a_wrong_config_is_a_usage_error(
 # --- and its lag -------------------------------------------------------------------------------------------
 
 
-def test_lag_is_asked_for_by_who_shows_it(live: dict[str, Any]) -> None:
+def test_lag_is_fetched_only_for_strategies_that_use_it(live: dict[str, Any]) -> None:
     group("--bootstrap", "h:1", "--strategy", "cooperative-lag-aware")
     assert live.pop("asked_for_lag") == ({"bootstrap_servers": ["h:1"]}, "g", None)
     group("--bootstrap", "h:1", "--compare", "--reset", "latest")
@@ -256,22 +259,24 @@ def test_lag_is_asked_for_by_who_shows_it(live: dict[str, Any]) -> None:
         result = group("--bootstrap", "h:1", *words)
         assert (result.exit_code, result.stderr) == (0, "")
         assert "asked_for_lag" not in live
-    assert "--no-lag leaves nothing for --reset" in group("--no-lag", "--reset", "latest").stderr
+    assert (
+        "--reset has no effect with --no-lag: leave one out" in group("--no-lag", "--reset", "latest").stderr
+    )
 
 
-def test_the_lag_of_a_live_group_is_planned_by_also_after_a_change(live: dict[str, Any]) -> None:
+def test_live_lag_is_used_with_join_and_without(live: dict[str, Any]) -> None:
     live.update(lags=[70, 30], notes=["said of it"])
     words = ("--bootstrap", "h:1", "--strategy", "lag-aware", "--output", "json")
     for more, most in (((), 70), (("--without", "m2"), 100), (("--join", "3"), 70)):
         result = group(*words, *more)
         assert result.stderr == "note: said of it\n"
-        found = json.loads(result.stdout)["metrics"]
-        assert (found["max_load"], found["load_unit"]) == (most, "records")
+        answer = json.loads(result.stdout)["metrics"]
+        assert (answer["max_load"], answer["load_unit"]) == (most, "records")
 
 
-def test_what_is_taken_for_the_options_of_the_strategy_the_group_runs_is_said(live: dict[str, Any]) -> None:
+def test_assumed_options_of_a_live_group_are_noted(live: dict[str, Any]) -> None:
     live["strategy"] = "cooperative-lag-aware"
-    says = "note: the group's options are not to be seen, assuming "
+    says = "note: the group's options are unknown, assuming "
     both = f"{says}max_partition_skew=1, min_improvement=0.1 (--option)\n"
     assert group("--bootstrap", "h:1").stderr == both
     assert group("--bootstrap", "h:1", "--compare").stderr == both

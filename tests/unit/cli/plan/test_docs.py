@@ -28,12 +28,12 @@ def blocks(kind: str) -> list[str]:
 
 
 def known(error: pytest.ExceptionInfo[Exception]) -> list[str]:
-    """What there is, as an error about something unknown lists it."""
-    return str(error.value).partition("there is ")[2].split(", ")
+    """Return the known names that an error about an unknown one lists."""
+    return re.split("there is |expected one of ", str(error.value))[1].split(", ")
 
 
 @pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
-def test_a_command_prints_what_the_page_shows(
+def test_commands_print_the_output_on_the_page(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -47,7 +47,7 @@ def test_a_command_prints_what_the_page_shows(
     assert [line.rstrip() for line in done.output.splitlines()] == shown
 
 
-def test_the_group_in_the_readme_can_be_pasted() -> None:
+def test_readme_example_can_be_pasted() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     ((words, problem),) = re.findall(
         r"^kafka-assignors plan ([^\n]*) <<'END'\n(.*?)^END$", text, re.DOTALL | re.MULTILINE
@@ -66,7 +66,7 @@ def test_every_field_is_on_the_page() -> None:
         assert f"| `{name}` |" in PAGE, name
 
 
-def test_every_problem_on_the_page_has_a_name_and_is_sound() -> None:
+def test_every_problem_on_the_page_is_named_and_valid() -> None:
     problems = blocks("json")
     assert len(problems) == len(re.findall(r"^`\w+\.json`: ", PAGE, re.MULTILINE)) == 2
     assert all(read(problem.encode()).group.members for problem in problems)
@@ -107,7 +107,7 @@ def test_every_security_setting_is_on_the_page() -> None:
         assert f"`{name}`" in PAGE, name
 
 
-def test_the_properties_are_good_but_for_the_file_of_somebody_else() -> None:
+def test_example_properties_are_valid_apart_from_a_local_file() -> None:
     (text,) = blocks("properties")
     secret = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": "x"}
     with pytest.raises(OptionError, match=r"no file '/etc/ssl/kafka-ca\.pem'"):

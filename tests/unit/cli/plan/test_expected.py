@@ -1,4 +1,4 @@
-"""``plan`` and forecasts: ``expected`` beside ``lags``, and whose plan it changes."""
+"""``plan`` with forecasts: ``expected`` beside ``lags``, and the strategies that use it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_assignors.cli.plan.problem import parse
 from kafka_assignors.plan import TopicPartition
 from tests.unit.cli.plan.planning import call, planned, usage
 
-# Lag says nothing against c1 with what will be busy.
+# By lag alone, c1 may keep the partition that will be busy.
 BUSY_SOON: dict[str, Any] = {
     "strategy": "cooperative-lag-aware",
     "topics": {"orders": 4},
@@ -27,62 +27,62 @@ def without(name: str) -> dict[str, Any]:
     return {key: value for key, value in BUSY_SOON.items() if key != name}
 
 
-def test_the_plan_is_for_what_will_be_there() -> None:
+def test_plan_balances_lag_and_forecast_arrivals() -> None:
     """950, 860, 55 and 60: the heavy two part."""
-    found = planned(problem=BUSY_SOON)
-    assert found["metrics"]["max_load"] == 950 + 55
-    assert found["metrics"]["load_unit"] == "records"
-    reasons = {why["reason"].partition(":")[0] for why in found["why"]}
+    answer = planned(problem=BUSY_SOON)
+    assert answer["metrics"]["max_load"] == 950 + 55
+    assert answer["metrics"]["load_unit"] == "records"
+    reasons = {why["reason"].partition(":")[0] for why in answer["why"]}
     assert reasons == {"kept", "moved for expected load"}
     before = planned(problem=without("expected"))
     assert {why["reason"] for why in before["why"]} == {"kept"}
     assert before["metrics"]["max_load"] == 110
 
 
-def test_it_says_what_loads_are() -> None:
+def test_note_explains_loads() -> None:
     result = call(problem=BUSY_SOON)
-    assert "note: loads are lag and what is expected to arrive\n" in result.stderr
+    assert "note: loads are lag and forecast arrivals\n" in result.stderr
     assert "no forecast" not in result.stderr
 
 
-def test_expected_alone_is_enough() -> None:
-    found = planned(problem=without("lags"))
-    assert found["metrics"]["max_load"] == 900
-    assert found["metrics"]["load_unit"] == "records"
+def test_forecasts_without_lags_are_enough() -> None:
+    answer = planned(problem=without("lags"))
+    assert answer["metrics"]["max_load"] == 900
+    assert answer["metrics"]["load_unit"] == "records"
 
 
-def test_what_is_not_known_counts_as_the_mean() -> None:
+def test_partition_without_forecast_counts_as_the_mean() -> None:
     problem = {**BUSY_SOON, "expected": {"orders": [900, None, 100]}}
     result = call("--output", "json", problem=problem)
-    assert "note: no forecast of 2 of 4 partitions: each counts as the mean of its topic\n" in result.stderr
+    assert "note: no forecast for 2 of 4 partitions: each counts as the mean of its topic\n" in result.stderr
     assert planned(problem=problem)["metrics"]["max_load"] == 60 + 500 + 50 + 500
 
 
-def test_too_few_change_nothing() -> None:
+def test_too_few_forecasts_are_ignored() -> None:
     problem = {**BUSY_SOON, "expected": {"orders": [900]}}
     result = call(problem=problem)
-    assert "note: forecasts of 1 of 4 partitions only: lag alone decides\n" in result.stderr
+    assert "note: forecasts for only 1 of 4 partitions: planning by lag alone\n" in result.stderr
     assert planned(problem=problem) == planned(problem=without("expected"))
 
 
-def test_another_strategy_is_told_so() -> None:
+def test_strategy_without_forecasts_notes_it() -> None:
     result = call("--strategy", "lag-aware", problem=BUSY_SOON)
-    assert "note: strategy 'lag-aware' does not use what is expected\n" in result.stderr
+    assert "note: strategy 'lag-aware' does not use forecasts\n" in result.stderr
     for name in ("lag-aware", "sticky"):
         assert planned("--strategy", name, problem=BUSY_SOON) == planned(
             "--strategy", name, problem=without("expected")
         )
 
 
-def test_side_by_side_all_are_judged_by_the_same_loads_and_plan_as_they_would() -> None:
-    found = {plan["strategy"]: plan for plan in planned("--compare", problem=without("strategy"))}
+def test_compare_measures_all_strategies_by_the_same_loads() -> None:
+    answer = {plan["strategy"]: plan for plan in planned("--compare", problem=without("strategy"))}
     by_lag = {plan["strategy"]: plan for plan in planned("--compare", problem=without("expected"))}
-    for name, plan in found.items():
+    for name, plan in answer.items():
         if name != "cooperative-lag-aware":
             assert plan["assignment"] == by_lag[name]["assignment"], name
             assert plan["why"] == by_lag[name]["why"], name
-    assert found["sticky"]["metrics"]["max_load"] == 950 + 860
-    assert found["cooperative-lag-aware"]["metrics"]["max_load"] == 950 + 55
+    assert answer["sticky"]["metrics"]["max_load"] == 950 + 860
+    assert answer["cooperative-lag-aware"]["metrics"]["max_load"] == 950 + 55
 
 
 @pytest.mark.parametrize(
@@ -93,19 +93,19 @@ def test_side_by_side_all_are_judged_by_the_same_loads_and_plan_as_they_would() 
         ({"orders": [True]}, "expected.orders[0]: expected a number, got true"),
         ({"orders": [1e300]}, "expected.orders[0]: expected a number from 0 to below 2^63, got 1e+300"),
         ({"orders": [0] * 5}, "expected.orders: 5 numbers for 4 partitions"),
-        ({"other": [0]}, "expected.other: there is no such topic in topics"),
+        ({"other": [0]}, "expected.other: topics has no such topic"),
         ([], "expected: expected an object, got []"),
     ],
 )
-def test_what_cannot_be_expected_is_refused_by_name(expected: object, says: str) -> None:
+def test_invalid_forecasts_are_refused_by_name(expected: object, says: str) -> None:
     assert says in usage(problem={**BUSY_SOON, "expected": expected})
 
 
-def test_numbers_are_read_as_they_are() -> None:
+def test_forecasts_may_be_fractions() -> None:
     expected = parse({"topics": {"t": 3}, "expected": {"t": [1, None, 2.5]}}).expected
     assert expected == {TopicPartition("t", 0): 1.0, TopicPartition("t", 2): 2.5}
     assert parse({"topics": {"t": 3}}).expected is None
 
 
-def test_the_feed_is_a_live_groups() -> None:
+def test_load_topic_needs_a_live_group() -> None:
     assert "--load-topic goes with --group" in usage("--load-topic", "load", problem=BUSY_SOON)

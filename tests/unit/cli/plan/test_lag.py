@@ -1,4 +1,4 @@
-"""``kafka-assignors plan`` with lag: loads in records, what planning by it wins, and what is said of it."""
+"""``kafka-assignors plan`` with lag: loads in records, the gain of planning by lag, and notes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kafka_assignors.cli.plan.outcome import lower_bound, solve
 from kafka_assignors.cli.plan.problem import parse
+from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
 from kafka_assignors.plan import Group, lag_lower_bound, load_lower_bound
 from kafka_assignors.strategies import STRATEGIES
 from tests.support.builders import groups, lagging
@@ -37,9 +37,9 @@ def loads_of(assignment: dict[str, list[list[Any]]], lags: dict[str, list[int]])
 
 
 def test_loads_are_in_records_and_moves_wait_for_their_round() -> None:
-    found = planned(problem=SKEWED)
-    assert loads_of(found["assignment"], SKEWED["lags"]) == {"c1": 1000, "c2": 800}
-    assert found["metrics"] == {
+    answer = planned(problem=SKEWED)
+    assert loads_of(answer["assignment"], SKEWED["lags"]) == {"c1": 1000, "c2": 800}
+    assert answer["metrics"] == {
         "balance_score": 0,
         "spread": 2,
         "kept": 2,
@@ -48,34 +48,34 @@ def test_loads_are_in_records_and_moves_wait_for_their_round() -> None:
         "load_lower_bound": 900,
         "load_unit": "records",
     }
-    assert found["first_round"] == {"c1": [["clicks", 0]], "c2": [["orders", 1]]}
-    assert [why["reason"] for why in found["why"]] == [
+    assert answer["first_round"] == {"c1": [["clicks", 0]], "c2": [["orders", 1]]}
+    assert [why["reason"] for why in answer["why"]] == [
         *("kept", "moved for load: c2; waits for revocation by c2"),
         *("moved for load: c1; waits for revocation by c1", "kept"),
     ]
 
 
-def test_the_example_of_the_kip() -> None:
+def test_example_of_kip_169() -> None:
     problem = {
         "strategy": "lag-aware",
         "topics": {"t": 3},
         "members": [{"id": "c0", "owned": [["t", 0], ["t", 1]], "generation": 1}, {"id": "c1"}],
         "lags": {"t": [100_000, 60_000, 50_000]},
     }
-    found = planned(problem=problem)
-    assert found["assignment"] == {"c0": [["t", 0]], "c1": [["t", 1], ["t", 2]]}
-    assert [why["reason"] for why in found["why"]] == ["kept", "dealt by lag: c0", "no owner before"]
-    assert "first_round" not in found
-    assert (found["metrics"]["max_load"], found["metrics"]["load_lower_bound"]) == (110_000, 110_000)
+    answer = planned(problem=problem)
+    assert answer["assignment"] == {"c0": [["t", 0]], "c1": [["t", 1], ["t", 2]]}
+    assert [why["reason"] for why in answer["why"]] == ["kept", "dealt by lag: c0", "no owner before"]
+    assert "first_round" not in answer
+    assert (answer["metrics"]["max_load"], answer["metrics"]["load_lower_bound"]) == (110_000, 110_000)
     del problem["lags"]
-    found = planned(problem=problem)
-    assert "dealt in order: c0" in {why["reason"] for why in found["why"]}
-    assert (found["metrics"]["max_load"], found["metrics"]["load_unit"]) == (2, "partitions")
+    answer = planned(problem=problem)
+    assert "dealt in order: c0" in {why["reason"] for why in answer["why"]}
+    assert (answer["metrics"]["max_load"], answer["metrics"]["load_unit"]) == (2, "partitions")
 
 
-def test_compare_shows_what_planning_by_lag_wins() -> None:
+def test_compare_shows_the_gain_of_planning_by_lag() -> None:
     """The load of strategies that ignore lag is in records, too, and no strategy is below the bound."""
-    compared = {one["strategy"]: one["metrics"] for one in planned("--compare", problem=SKEWED)}
+    compared = {entry["strategy"]: entry["metrics"] for entry in planned("--compare", problem=SKEWED)}
     assert list(compared) == list(STRATEGIES)
     assert {metrics["load_unit"] for metrics in compared.values()} == {"records"}
     assert {metrics["load_lower_bound"] for metrics in compared.values()} == {900}
@@ -89,14 +89,14 @@ def test_compare_shows_what_planning_by_lag_wins() -> None:
 )
 def test_what_if_keeps_the_lag(words: tuple[str, ...]) -> None:
     problem = TWO_AND_ONE_MORE | {"lags": {"orders": [90, 50, 40, 30, 20, 10]}, "strategy": "lag-aware"}
-    found = planned(*words, problem=problem)
-    loads = loads_of(found["assignment"], problem["lags"])
-    assert max(loads.values()) == found["metrics"]["max_load"]
+    answer = planned(*words, problem=problem)
+    loads = loads_of(answer["assignment"], problem["lags"])
+    assert max(loads.values()) == answer["metrics"]["max_load"]
     assert sum(loads.values()) == 240
-    assert found["metrics"]["load_lower_bound"] <= found["metrics"]["max_load"]
+    assert answer["metrics"]["load_lower_bound"] <= answer["metrics"]["max_load"]
 
 
-def test_a_group_that_has_read_everything_is_compared_by_counts() -> None:
+def test_group_without_lag_is_compared_by_counts() -> None:
     """As if its lag were not known, in JSON and in tables."""
     idle = SKEWED | {"lags": {"clicks": [0, 0], "orders": [0, 0]}}
     unknown = {name: value for name, value in SKEWED.items() if name != "lags"}
@@ -104,7 +104,7 @@ def test_a_group_that_has_read_everything_is_compared_by_counts() -> None:
     assert call(problem=idle).stdout == call(problem=unknown).stdout
 
 
-def test_the_bound_is_that_of_the_unit() -> None:
+def test_lower_bound_has_the_unit_of_loads() -> None:
     problem = {"topics": {"a": 3}, "members": [{"id": "c1"}, {"id": "c2"}]}
     for lags, unit, bound in (
         ({}, "partitions", load_lower_bound),
@@ -119,8 +119,8 @@ def test_the_bound_is_that_of_the_unit() -> None:
 
 
 @given(group=groups() | lagging(groups()))
-def test_no_strategy_is_below_the_bound(group: Group) -> None:
-    """Unequal subscriptions, lag that is known in part or not at all, topics nobody reads."""
+def test_no_strategy_beats_the_lower_bound(group: Group) -> None:
+    """Unequal subscriptions, partly or wholly unknown lag, topics without subscribers."""
     bound = lower_bound(group)
     for kind in STRATEGIES.values():
         outcome = solve(kind(), group, (), bound)
@@ -136,10 +136,10 @@ def test_no_strategy_is_below_the_bound(group: Group) -> None:
 @pytest.mark.parametrize("words", [(), ("--compare",)])
 def test_no_number_is_cut(words: tuple[str, ...], width: int) -> None:
     huge = SKEWED | {"lags": {"clicks": [10**9, 7 * 10**9], "orders": [3 * 10**9, 2 * 10**9]}}
-    metrics = [one["metrics"] for one in planned("--compare", problem=huge)]
+    metrics = [entry["metrics"] for entry in planned("--compare", problem=huge)]
     shown = call(*words, problem=huge, width=width).stdout
     assert max(map(len, shown.splitlines())) <= width
-    for number in {one["max_load"] for one in metrics} if words else {metrics[-2]["max_load"]}:
+    for number in {entry["max_load"] for entry in metrics} if words else {metrics[-2]["max_load"]}:
         assert f"{number:,}" in {word.rstrip(",") for word in shown.split()}
     assert "…" not in shown
 
@@ -149,25 +149,25 @@ def test_no_number_is_cut(words: tuple[str, ...], width: int) -> None:
 
 @pytest.mark.parametrize("where", ["in the file", "on the command line"])
 def test_options_of_a_lag_strategy_reach_its_plan(where: str) -> None:
-    """Without a rule of counts the heavy partition can have a member of its own."""
+    """Without a rule of counts, the heavy partition can have a member for itself."""
     problem = SKEWED | {"topics": {"t": 4}, "lags": {"t": [900, 100, 100, 100]}}
     problem["members"] = [{"id": "c1"}, {"id": "c2"}]
     assert planned(problem=problem)["metrics"]["max_load"] == 1000
     if where == "in the file":
-        found = planned(problem=problem | {"options": {"max_partition_skew": None, "min_improvement": 0}})
+        answer = planned(problem=problem | {"options": {"max_partition_skew": None, "min_improvement": 0}})
     else:
         words = ("--option", "max_partition_skew=null", "--option", "min_improvement=0")
-        found = planned(*words, problem=problem | {"options": {"max_partition_skew": 1}})
-    assert (found["metrics"]["max_load"], found["metrics"]["balance_score"]) == (900, 2)
+        answer = planned(*words, problem=problem | {"options": {"max_partition_skew": 1}})
+    assert (answer["metrics"]["max_load"], answer["metrics"]["balance_score"]) == (900, 2)
 
 
-def test_what_does_not_pay_stays() -> None:
+def test_moves_below_min_improvement_are_not_made() -> None:
     assert planned("--option", "min_improvement=0.5", problem=SKEWED)["metrics"]["moved"] == 0
 
 
-def test_an_option_no_chosen_strategy_has_is_refused() -> None:
-    """In the file it is passed over where another strategy than the file's is asked for; a note says so."""
-    whose = "no option of sticky, but of cooperative-lag-aware"
+def test_option_of_another_strategy_is_refused() -> None:
+    """In the file it is ignored with a note if --strategy names another strategy."""
+    whose = "not an option of sticky, but of cooperative-lag-aware"
     with_option = SKEWED | {"options": {"min_improvement": 0.5}}
     assert f"--option min_improvement: {whose}" in usage(
         "--strategy", "sticky", "--option", "min_improvement=0", problem=SKEWED
@@ -178,11 +178,11 @@ def test_an_option_no_chosen_strategy_has_is_refused() -> None:
     assert f"note: options.min_improvement: {whose}\n" in passed_over.stderr
 
 
-def test_under_compare_each_option_goes_to_who_has_it() -> None:
+def test_compare_passes_options_to_their_strategies() -> None:
     words = ("--compare", "--option", "min_improvement=0.5", "--option", "preempt=false")
     result = call(*words, problem=SKEWED)
     assert (result.exit_code, result.stderr) == (0, "")
-    moved = {one["strategy"]: one["metrics"]["moved"] for one in planned(*words, problem=SKEWED)}
+    moved = {entry["strategy"]: entry["metrics"]["moved"] for entry in planned(*words, problem=SKEWED)}
     assert moved["cooperative-lag-aware"] == 0
     assert "--option preempt: expected true or false" in usage("--compare", "--option", "preempt=7")
 
@@ -207,10 +207,10 @@ def test_the_table_shows_lag_by_member_and_by_change() -> None:
         "clicks-1    1,000   c2     c1   moved for load, waits",
         "orders-0    6,000   c1     c2   moved for load, waits",
     ]
-    assert result.stderr == "note: no lag of 1 of 4 partitions: each counts as its topic's mean\n"
+    assert result.stderr == "note: no lag for 1 of 4 partitions: each counts as its topic's mean\n"
 
 
-def test_a_lag_nobody_knows_is_a_question_mark() -> None:
+def test_unknown_lag_is_a_question_mark() -> None:
     """Not the guess the plan is made with."""
     problem = SKEWED | {"members": [{"id": "c1"}, {"id": "c2"}], "lags": {"clicks": [None, 70]}}
     shown = call(problem=problem).stdout
@@ -218,13 +218,13 @@ def test_a_lag_nobody_knows_is_a_question_mark() -> None:
     assert re.search(r"^clicks-1 +70 +- +c\d +no owner before$", shown, re.MULTILINE)
 
 
-def test_without_lag_nothing_is_said_of_it() -> None:
+def test_without_lag_the_table_has_no_lag_column() -> None:
     shown = call().stdout
     assert "lag" not in shown
     assert "records" not in shown
 
 
-def test_who_has_less_after_a_deal_by_lag_has_lost_something() -> None:
+def test_member_with_fewer_partitions_by_lag_has_lost_some() -> None:
     members = [{"id": "c1", "owned": [["t", p] for p in range(4)], "generation": 5}, {"id": "c2"}]
     problem = {"topics": {"t": 4}, "members": members, "lags": {"t": [40, 30, 20, 10]}}
     for name, most in (("lag-aware", "dealt by lag"), ("cooperative-lag-aware", "moved for balance")):
@@ -235,7 +235,7 @@ def test_who_has_less_after_a_deal_by_lag_has_lost_something() -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("lag", [7, 123_456_789])
-def test_the_comparison_fits(width: int, lag: int) -> None:
+def test_comparison_fits_the_terminal(width: int, lag: int) -> None:
     problem = SKEWED | {"lags": {"clicks": [lag, lag], "orders": [lag, lag]}}
     lines = [line.rstrip() for line in call("--compare", problem=problem, width=width).stdout.splitlines()]
     assert max(map(len, lines)) <= width
@@ -248,8 +248,8 @@ def test_the_comparison_fits(width: int, lag: int) -> None:
 
 
 @pytest.mark.parametrize("strategy", BY_LAG)
-def test_a_lag_strategy_without_lag_says_that_counts_decide(strategy: str) -> None:
-    assert call("--strategy", strategy).stderr == "note: no lags: counts decide\n"
+def test_lag_strategy_without_lag_notes_planning_by_counts(strategy: str) -> None:
+    assert call("--strategy", strategy).stderr == "note: no lags: planning by counts\n"
     assert call("--strategy", strategy, problem={}).stderr == ""
     assert call("--compare").stderr == ""
 
@@ -261,9 +261,9 @@ def test_lags_are_unused_only_when_no_strategy_uses_them() -> None:
         assert call(*words, problem=SKEWED).stderr == ""
 
 
-def test_more_than_can_be_added_up_is_said() -> None:
+def test_lags_too_large_to_add_are_noted() -> None:
     """All of them together have to fit into 64 bits."""
     lags = {"clicks": [2**63 - 1, 2**61], "orders": [1, 1]}
     result = call("--output", "json", problem=SKEWED | {"lags": lags})
-    assert result.stderr == f"note: lags of more than {2**60:,} count as that\n"
+    assert result.stderr == f"note: lags above {2**60:,} count as {2**60:,}\n"
     assert json.loads(result.stdout)["metrics"]["max_load"] == 2**60 + 1

@@ -1,4 +1,4 @@
-"""The lag of a live group, without a cluster: what is asked, what becomes of the answer, what is said."""
+"""The lag of a live group, without a cluster: requests, results and notes."""
 
 from __future__ import annotations
 
@@ -44,59 +44,59 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_lag, "LagFetcher", Fetcher)
 
 
-def asked(answer: Reading | LagError, reset: str | None = None) -> tuple[Group, list[str]]:
+def fetched(answer: Reading | LagError, reset: str | None = None) -> tuple[Group, list[str]]:
     Fetcher.answer = answer
-    group, said = with_live_lag(GROUP, {"bootstrap_servers": ["h:1"]}, "g", reset)
+    group, notes = with_live_lag(GROUP, {"bootstrap_servers": ["h:1"]}, "g", reset)
     assert Fetcher.last.closed
-    return group, said
+    return group, notes
 
 
 def reading(lags: dict[TopicPartition, int], missing: dict[TopicPartition, str] | None = None) -> Reading:
     return Reading(lags, {tp: Offsets(0, 100, 100 - lag) for tp, lag in lags.items()}, missing or {})
 
 
-def test_every_partition_is_asked_for_once_and_nothing_else_changes() -> None:
-    group, said = asked(reading({A: 5, B: 0, C: 7}))
+def test_every_partition_is_fetched_once() -> None:
+    group, notes = fetched(reading({A: 5, B: 0, C: 7}))
     assert Fetcher.last.made_with == ({"bootstrap_servers": ["h:1"]}, "g", "earliest")
     assert Fetcher.last.asked == ([A, B, C], TIMEOUT_MS)
-    assert said == []
+    assert notes == []
     assert group == Group(GROUP.members, GROUP.topics, lags={"t0": [5, 0], "t1": [7]})
 
 
-def test_where_consumers_start_is_passed_on() -> None:
-    asked(reading({}), reset="latest")
+def test_reset_is_passed_to_the_fetcher() -> None:
+    fetched(reading({}), reset="latest")
     assert Fetcher.last.made_with[2] == "latest"
 
 
-def test_what_is_not_known_is_counted_with_its_reasons() -> None:
-    group, said = asked(reading({C: 7}, {A: "no leader", B: "no leader"}))
+def test_unknown_lags_are_counted_by_reason() -> None:
+    group, notes = fetched(reading({C: 7}, {A: "no leader", B: "no leader"}))
     assert group.lags == {"t0": [UNKNOWN_LAG, UNKNOWN_LAG], "t1": [7]}
-    assert said == ["no lag of 2 of 3 partitions (no leader: 2); each counts as its topic's mean"]
+    assert notes == ["no lag for 2 of 3 partitions (no leader: 2); each counts as its topic's mean"]
 
 
-def test_of_many_reasons_the_most_frequent_are_told() -> None:
+def test_only_the_most_frequent_reasons_are_noted() -> None:
     many = Group(GROUP.members, {"t": 9})
     why = ["e", "a", "a", "a", "b", "b", "c", "c", "d"]
     Fetcher.answer = reading({}, {TopicPartition("t", p): reason for p, reason in enumerate(why)})
-    _group, said = with_live_lag(many, {}, "g", None)
-    assert said == ["no lag of 9 of 9 partitions (a: 3, b: 2, c: 2, 2 more reasons); counts decide"]
+    _group, notes = with_live_lag(many, {}, "g", None)
+    assert notes == ["no lag for 9 of 9 partitions (a: 3, b: 2, c: 2, 2 more reasons); planning by counts"]
 
 
-def test_without_an_answer_counts_decide() -> None:
-    group, said = asked(LagDeniedError("the cluster does not let us in: GroupAuthorizationFailed"))
+def test_without_lag_the_group_is_unchanged() -> None:
+    group, notes = fetched(LagDeniedError("the cluster does not let us in: GroupAuthorizationFailed"))
     assert group is GROUP
-    assert said == ["no lag: the cluster does not let us in: GroupAuthorizationFailed; counts decide"]
+    assert notes == ["no lag: the cluster does not let us in: GroupAuthorizationFailed; planning by counts"]
 
 
-def test_a_commit_that_is_missing_is_said_where_it_matters_and_nobody_chose() -> None:
+def test_missing_commits_are_noted_unless_reset_is_given() -> None:
     never = Reading(
         {A: 5, B: 0, C: 7},
         {A: Offsets(0, 5, None), B: Offsets(None, 0, None), C: Offsets(0, 9, 2)},
         {},
     )
-    assert asked(never)[1] == [
-        "no commit in 1 of 3 partitions: their lag is all there is, as with auto_offset_reset=earliest; "
-        "--reset latest: none"
+    assert fetched(never)[1] == [
+        "no commit in 1 of 3 partitions: all their records count as lag, as with auto_offset_reset=earliest; "
+        "for none give --reset latest"
     ]
-    assert asked(never, reset="earliest")[1] == []
-    assert asked(reading({A: 5, B: 0, C: 7}))[1] == []
+    assert fetched(never, reset="earliest")[1] == []
+    assert fetched(reading({A: 5, B: 0, C: 7}))[1] == []

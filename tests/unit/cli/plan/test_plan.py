@@ -18,7 +18,7 @@ from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, call, pla
 # --- JSON --------------------------------------------------------------------------------------------------
 
 
-def test_the_json_is_version_1_to_the_last_field() -> None:
+def test_json_has_every_field_of_version_1() -> None:
     assert planned() == {
         "version": 1,
         "strategy": "cooperative-sticky",
@@ -55,17 +55,20 @@ def test_the_json_is_version_1_to_the_last_field() -> None:
     }
 
 
-def test_with_racks_it_says_who_is_near_and_why() -> None:
+def test_json_with_racks_has_near_and_reasons() -> None:
     """orders-2 is near to both, and of orders-3 no rack is known: neither moves for a rack."""
-    found = planned("--strategy", "sticky", problem=IN_RACKS)
-    assert found["assignment"] == {"c1": [["orders", 1], ["orders", 2]], "c2": [["orders", 0], ["orders", 3]]}
-    assert found["metrics"]["near"] == 3
-    assert [why["reason"] for why in found["why"]] == [
+    answer = planned("--strategy", "sticky", problem=IN_RACKS)
+    assert answer["assignment"] == {
+        "c1": [["orders", 1], ["orders", 2]],
+        "c2": [["orders", 0], ["orders", 3]],
+    }
+    assert answer["metrics"]["near"] == 3
+    assert [why["reason"] for why in answer["why"]] == [
         *("moved to a rack with a replica: c1", "kept", "kept", "moved for balance: c1"),
     ]
 
 
-def test_with_racks_the_table_says_who_is_near() -> None:
+def test_table_with_racks_has_near() -> None:
     shown = call("--strategy", "sticky", problem=IN_RACKS).stdout
     assert "\nnear a replica: 3 of 4\n" in shown
     assert "1 moved to a rack with a replica" in shown
@@ -74,42 +77,42 @@ def test_with_racks_the_table_says_who_is_near() -> None:
 
 
 @pytest.mark.parametrize("words", [("--strategy", "range"), ("--strategy", "sticky"), ("--compare",)])
-def test_a_strategy_that_does_not_plan_by_racks_says_so(words: tuple[str, ...]) -> None:
+def test_strategy_without_racks_notes_it(words: tuple[str, ...]) -> None:
     unused = words[1:] == ("range",)
     assert ("note: strategy 'range' does not use racks" in call(*words, problem=IN_RACKS).stderr) == unused
     assert "racks" not in call(*words).stderr
 
 
-def test_who_joins_is_in_no_rack() -> None:
-    found = planned("--strategy", "sticky", "--without", "c2", "--join", "1", problem=IN_RACKS)
-    assert found["metrics"]["near"] == 2
-    assert found["assignment"]["c1"] == [["orders", 1], ["orders", 2]]
+def test_joining_member_has_no_rack() -> None:
+    answer = planned("--strategy", "sticky", "--without", "c2", "--join", "1", problem=IN_RACKS)
+    assert answer["metrics"]["near"] == 2
+    assert answer["assignment"]["c1"] == [["orders", 1], ["orders", 2]]
 
 
 def test_failover_gives_each_topic_to_the_highest_priority_that_subscribes() -> None:
-    found = planned(problem=ACTIVE_AND_PASSIVE)
-    assert found["assignment"] == {"c1": [["audit", 0]], "c2": [["orders", 0], ["orders", 1]], "c3": []}
-    assert "first_round" not in found
-    reasons = [why["reason"] for why in found["why"]]
+    answer = planned(problem=ACTIVE_AND_PASSIVE)
+    assert answer["assignment"] == {"c1": [["audit", 0]], "c2": [["orders", 0], ["orders", 1]], "c3": []}
+    assert "first_round" not in answer
+    reasons = [why["reason"] for why in answer["why"]]
     assert reasons == ["no owner before", *["moved to the highest priority: c1"] * 2]
-    assert (found["metrics"]["max_load"], found["metrics"]["load_lower_bound"]) == (2, 1)
-    compared = {one["strategy"]: one for one in planned("--compare", problem=ACTIVE_AND_PASSIVE)}
-    assert compared["failover"] == found
+    assert (answer["metrics"]["max_load"], answer["metrics"]["load_lower_bound"]) == (2, 1)
+    compared = {entry["strategy"]: entry for entry in planned("--compare", problem=ACTIVE_AND_PASSIVE)}
+    assert compared["failover"] == answer
 
 
 @pytest.mark.parametrize("where", ["in the file", "on the command line"])
-def test_failover_without_preemption_leaves_the_active_be(where: str) -> None:
+def test_failover_without_preemption_keeps_the_active(where: str) -> None:
     words = ["--option", "preempt=false"] if where == "on the command line" else []
     options = {} if words else {"options": {"preempt": False}}
-    found = planned(*words, problem=ACTIVE_AND_PASSIVE | options)
-    assert found["assignment"]["c1"] == [["audit", 0], ["orders", 0], ["orders", 1]]
-    reasons = [why["reason"] for why in found["why"]]
+    answer = planned(*words, problem=ACTIVE_AND_PASSIVE | options)
+    assert answer["assignment"]["c1"] == [["audit", 0], ["orders", 0], ["orders", 1]]
+    reasons = [why["reason"] for why in answer["why"]]
     assert reasons == ["no owner before", *["stays with the active member"] * 2]
     after = planned("--without", "c1", *words, problem=ACTIVE_AND_PASSIVE | options)
     assert after["assignment"] == {"c2": [["orders", 0], ["orders", 1]], "c3": [["audit", 0]]}
 
 
-def test_a_table_of_failover() -> None:
+def test_table_of_failover() -> None:
     table = call("--option", "preempt=false", problem=ACTIVE_AND_PASSIVE).stdout
     assert re.search(r"^c1 +3 +2 +1 +0$", table, re.MULTILINE)
     assert "2 stays with the active member, 1 no owner before" in table
@@ -119,18 +122,18 @@ def test_a_table_of_failover() -> None:
     assert re.search(r"^orders-0 +c1 +c2 +moved to the highest priority$", table, re.MULTILINE)
 
 
-def test_who_joins_has_no_priority() -> None:
-    found = planned("--join", "1", "--without", "c3", problem=ACTIVE_AND_PASSIVE)
-    assert found["assignment"]["new-1"] == []
+def test_joining_member_has_no_priority() -> None:
+    answer = planned("--join", "1", "--without", "c3", problem=ACTIVE_AND_PASSIVE)
+    assert answer["assignment"]["new-1"] == []
 
 
-def test_an_eager_strategy_gives_everything_at_once() -> None:
-    found = planned("--strategy", "sticky")
-    assert "first_round" not in found
-    assert found["why"][2]["reason"] == "moved for balance: c1"
+def test_eager_strategy_has_one_round() -> None:
+    answer = planned("--strategy", "sticky")
+    assert "first_round" not in answer
+    assert answer["why"][2]["reason"] == "moved for balance: c1"
 
 
-def test_a_strategy_without_history_deals_in_order() -> None:
+def test_strategy_without_history_assigns_in_order() -> None:
     reasons = [why["reason"] for why in planned("--strategy", "range")["why"]]
     assert reasons == [
         *("kept", "kept", "dealt in order: c1"),
@@ -138,49 +141,49 @@ def test_a_strategy_without_history_deals_in_order() -> None:
     ]
 
 
-def test_the_largest_load_and_what_it_could_be() -> None:
+def test_json_has_largest_load_and_lower_bound() -> None:
     """``fairest-sticky`` moves nothing, however unfair."""
     metrics = planned("--strategy", "fairest-sticky")["metrics"]
     assert (metrics["max_load"], metrics["load_lower_bound"], metrics["moved"]) == (3, 2, 0)
 
 
-def test_the_command_line_wins_over_the_file_and_that_over_the_default() -> None:
+def test_command_line_overrides_file_and_default() -> None:
     anybody = {"members": [{"id": "c1"}]}
     assert planned("--strategy", "fair", problem=anybody | {"strategy": "range"})["strategy"] == "fair"
     assert planned(problem=anybody | {"strategy": "range"})["strategy"] == "range"
     assert planned(problem=anybody)["strategy"] == "cooperative-sticky"
 
 
-def test_compare_is_a_list_with_every_strategy() -> None:
-    found = planned("--compare")
-    assert [one["strategy"] for one in found] == list(STRATEGIES)
-    assert next(one for one in found if one["strategy"] == "cooperative-sticky") == planned()
+def test_compare_lists_every_strategy() -> None:
+    answer = planned("--compare")
+    assert [entry["strategy"] for entry in answer] == list(STRATEGIES)
+    assert next(entry for entry in answer if entry["strategy"] == "cooperative-sticky") == planned()
 
 
-def test_nobody_at_all_is_a_plan_too() -> None:
-    found = planned(problem={"topics": {"t": 1}})
-    assert found["assignment"] == {}
-    assert found["why"] == [{"topic": "t", "partition": 0, "member": None, "reason": "nobody subscribes"}]
+def test_empty_group_has_a_plan() -> None:
+    answer = planned(problem={"topics": {"t": 1}})
+    assert answer["assignment"] == {}
+    assert answer["why"] == [{"topic": "t", "partition": 0, "member": None, "reason": "nobody subscribes"}]
     assert call(problem={}).exit_code == 0
 
 
-def test_what_if_one_left() -> None:
+def test_without_removes_a_member() -> None:
     """Its partitions name it."""
-    found = planned("--without", "c2", "--strategy", "sticky")
-    assert set(found["assignment"]) == {"c1", "c3"}
-    assert [why["reason"] for why in found["why"]] == ["kept"] * 3 + ["owner gone: c2"] * 3
+    answer = planned("--without", "c2", "--strategy", "sticky")
+    assert set(answer["assignment"]) == {"c1", "c3"}
+    assert [why["reason"] for why in answer["why"]] == ["kept"] * 3 + ["owner gone: c2"] * 3
 
 
-def test_what_if_three_joined() -> None:
-    found = planned("--join", "3")
-    assert set(found["assignment"]) == {"c1", "c2", "c3", "new-1", "new-2", "new-3"}
-    assert found["metrics"]["max_load"] == 1
+def test_join_adds_members() -> None:
+    answer = planned("--join", "3")
+    assert set(answer["assignment"]) == {"c1", "c2", "c3", "new-1", "new-2", "new-3"}
+    assert answer["metrics"]["max_load"] == 1
 
 
 # --- tables ------------------------------------------------------------------------------------------------
 
 
-def test_the_table() -> None:
+def test_table_of_a_plan() -> None:
     result = call()
     assert result.exit_code == 0
     assert [line.rstrip() for line in result.stdout.splitlines() if "─" not in line] == [
@@ -201,17 +204,17 @@ def test_the_table() -> None:
     ]
 
 
-def test_an_eager_table_has_no_first_round() -> None:
+def test_eager_table_has_no_first_round() -> None:
     assert "first round" not in call("--strategy", "sticky").stdout
 
 
-def test_a_plan_that_changes_nothing_has_no_list_of_changes() -> None:
+def test_unchanged_plan_has_no_list_of_changes() -> None:
     table = call("--without", "c3").stdout
     assert "6 kept" in table
     assert "partition " not in table
 
 
-def test_the_comparison_has_a_row_for_every_strategy() -> None:
+def test_comparison_has_a_row_for_every_strategy() -> None:
     table = call("--compare").stdout
     rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line and "─" not in line}
     assert rows["range"] == ["3", "3", "-", "2", "0", "0"]
@@ -222,7 +225,7 @@ def test_the_comparison_has_a_row_for_every_strategy() -> None:
 
 
 def large(members: int, partitions: int) -> dict[str, Any]:
-    """Members as a broker names them, and nobody owns anything yet."""
+    """Members with names of a broker, without owned partitions."""
     ids = [f"worker-{i}-{i:08x}-f281-49d9-bf0e-d5d2e7b04c43" for i in range(members)]
     return {"topics": {"flights-by-destination": partitions}, "members": [{"id": m} for m in ids]}
 
@@ -235,7 +238,7 @@ def test_no_line_is_wider_than_the_terminal(arguments: tuple[str, ...], width: i
     assert any("worker-2-00000002" in line for line in lines) or arguments
 
 
-def test_a_large_plan_is_cut_and_says_so() -> None:
+def test_large_plan_is_cut_with_a_note() -> None:
     problem = large(MEMBERS + 2, ROWS + 5)
     cut, whole = call(problem=problem).stdout, call("--all", problem=problem).stdout
     assert cut.count("… and ") == 2
@@ -247,25 +250,25 @@ def test_a_large_plan_is_cut_and_says_so() -> None:
     assert "…" not in whole
 
 
-def test_a_plan_that_just_fits_is_not_cut() -> None:
+def test_plan_that_just_fits_is_not_cut() -> None:
     assert "…" not in call(problem=large(MEMBERS, ROWS)).stdout
 
 
-def test_names_that_are_too_long_are_folded_and_nothing_of_them_is_lost() -> None:
+def test_long_names_are_folded_completely() -> None:
     name = "n" * 150
     folded = call(problem={"topics": {name: 1}, "members": [{"id": name.upper()}]}).stdout
     assert (folded.count("n") - call(problem={}).stdout.count("n")) >= 150
     assert folded.count("N") == 300
 
 
-def test_a_uuid_is_shortened_only_while_names_stay_different() -> None:
+def test_uuid_is_shortened_only_if_names_stay_unique() -> None:
     tail = "-f281-49d9-bf0e-d5d2e7b04c43"
     assert short_names([f"a-00000001{tail}", "b"]) == {f"a-00000001{tail}": "a-00000001", "b": "b"}
     alike = [f"a-00000001{tail}", "a-00000001"]
     assert short_names(alike) == {name: name for name in alike}
 
 
-def test_a_name_cannot_command_the_terminal() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     members = [{"id": "\x1b[31mred[bold]"}, {"id": "b"}]
     result = call(problem={"topics": {"t\x07": 2}, "members": members})
     assert "\x1b" not in result.stdout
@@ -273,7 +276,7 @@ def test_a_name_cannot_command_the_terminal() -> None:
     assert "[31mred[bold]" in result.stdout
 
 
-def test_two_that_claim_the_same_are_both_named() -> None:
+def test_members_with_the_same_claim_are_both_named() -> None:
     """And who no longer subscribes has lost what it owned."""
     members = [{"id": m, "owned": [["t", 0]], "generation": 2} for m in "ab"]
     left = {"id": "c", "owned": [["t", 1]], "generation": 2, "topics": []}
@@ -284,12 +287,12 @@ def test_two_that_claim_the_same_are_both_named() -> None:
     assert ["c", "0", "0", "0", "1", "0"] in rows
 
 
-def test_the_comparison_says_who_is_near() -> None:
+def test_comparison_with_racks_has_near() -> None:
     assert "near" in call("--compare", problem=IN_RACKS).stdout
     assert "near" not in call("--compare").stdout
 
 
-def test_in_a_pipe_a_line_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_output_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     name = "n" * 150
     text = json.dumps({"topics": {name: 1}, "members": [{"id": "m"}]})

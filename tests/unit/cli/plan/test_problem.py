@@ -35,7 +35,7 @@ EVERYTHING = {
 
 
 def wrong(value: Any) -> str:
-    """What is said about a problem that cannot be read."""
+    """The error of an invalid problem."""
     with pytest.raises(ProblemError) as error:
         parse(value)
     assert "\n" not in str(error.value)
@@ -65,28 +65,28 @@ def test_every_field_is_read() -> None:
     )
 
 
-def test_nothing_is_a_problem_without_anybody() -> None:
+def test_empty_object_is_an_empty_group() -> None:
     assert parse({}) == Problem(Group((), {}))
 
 
-def test_what_a_member_leaves_out_has_its_default() -> None:
+def test_missing_member_fields_have_defaults() -> None:
     """It subscribes to all there is, owns nothing, and has no history."""
     (member,) = parse({"topics": {"a": 1, "b": 2}, "members": [{"id": "c1"}]}).group.members
     assert member == Member("c1", frozenset({"a", "b"}), {}, NO_GENERATION, None, None)
 
 
 @pytest.mark.parametrize("name", ["instance_id", "rack", "generation", "priority"])
-def test_null_is_as_good_as_left_out(name: str) -> None:
+def test_null_equals_a_missing_field(name: str) -> None:
     assert parse({"members": [{"id": "c1", name: None}]}) == parse({"members": [{"id": "c1"}]})
 
 
-def test_no_topics_is_not_all_topics() -> None:
+def test_empty_topics_do_not_mean_all_topics() -> None:
     (member,) = parse({"topics": {"a": 1}, "members": [{"id": "c1", "topics": []}]}).group.members
     assert member.topics == frozenset()
 
 
 def a_member(**fields: object) -> dict[str, object]:
-    """A problem whose third member is wrong."""
+    """A problem with an invalid third member."""
     return {
         "topics": {"orders": 2},
         "members": [{"id": "c1"}, {"id": "c2"}, {"id": "c3", **fields}],
@@ -97,14 +97,15 @@ def a_member(**fields: object) -> dict[str, object]:
     ("problem", "says"),
     [
         ([], "the file: expected an object, got []"),
-        ({"version": 2}, "version: know only 1, got 2"),
+        ({"version": 2}, "version: expected 1, got 2"),
         ({"version": True}, "version: expected a whole number, got true"),
         ({"version": None}, "version: expected a whole number, got null"),
         ({"strategy": 7}, "strategy: expected a non-empty text, got 7"),
         ({"options": []}, "options: expected an object, got []"),
         (
             {"topic": {}},
-            "topic: unknown, there is version, strategy, options, topics, members, racks, lags, expected",
+            "topic: unknown, expected one of version, strategy, options, topics, members, racks, lags, "
+            "expected",
         ),
         ({"topics": ["orders"]}, 'topics: expected an object, got ["orders"]'),
         ({"topics": {"orders": "12"}}, 'topics.orders: expected a whole number, got "12"'),
@@ -115,17 +116,17 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"topics": {"": 1}}, 'topics: expected a non-empty text, got ""'),
         (
             {"topics": {"a": MOST_PARTITIONS, "b": 1}},
-            "topics: 1000001 partitions in all, more than 1000000",
+            "topics: 1000001 partitions in total, at most 1000000 are allowed",
         ),
         ({"members": {}}, "members: expected an array, got {}"),
         ({"members": ["c1"]}, 'members[0]: expected an object, got "c1"'),
         ({"members": [{}]}, "members[0].id: missing"),
         ({"members": [{"id": ""}]}, 'members[0].id: expected a non-empty text, got ""'),
         ({"members": [{"id": None}]}, "members[0].id: expected a non-empty text, got null"),
-        (a_member(id="c1"), 'members[2].id: "c1" is members[0], too'),
+        (a_member(id="c1"), 'members[2].id: "c1" repeats members[0].id'),
         (
             {"members": [{"id": "a", "instance_id": "s"}, {"id": "b", "instance_id": "s"}]},
-            'members[1].instance_id: "s" is members[0]\'s, too',
+            'members[1].instance_id: "s" repeats members[0].instance_id',
         ),
         (a_member(id="\ud800"), 'members[2].id: expected a text that can be written as UTF-8, got "\\ud800"'),
         (a_member(topics="orders"), 'members[2].topics: expected an array, got "orders"'),
@@ -151,10 +152,11 @@ def a_member(**fields: object) -> dict[str, object]:
         (a_member(priority=False), "members[2].priority: expected a whole number, got false"),
         (
             a_member(holds=True),
-            "members[2].holds: unknown, there is id, instance_id, rack, topics, owned, generation, priority",
+            "members[2].holds: unknown, expected one of id, instance_id, rack, topics, owned, generation, "
+            "priority",
         ),
         ({"racks": []}, "racks: expected an object, got []"),
-        ({"racks": {"orders": [["a"]]}}, "racks.orders: there is no such topic in topics"),
+        ({"racks": {"orders": [["a"]]}}, "racks.orders: topics has no such topic"),
         ({"topics": {"a": 1}, "racks": {"a": "b"}}, 'racks.a: expected an array, got "b"'),
         ({"topics": {"a": 1}, "racks": {"a": ["b"]}}, 'racks.a[0]: expected an array, got "b"'),
         (
@@ -163,9 +165,9 @@ def a_member(**fields: object) -> dict[str, object]:
         ),
         (
             {"topics": {"a": 1}, "racks": {"a": [[], []]}},
-            "racks.a: racks of 2 partitions, and there are 1",
+            "racks.a: racks for 2 partitions, but the topic has 1",
         ),
-        ({"lags": {"orders": [1]}}, "lags.orders: there is no such topic in topics"),
+        ({"lags": {"orders": [1]}}, "lags.orders: topics has no such topic"),
         ({"topics": {"a": 1}, "lags": {"a": 5}}, "lags.a: expected an array, got 5"),
         ({"topics": {"a": 1}, "lags": {"a": [1, 2]}}, "lags.a: 2 lags for 1 partitions"),
         ({"topics": {"a": 1}, "lags": {"a": [1.5]}}, "lags.a[0]: expected a whole number, got 1.5"),
@@ -176,7 +178,7 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"strategy": ["x" * 500]}, 'strategy: expected a non-empty text, got ["' + "x" * 58 + "…"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_path(problem: object, says: str) -> None:
+def test_errors_name_the_path_of_the_field(problem: object, says: str) -> None:
     assert wrong(problem) == says
 
 
@@ -185,24 +187,24 @@ def test_what_is_wrong_is_named_by_its_path(problem: object, says: str) -> None:
     [
         ('{"version": 1,\n  "topics": {"orders": }}', "not JSON: line 2, column 24: Expecting value"),
         ("", "not JSON: line 1, column 1: Expecting value"),
-        ('{"topics": {"a": 1, "a": 2}}', 'the name "a" is there twice in one object'),
-        ('{"topics": {"a": NaN}}', "NaN is no JSON number"),
+        ('{"topics": {"a": 1, "a": 2}}', 'the name "a" appears twice in one object'),
+        ('{"topics": {"a": NaN}}', "NaN is not a JSON number"),
         ("[" * 100_000, "nested too deeply"),
         ('{"version": ' + "1" * 5000 + "}", "a number with too many digits"),
     ],
 )
-def test_what_is_no_json_says_where(text: str, says: str) -> None:
+def test_invalid_json_names_line_and_column(text: str, says: str) -> None:
     with pytest.raises(ProblemError) as error:
         read(text.encode())
     assert str(error.value) == says
 
 
-def test_bytes_that_are_no_text_say_where() -> None:
+def test_invalid_utf8_names_the_byte() -> None:
     with pytest.raises(ProblemError, match="byte 2: not utf-8"):
         read(b'{"\xff": 1}')
 
 
-def test_a_file_from_windows_is_read() -> None:
+def test_file_with_a_byte_order_mark_is_read() -> None:
     """UTF-8 with the mark some editors put in front."""
     assert read(b"\xef\xbb\xbf" + json.dumps(EVERYTHING).encode()) == parse(EVERYTHING)
 
@@ -215,7 +217,7 @@ json_values = st.recursive(
 
 
 @given(data=st.data())
-def test_any_value_in_any_place_is_read_or_refused(data: st.DataObject) -> None:
+def test_any_value_in_any_field_is_read_or_refused(data: st.DataObject) -> None:
     """Never another error than the one that names the field."""
     problem = json.loads(json.dumps(EVERYTHING))
     place, key = data.draw(

@@ -1,4 +1,4 @@
-"""``kafka-assignors plan --file`` with the ``stateful`` JSON: in, out, and what is said of mistakes."""
+"""``kafka-assignors plan --file`` with the ``stateful`` JSON: input, output and errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def changed(path: str, value: object) -> dict[str, Any]:
     return dict(problem)
 
 
-def test_a_balanced_group_stays_as_it_is() -> None:
+def test_balanced_group_keeps_its_tasks() -> None:
     answer = json.loads(call(PROBLEM, "--output", "json").stdout)
     assert answer == {
         "version": 1,
@@ -62,8 +62,8 @@ def test_a_balanced_group_stays_as_it_is() -> None:
     }
 
 
-def test_what_is_missing_has_its_default() -> None:
-    """No options, a member that says nothing: it has no state, and is warmed up."""
+def test_missing_fields_have_defaults() -> None:
+    """No options, and a member without user data: it has no state, and gets warm-ups."""
     problem = {
         "strategy": "stateful",
         "subtopologies": [{"id": "0", "partitions": 4}],
@@ -75,19 +75,19 @@ def test_what_is_missing_has_its_default() -> None:
     assert answer["probing"]
 
 
-def test_the_table_says_what_is_on_the_move() -> None:
+def test_table_lists_moving_tasks() -> None:
     problem = changed("members.1", {"id": "b"})
     problem["members"][0]["active"] = ["0_0", "0_1", "0_2"]
-    said = call(problem)
-    assert said.exit_code == 0
-    assert "a better plan waits" in said.stdout
-    assert [line.split() for line in said.stdout.splitlines() if line.startswith("0_0")] == [
+    message = call(problem)
+    assert message.exit_code == 0
+    assert "the target waits for warm-ups" in message.stdout
+    assert [line.split() for line in message.stdout.splitlines() if line.startswith("0_0")] == [
         ["0_0", "a", "a", "b", "-"]
     ]
-    assert "no better plan" in call(PROBLEM).stdout
+    assert "the plan is the target" in call(PROBLEM).stdout
 
 
-def test_options_on_the_command_line_win() -> None:
+def test_command_line_options_override_the_file() -> None:
     answer = call(PROBLEM, "--option", "num_standby_replicas=0", "--output", "json")
     assert json.loads(answer.stdout)["standby"] == {"a": [], "b": []}
 
@@ -95,27 +95,27 @@ def test_options_on_the_command_line_win() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        ("version", 2, "version: know only 1, got 2"),
-        ("topics", {}, "topics: unknown, there is version, strategy"),
+        ("version", 2, "version: expected 1, got 2"),
+        ("topics", {}, "topics: unknown, expected one of version, strategy"),
         ("options.balance_factor", 0, "options.balance_factor: expected a whole number from 1"),
         ("options.balance_factor", True, "options.balance_factor: expected a whole number from 1"),
-        ("options.rack", "a", "options.rack: unknown, there is acceptable_recovery_lag"),
+        ("options.rack", "a", "options.rack: unknown, expected one of acceptable_recovery_lag"),
         ("subtopologies", {}, "subtopologies: expected an array"),
         ("subtopologies.0", {"id": "0"}, "subtopologies[0].partitions: missing"),
         ("subtopologies.0.partitions", -1, "subtopologies[0].partitions: expected a whole number from 0"),
-        ("subtopologies.0.partitions", 2_000_000, "subtopologies: 2000000 partitions in all"),
+        ("subtopologies.0.partitions", 2_000_000, "subtopologies: 2000000 partitions in total"),
         ("subtopologies.0.logged", 1, "subtopologies[0].logged: expected true or false, got 1"),
-        ("members.1.id", "a", 'members[1].id: "a" is members[0], too'),
+        ("members.1.id", "a", 'members[1].id: "a" repeats members[0].id'),
         ("members.0.active", ["0_0", 3], "members[0].active[1]: expected a non-empty text"),
         ("members.0.active", ["00"], "members[0].active[0]: expected a task, SUBTOPOLOGY_PARTITION"),
         ("members.0.active", ["0_01"], "members[0].active[0]: expected a task"),
         ("members.0.lags", {"0_-1": 0}, "members[0].lags.0_-1: expected a task"),
         ("members.0.lags", {"0_0": 1.5}, "members[0].lags.0_0: expected a whole number, got 1.5"),
-        ("members.0.owned", [], "members[0].owned: unknown, there is id, process"),
+        ("members.0.owned", [], "members[0].owned: unknown, expected one of id, process"),
         ("end_offsets", {"0_0": -1}, "end_offsets.0_0: expected a whole number from 0"),
     ],
 )
-def test_a_mistake_is_named_by_its_field(path: str, value: object, says: str) -> None:
+def test_errors_name_the_path_of_the_field(path: str, value: object, says: str) -> None:
     answer = call(changed(path, value))
     assert answer.exit_code == 2
     assert says in answer.stderr.replace("\n", " ")
@@ -124,21 +124,21 @@ def test_a_mistake_is_named_by_its_field(path: str, value: object, says: str) ->
 @pytest.mark.parametrize(
     "arguments", [["--compare"], ["--strategy", "sticky"], ["--without", "a"], ["--join", "1"]]
 )
-def test_what_is_for_partitions_is_refused(arguments: list[str]) -> None:
+def test_partition_options_are_refused(arguments: list[str]) -> None:
     answer = call(PROBLEM, *arguments)
     assert answer.exit_code == 2
     assert "plans tasks" in answer.stderr
 
 
-def test_claims_need_not_make_sense() -> None:
-    """What members say is not trusted, and no error."""
+def test_claims_of_unknown_tasks_are_allowed() -> None:
+    """Members' claims are not trusted, but are no errors."""
     problem = changed("members.1.active", ["0_0", "gone_7"])
     problem["members"][1]["lags"] = {"0_0": -4, "gone_1": 3}
     assert call(problem, "--output", "json").exit_code == 0
 
 
-def test_the_page_is_true() -> None:
-    """docs/stateful-plan.md: its example, and what it says comes of it."""
+def test_examples_of_the_page_are_reproduced() -> None:
+    """docs/stateful-plan.md: its example and its output."""
     page = (ROOT / "docs" / "stateful-plan.md").read_text(encoding="utf-8")
     problem, shown = map(json.loads, re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     answer = json.loads(call(problem, "--output", "json").stdout)

@@ -1,4 +1,4 @@
-"""What if some left, and others joined."""
+"""Groups after members leave and join."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def ids(group: Group) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["web-7", "static-w", "we"])
-def test_a_member_by_id_by_instance_and_by_the_beginning_of_its_id(name: str) -> None:
+def test_member_is_found_by_id_instance_id_or_prefix(name: str) -> None:
     group, gone = without(GROUP, [name])
     assert (ids(group), [m.member_id for m in gone]) == (["app-1", "app-12"], ["web-7"])
 
 
-def test_an_id_that_another_one_begins_with_is_exact() -> None:
+def test_full_id_wins_over_a_longer_id() -> None:
     assert ids(without(GROUP, ["app-1"])[0]) == ["web-7", "app-12"]
 
 
-def test_a_member_id_goes_before_an_instance_id() -> None:
+def test_member_id_wins_over_an_instance_id() -> None:
     group = Group((member("a"), member("b", instance_id="a")), {"t0": 1})
     assert ids(without(group, ["a"])[0]) == ["b"]
 
 
-def test_who_is_named_twice_leaves_once_and_the_topics_stay() -> None:
+def test_member_named_twice_leaves_once() -> None:
     group, gone = without(GROUP, ["app-12", "app-12"])
     assert len(gone) == 1
     assert group.topics == GROUP.topics
@@ -42,24 +42,24 @@ def test_who_is_named_twice_leaves_once_and_the_topics_stay() -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("app", "several members are 'app': app-1, app-12"),
-        ("x", "no member is 'x': web-7, app-1, app-12"),
-        ("", "no member is '': web-7, app-1, app-12"),
+        ("app", "'app' matches several members: app-1, app-12"),
+        ("x", "'x' matches no member: web-7, app-1, app-12"),
+        ("", "'' matches no member: web-7, app-1, app-12"),
     ],
 )
-def test_a_name_that_is_not_one_members(name: str, says: str) -> None:
+def test_ambiguous_and_unknown_names_are_refused(name: str, says: str) -> None:
     with pytest.raises(ProblemError) as error:
         without(GROUP, [name])
     assert str(error.value) == says
 
 
-def test_who_joins_takes_the_topics_of_those_that_left_or_else_all() -> None:
+def test_joining_member_takes_topics_of_departed_members_or_all() -> None:
     group, gone = without(Group((member("a", ["t1"]),), {"t0": 1, "t1": 1}), ["a"])
     assert [m.topics for m in joined(group, 1, gone).members] == [frozenset({"t1"})]
     assert [m.topics for m in joined(group, 1).members] == [frozenset({"t0", "t1"})]
 
 
-def test_who_joins_subscribes_to_what_anybody_does_and_has_a_name_of_its_own() -> None:
+def test_joining_member_subscribes_to_all_members_topics() -> None:
     group = joined(Group((member("new-2"), member("a", ["t1"])), {"t0": 1, "t1": 1}), 2)
     new = [m for m in group.members if m.member_id in {"new-1", "new-3"}]
     assert [m.topics for m in new] == [frozenset({"t0", "t1"})] * 2

@@ -1,4 +1,4 @@
-"""What ``tasks`` makes of a group's own words, and how it shows it."""
+"""The report of ``tasks`` from members' user data, and its table."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ PAGE = Path(__file__).parents[4] / "docs" / "tasks.md"
 def member(
     member_id: str,
     lags: Mapping[Task, int],
-    told: stateful_assignment.Assignment,
+    assignment: stateful_assignment.Assignment,
     *,
     endpoint: str = "",
 ) -> GroupMember:
-    said = stateful_subscription.Subscription(UUID(int=7), lags=lags, endpoint=endpoint, rack="r")
+    subscription = stateful_subscription.Subscription(UUID(int=7), lags=lags, endpoint=endpoint, rack="r")
     return GroupMember(
         member_id,
         None,
         member_id[:9],
         "10.0.0.7",
         (),
-        said=stateful_subscription.encode(said),
-        told=stateful_assignment.encode(told),
+        said=stateful_subscription.encode(subscription),
+        told=stateful_assignment.encode(assignment),
     )
 
 
@@ -77,7 +77,7 @@ def lines(report: TaskReport, width: int = 100, *, everything: bool = False) -> 
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def test_who_has_what_and_how_far_it_is() -> None:
+def test_report_has_members_and_lag_of_each_task() -> None:
     assert a_report().rows == (
         TaskRow(("count", 0), Copy(A, 0), (Copy(B, 1_200),), ()),
         TaskRow(("count", 1), Copy(A, 0), (), (Copy(B, None),)),
@@ -87,15 +87,17 @@ def test_who_has_what_and_how_far_it_is() -> None:
     assert a_report().unread == {}
 
 
-def test_how_far_a_copy_is_that_does_not_know_it_is_not_known() -> None:
+def test_copy_with_unknown_offset_has_no_lag() -> None:
     """Its changelog did not answer when the member joined."""
-    told = stateful_assignment.Assignment((("s", 0),))
-    assert task_report(group(member(A, {("s", 0): MOST_LAG}, told)), TIME).rows[0].active == Copy(A, None)
+    assignment = stateful_assignment.Assignment((("s", 0),))
+    assert task_report(group(member(A, {("s", 0): MOST_LAG}, assignment)), TIME).rows[0].active == Copy(
+        A, None
+    )
 
 
-def test_the_json_has_all_of_it() -> None:
-    found = json.loads(json.dumps(a_report().as_json()))
-    assert found["tasks"][0] == {
+def test_json_has_the_whole_report() -> None:
+    current = json.loads(json.dumps(a_report().as_json()))
+    assert current["tasks"][0] == {
         "task": "count_0",
         "subtopology": "count",
         "partition": 0,
@@ -103,66 +105,66 @@ def test_the_json_has_all_of_it() -> None:
         "standby": [{"member": B, "lag": 1200}],
         "warmup": [],
     }
-    assert [m["endpoint"] for m in found["members"]] == [None, "10.0.0.8:80"]
-    assert (found["version"], found["group"], found["probe_at"]) == (
+    assert [m["endpoint"] for m in current["members"]] == [None, "10.0.0.8:80"]
+    assert (current["version"], current["group"], current["probe_at"]) == (
         1,
         "billing",
         "2026-11-21T12:00:05+00:00",
     )
 
 
-def test_the_table_is_the_one_in_the_docs() -> None:
+def test_table_equals_the_docs() -> None:
     assert lines(a_report()) in PAGE.read_text(encoding="utf-8")
 
 
-def test_on_a_narrow_terminal_nothing_is_cut() -> None:
+def test_narrow_terminal_cuts_nothing() -> None:
     text = lines(a_report(), 40)
     assert max(map(len, text.splitlines())) <= 40
     assert "1,200" in text
 
 
 @pytest.mark.parametrize(
-    ("said", "told", "why"),
+    ("subscription", "assignment", "why"),
     [
-        (b"", b"", "it was told nothing yet"),
+        (b"", b"", "no assignment yet"),
         (b"", b"\0\1", "needs 2 bytes"),
         (b"\xff" * 30, b"", "version -1"),
         (b"", b"\0\3\0\3 and more", "written by a newer release"),
     ],
 )
-def test_a_member_that_cannot_be_read_is_named(said: bytes, told: bytes, why: str) -> None:
-    strange = GroupMember("x", None, "x", "h", (), said=said, told=told)
-    found = task_report(group(strange, member("y", {}, stateful_assignment.Assignment((("s", 0),)))), TIME)
-    assert why in found.unread["x"]
-    assert [row.task for row in found.rows] == [("s", 0)]
-    assert f"x: {found.unread['x']}"[:30] in lines(found)
+def test_unreadable_member_is_named(subscription: bytes, assignment: bytes, why: str) -> None:
+    strange = GroupMember("x", None, "x", "h", (), said=subscription, told=assignment)
+    current = task_report(group(strange, member("y", {}, stateful_assignment.Assignment((("s", 0),)))), TIME)
+    assert why in current.unread["x"]
+    assert [row.task for row in current.rows] == [("s", 0)]
+    assert f"x: {current.unread['x']}"[:30] in lines(current)
 
 
-def test_a_task_that_nobody_processes_is_said() -> None:
-    found = task_report(group(member("y", {}, stateful_assignment.Assignment(standbys=(("s", 0),)))), TIME)
-    assert found.rows[0].active is None
-    assert "1 task that nobody processes" in lines(found)
+def test_task_without_active_member_is_noted() -> None:
+    current = task_report(group(member("y", {}, stateful_assignment.Assignment(standbys=(("s", 0),)))), TIME)
+    assert current.rows[0].active is None
+    assert "1 task without an active member" in lines(current)
 
 
-def test_of_many_tasks_those_that_wait_are_shown_first() -> None:
+def test_large_group_shows_waiting_tasks_first() -> None:
     tasks = tuple(("s", p) for p in range(50))
-    found = task_report(
+    current = task_report(
         group(
             member("y", dict.fromkeys(tasks, 0), stateful_assignment.Assignment(actives=tasks)),
             member("z", {("s", 49): 9}, stateful_assignment.Assignment(warmups=(("s", 49),))),
         ),
         TIME,
     )
-    few = lines(found)
+    few = lines(current)
     assert "s_49" in few
     assert "… and 30 more; --all shows them" in few
-    assert len([line for line in lines(found, everything=True).splitlines() if line.startswith("s_")]) == 50
+    assert len([line for line in lines(current, everything=True).splitlines() if line.startswith("s_")]) == 50
 
 
 @pytest.mark.parametrize("height", [6, 9, 24, 70])
-def test_what_is_watched_fits_the_terminal_with_what_waits_in_it(height: int) -> None:
+def test_watched_report_fits_the_terminal_with_waiting_tasks(height: int) -> None:
     tasks = tuple(("s", p) for p in range(50))
-    found = task_report(
+    current = task_report(
         group(
             member("y", dict.fromkeys(tasks, 0), stateful_assignment.Assignment(actives=tasks)),
             member("z", {("s", 49): 9}, stateful_assignment.Assignment(warmups=(("s", 49),))),
@@ -171,7 +173,7 @@ def test_what_is_watched_fits_the_terminal_with_what_waits_in_it(height: int) ->
     )
     console = Console(width=80, height=height, highlight=False)
     with console.capture() as captured:
-        console.print(fitted_lines(found, console, height))
+        console.print(fitted_lines(current, console, height))
     text = captured.get().splitlines()
     assert len(text) <= height
     assert any(line.startswith("s_49") for line in text)
@@ -179,7 +181,7 @@ def test_what_is_watched_fits_the_terminal_with_what_waits_in_it(height: int) ->
     assert ("… and" in captured.get()) == (height < 70)
 
 
-def test_watching_says_what_fails_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_notes_failures_and_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Into a pipe one table after the other; interrupted, it ends without a word."""
     states: list[Any] = [a_report().group, GroupError("the cluster does not answer"), a_report().group]
 
@@ -193,8 +195,8 @@ def test_watching_says_what_fails_and_goes_on(monkeypatch: pytest.MonkeyPatch) -
             now = states.pop(0)
             if isinstance(now, GroupError):
                 raise now
-            found: GroupState = now
-            return found
+            current: GroupState = now
+            return current
 
         def close(self) -> None:
             """Nothing was connected."""
@@ -214,6 +216,6 @@ def test_watching_says_what_fails_and_goes_on(monkeypatch: pytest.MonkeyPatch) -
         (group(GroupMember("x", None, "x", "h", ()), strategy="range"), "runs 'range'"),
     ],
 )
-def test_a_group_without_tasks_is_refused(state: GroupState, why: str) -> None:
+def test_group_without_tasks_is_refused(state: GroupState, why: str) -> None:
     with pytest.raises(GroupError, match=why):
         task_report(state, TIME)

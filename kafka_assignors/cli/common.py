@@ -1,4 +1,4 @@
-"""What commands share: the options of a live cluster, the settings they make, and an orderly end."""
+"""Shared by commands: connection options, client settings and the SIGTERM handler."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import click
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 
-__all__ = ["connection_options", "given_settings", "terminated_like_interrupted"]
+__all__ = ["client_settings", "connection_options", "sigterm_as_interrupt"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def connection_options(command: F) -> F:
-    """Give a command ``--bootstrap`` and ``--config``, for ``given_settings``."""
+    """Add ``--bootstrap`` and ``--config`` to a command, as ``client_settings`` reads them."""
     command = click.option(
         "--config",
         metavar="FILE",
         type=click.File("rb"),
-        help="Properties of the connection; security settings and secrets go here (or into the environment).",
+        help="Connection properties; security settings and secrets go here (or into the environment).",
     )(command)
     return click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the group's cluster.")(command)
 
 
-def given_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str, Any]:
-    """Keyword arguments for kafka-python's clients, from ``--bootstrap``, ``--config`` and the environment.
+def client_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str, Any]:
+    """Return kafka-python client arguments from ``--bootstrap``, ``--config`` and the environment.
 
     Raises:
-        click.UsageError: a setting that is wrong or missing; it tells no secret.
+        click.UsageError: a setting is wrong or missing.  The message contains no secret.
     """
     try:
         properties = read_properties(config.read().decode()) if config else {}
@@ -45,8 +45,8 @@ def given_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str, 
 
 
 @contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
-    """Turn SIGTERM into Ctrl-C, so that what is under way ends in order either way."""
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM, so that both signals end a command the same way."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

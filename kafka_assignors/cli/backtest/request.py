@@ -1,4 +1,4 @@
-"""Pure: what was asked of ``backtest``, as trials on what was recorded, and what had to be assumed."""
+"""The trials that the options of ``backtest`` ask for, and the assumptions made.  Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.simulation import Step
 
-__all__ = ["Asked", "Tried"]
+__all__ = ["BacktestRequest", "BacktestTrials"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What is tried out.
+class BacktestTrials:
+    """The trials of a back-test.
 
     Attributes:
         trials: in the order of their numbers.
-        left_out: groups that cannot be tried, each with the reason.
+        left_out: groups without a usable history -> reason.
     """
 
     trials: Sequence[Trial]
@@ -27,8 +27,8 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What to try, as it was given; empty: not given."""
+class BacktestRequest:
+    """The options of a back-test; empty where not given."""
 
     strategies: tuple[str, ...]
     parameters: Parameters
@@ -37,13 +37,13 @@ class Asked:
     scales: tuple[float, ...]
     service_rates: tuple[float | None, ...]
 
-    def tried(self, recorded: Sequence[Recorded]) -> Tried:
-        """All combinations, on each group that can be tried.
+    def trials(self, recorded: Sequence[Recorded]) -> BacktestTrials:
+        """Return all combinations of the options, on each group with a usable history.
 
         Raises:
-            OptionError: a combination makes no sense, or no group can be tried.
+            OptionError: a combination is invalid, or no group has a usable history.
         """
-        histories = [one.history for one in recorded]
+        histories = [group.history for group in recorded]
         forecasts = any(history.expected is not None for history in histories)
         grid = Grid(
             candidates=candidates(self.strategies, self.parameters.choices, forecasts=forecasts),
@@ -53,23 +53,23 @@ class Asked:
             service_rates=self.service_rates,
             surroundings=self.parameters.surroundings,
         )
-        return Tried(trials=grid.trials(histories), left_out=grid.left_out(histories))
+        return BacktestTrials(trials=grid.trials(histories), left_out=grid.left_out(histories))
 
-    def assumed(
-        self, recorded: Sequence[Recorded], tried: Tried, recorded_members: int | None
+    def assumptions(
+        self, recorded: Sequence[Recorded], tried: BacktestTrials, recorded_members: int | None
     ) -> Iterator[str]:
-        """What nobody said and was taken from the history, or made up."""
+        """Yield a note for each option that was not given, with the value taken from the history."""
         firsts = {trial.group: trial.scenario for trial in reversed(tried.trials)}
-        for one in recorded:
-            group, rate = one.history.group, one.history.service_rate
+        for recording in recorded:
+            group, rate = recording.history.group, recording.history.service_rate
             if group not in firsts:
                 continue
             if self.service_rates == (None,):
                 how = (
                     f"as {recorded_members} members did together"
                     if recorded_members
-                    else "as its fastest partition was read while it had a backlog; more, if its member was "
-                    "busy with others, too"
+                    else "as its fastest partition was read while it had a backlog; more if its member "
+                    "read other partitions, too"
                 )
                 yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
             if not self.members:

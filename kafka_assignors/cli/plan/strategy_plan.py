@@ -1,4 +1,4 @@
-"""What a strategy makes of a group: the steps of a rebalance's leader, and a reason for each partition."""
+"""A strategy's plan for a group, made as the leader makes it, with a reason for each partition."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from kafka_assignors.plan import (
     rebalance,
 )
 
-__all__ = ["Outcome", "in_records", "lower_bound", "solve"]
+__all__ = ["StrategyPlan", "in_records", "lower_bound", "solve"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StrategyPlan:
     """One strategy's plan for a group.
 
     Attributes:
         strategy: its name.
-        group: what was planned for.
-        assignment: where every partition shall be.
-        first_round: what may be given at once; None for an eager strategy, which gives everything.
+        group: the group planned for.
+        assignment: the target of every partition.
+        first_round: the assignment of the first round; None for an eager strategy, which has one round.
         metrics: of ``assignment``.
-        load_lower_bound: what no plan's ``max_load`` can be less than, in the same unit.
+        load_lower_bound: lower bound of any plan's ``max_load``, in the same unit.
         why: a reason for each partition.
     """
 
@@ -52,27 +52,27 @@ class Outcome:
 
     @property
     def max_load(self) -> int:
-        """The largest load of a member: lag (records) where there is any, else a number of partitions."""
+        """The largest load of a member: lag (records), or a number of partitions if the group has no lag."""
         if in_records(self.group) and self.metrics.max_load is not None:
             return self.metrics.max_load
         return int(self.assignment.loads.max(initial=0))
 
     @property
     def load_unit(self) -> str:
-        """What ``max_load`` and ``load_lower_bound`` count."""
+        """Unit of ``max_load`` and ``load_lower_bound``."""
         return "records" if in_records(self.group) else "partitions"
 
     def lag_of_members(self) -> dict[str, int] | None:
-        """Member -> lag of what it shall have, with a guess for what is not known; None for counts."""
+        """Map members to their lag in the target; unknown lag counts as the topic's mean.  None: no lag."""
         if not in_records(self.group):
             return None
         lag = np.zeros(len(self.group.members), np.int64)
-        given = self.assignment.owners != NOBODY
-        np.add.at(lag, self.assignment.owners[given], self.group.lag[given])
-        return {member.member_id: int(mine) for member, mine in zip(self.group.members, lag, strict=True)}
+        assigned = self.assignment.owners != NOBODY
+        np.add.at(lag, self.assignment.owners[assigned], self.group.lag[assigned])
+        return {member.member_id: int(total) for member, total in zip(self.group.members, lag, strict=True)}
 
     def as_json(self) -> dict[str, Any]:
-        """The JSON of ``plan``, version 1."""
+        """Return the JSON of ``plan``, version 1."""
         first = {} if self.first_round is None else {"first_round": _pairs(self.first_round)}
         return {
             "version": VERSION,
@@ -102,12 +102,12 @@ class Outcome:
 
 
 def lower_bound(group: Group) -> int:
-    """What no valid plan's ``max_load`` can be less than."""
+    """Return a lower bound of any valid plan's ``max_load``."""
     return lag_lower_bound(group) if in_records(group) else load_lower_bound(group)
 
 
 def in_records(group: Group) -> bool:
-    """Whether loads are in records: there is lag, known and not all of it 0.  Else all go by counts."""
+    """Whether loads are in records: some lag is known and not 0.  Otherwise they count partitions."""
     return bool(group.lag.any())
 
 
@@ -116,29 +116,29 @@ def solve(
     group: Group,
     departed: Collection[Member],
     load_lower_bound: int,
-    seen: Group | None = None,
-) -> Outcome:
-    """Plan as the group's leader would, were there a rebalance now.
+    by_lag: Group | None = None,
+) -> StrategyPlan:
+    """Plan as the group's leader would in a rebalance now.
 
     Args:
         assignor: the strategy, with its options.
-        group: who plans; under a strategy that can be cooperative the members hold what they own.
-        departed: members that have just left, with what they owned.
+        group: the group; under a strategy that can be cooperative its members hold their owned partitions.
+        departed: members that have just left, with the partitions they owned.
         load_lower_bound: of the group, by ``lower_bound``.
-        seen: the group before what is expected came into its loads; by that the strategies plan that take no
-            forecasts.  None: nothing did.
+        by_lag: the group before forecasts were added to its loads, for strategies that use no forecasts.
+            None: no forecasts were added.
     """
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     words = dict(assignor.reason_overrides())
-    if seen is None or assignor.by_forecast:
-        words |= {} if seen is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
-        seen = group
+    if by_lag is None or assignor.by_forecast:
+        words |= {} if by_lag is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
+        by_lag = group
     if cooperative:
         members = tuple(replace(m, holds=bool(m.owned)) for m in group.members)
-        group, seen = replace(group, members=members), replace(seen, members=members)
-    result = rebalance(seen, assignor.plan)
+        group, by_lag = replace(group, members=members), replace(by_lag, members=members)
+    result = rebalance(by_lag, assignor.plan)
     target = Assignment(group, result.target.owners)
-    return Outcome(
+    return StrategyPlan(
         strategy=assignor.name,
         group=group,
         assignment=target,

@@ -1,4 +1,4 @@
-"""What is expected to come, in ``plan``: from a file, or read once from a live group's feed."""
+"""Forecasts in ``plan``: from a file, or read once from a live group's feed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import UNKNOWN_LAG, Group, enough_expected, with_expected
 
-__all__ = ["read_feed", "with_foreseen"]
+__all__ = ["read_feed", "with_forecasts"]
 
 MAX_AGE_MS = 900_000
-"""As by default in a consumer."""
+"""The default of a consumer's ``load_max_age_ms``."""
 TIMEOUT_S = 10.0
 
 
 def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: str) -> Expected:
-    """What a feed has of a group now; it is read once, from its beginning, for ``TIMEOUT_S`` at most."""
+    """Read the feed's forecasts of a group once, from its beginning, for at most 10 s."""
     try:
         feed = LoadFeed(topic)
     except OptionError as error:
@@ -35,18 +35,24 @@ def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: s
         reader.close()
 
 
-def with_foreseen(
+def with_forecasts(
     group: Group, expected: Expected | None, assignors: Sequence[Assignor]
 ) -> tuple[Group, list[str]]:
-    """The group with loads in place of lags, for strategies that plan by them, and what to say about that.
+    """Add forecast arrivals to the group's lags.
 
-    It is the same group where there is nothing to plan by; None: nothing was said.
+    Args:
+        group: the group with its lags.
+        expected: the forecasts; None without a feed and a file's forecasts.
+        assignors: the strategies that plan.
+
+    Returns:
+        The group with loads in place of lags, or ``group`` itself if forecasts cannot be used, and notes.
     """
     if expected is None:
         return group, []
     if not any(assignor.by_forecast for assignor in assignors):
-        who = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
-        return group, [f"{who} not use what is expected"]
+        subject = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
+        return group, [f"{subject} not use forecasts"]
     padded = replace(
         group,
         lags={
@@ -58,11 +64,13 @@ def with_foreseen(
     known = sum(group.at(p) in expected.arrivals for p in range(group.size))
     if not enough_expected(padded, expected.arrivals):
         why = f" ({expected.problem})" if expected.problem else ""
-        return group, [f"forecasts of {known:,} of {group.size:,} partitions only{why}: lag alone decides"]
-    notes = ["loads are lag and what is expected to arrive"]
+        return group, [
+            f"forecasts for only {known:,} of {group.size:,} partitions{why}: planning by lag alone"
+        ]
+    notes = ["loads are lag and forecast arrivals"]
     if known < group.size:
         notes.append(
-            f"no forecast of {group.size - known:,} of {group.size:,} partitions: "
+            f"no forecast for {group.size - known:,} of {group.size:,} partitions: "
             "each counts as the mean of its topic"
         )
     return with_expected(padded, expected.arrivals, expected.lags), notes

@@ -1,4 +1,4 @@
-"""Groups of plain consumers, one a family of strategies."""
+"""Groups of plain consumers."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 
 from tests.integration.chaos import checks
 from tests.integration.chaos.checks import Balance, Partition
-from tests.integration.chaos.crowd import CLIENT, LOG_LINES, PARTITIONS, Crowd, Process
-from tests.integration.chaos.fragile import FragileBroker
-from tests.integration.chaos.ledger import Kind, Ledger
+from tests.integration.chaos.event_log import EventKind, EventLog
+from tests.integration.chaos.group import CLIENT, LOG_LINES, PARTITIONS, ChaosGroup, Process
 from tests.integration.chaos.member import run_member
+from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
 from tests.integration.members import MEMBERS
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """A group of one kind.
+class GroupConfig:
+    """Strategy and consumers of a group.
 
     Attributes:
-        strategy: its strategy.
-        balance: what the strategy promises.
+        strategy: name of its strategy.
+        balance: checks the balance that the strategy guarantees.
         consumer: import path of its consumers' class.
         is_static: whether a slot's members share a ``group_instance_id``.
-        busy_s: how long the members of slot 0 take for a batch.
+        busy_s: time that members of slot 0 take for a batch (s).
     """
 
     strategy: str
@@ -37,13 +37,13 @@ class Family:
 
     @property
     def name(self) -> str:
-        """For messages and files."""
+        """Name in messages and files."""
         kinds = ["static"] * self.is_static + ["busy"] * (self.busy_s > 0)
         return "-".join([self.strategy, self.consumer.rpartition(".")[2], *kinds])
 
 
-class PlainMember:
-    """A member that reads and records."""
+class MemberProcess:
+    """A plain member's process."""
 
     def __init__(self, name: str, settings: dict[str, Any]) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class PlainMember:
         theirs.close()
 
     def order(self, line: str) -> None:
-        """Tell it to ``close``."""
+        """Send it a command: ``close``."""
         self._pipe.send(line)
 
     def kill(self) -> None:
@@ -70,17 +70,17 @@ class PlainMember:
         os.kill(self._process.pid, number)
 
     def ended(self) -> int | None:
-        """Its exit code; None: it runs."""
+        """Return its exit code; None while it runs."""
         return self._process.exitcode
 
 
-class PlainCrowd(Crowd):
+class PlainChaosGroup(ChaosGroup):
     """A group of consumers with one strategy."""
 
-    def __init__(self, family: Family, broker: FragileBroker, root: Path) -> None:
+    def __init__(self, config: GroupConfig, broker: RestartableBroker, root: Path) -> None:
         names = FreshNames(broker.bootstrap)
-        super().__init__(family.name, broker, root / family.name, names.topic(PARTITIONS), names.group())
-        self._family = family
+        super().__init__(config.name, broker, root / config.name, names.topic(PARTITIONS), names.group())
+        self._family = config
 
     def _unbalanced(self, owned: checks.Owned) -> list[str]:
         return self._family.balance(owned)
@@ -91,33 +91,35 @@ class PlainCrowd(Crowd):
             "consumer_class": self._family.consumer,
             "strategy_name": self._family.strategy,
             "topic": self.topic,
-            "group_id": self.group,
+            "group_id": self.group_id,
             "client_id": name,
             "bootstrap_servers": self._broker.addresses[slot],
-            "ledger_path": str(self._root / f"{name}.jsonl"),
+            "events_path": str(self._root / f"{name}.jsonl"),
             "log": str(self._root / f"{name}.log"),
             "busy_s": self._family.busy_s if slot == 0 else 0.0,
         }
         if self._family.is_static:
             settings["group_instance_id"] = f"instance-{slot}"
-        return PlainMember(name, settings)
+        return MemberProcess(name, settings)
 
-    def _further(self, ledgers: list[Ledger]) -> list[str]:
-        return checks.out_of_order(ledgers) + checks.shared(ledgers) + checks.kept_too_long(ledgers)
+    def _further_checks(self, logs: list[EventLog]) -> list[str]:
+        return (
+            checks.reads_out_of_order(logs) + checks.shared_partitions(logs) + checks.late_revocations(logs)
+        )
 
-    def _differing(self, owned: checks.Owned) -> list[str]:
-        own_view = {ledger.member: _last_owned(ledger) for ledger in self.ledgers()}
+    def _differing_views(self, owned: checks.Owned) -> list[str]:
+        own_view = {log.member: _last_owned(log) for log in self.logs()}
         return [
-            f"{self.name}: {name} believes that it has {sorted(own_view.get(name, ()))}, not {sorted(mine)}"
-            for name, mine in owned.items()
-            if own_view.get(name) != set(mine)
+            f"{self.name}: {name} believes it owns {sorted(own_view.get(name, ()))}, not {sorted(partitions)}"
+            for name, partitions in owned.items()
+            if own_view.get(name) != set(partitions)
         ]
 
-    def _last_words(self, process: Process) -> str:
+    def _last_output(self, process: Process) -> str:
         lines = (self._root / f"{process.name}.log").read_text(encoding="utf-8").splitlines()
         return "\n    ".join(["", *lines[-LOG_LINES:]])
 
 
-def _last_owned(ledger: Ledger) -> set[Partition]:
-    owned = [entry for entry in ledger.entries if entry.kind is Kind.OWNED]
-    return {place[:2] for place in owned[-1].places} if owned else set()
+def _last_owned(log: EventLog) -> set[Partition]:
+    owned = [event for event in log.events if event.kind is EventKind.OWNED]
+    return {position[:2] for position in owned[-1].positions} if owned else set()

@@ -1,4 +1,4 @@
-"""A broker that can be killed and started again, with doors that can be disturbed."""
+"""A broker that can be killed and restarted, with a proxy in front of each extra listener."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from tests.support.waiting import running_below, until
 _PORTS = range(15_000, 30_000)
 
 
-class FragileBroker:
+class RestartableBroker:
     """A broker with its data in ``root``; its ports stay the same over restarts.
 
     Args:
-        root: for its data, which are kept when it is killed.
-        doors: listeners, each behind a proxy of its own: clients that come that way stay there.
+        root: directory for its data, which survive a kill.
+        proxies: number of listeners behind a proxy each.  A listener advertises its proxy, so clients stay on
+            it.
         min_session_ms: the shortest session time-out it accepts.
 
     Attributes:
         bootstrap: an address without a proxy.
-        doors: the proxies.
-        addresses: of the proxies, by number.
+        proxies: the proxies.
+        addresses: addresses of the proxies, by number.
     """
 
-    def __init__(self, root: Path, doors: int, min_session_ms: int = 1000) -> None:
+    def __init__(self, root: Path, proxies: int, min_session_ms: int = 1000) -> None:
         root.mkdir(parents=True, exist_ok=True)
         self._root = root
-        self._plain, controller, *rest = quiet_ports(2 + 2 * doors)
-        self._behind, self._before = rest[:doors], rest[doors:]
-        names = [f"DOOR{n}" for n in range(doors)]
+        self._plain, controller, *rest = listener_ports(2 + 2 * proxies)
+        self._behind, self._before = rest[:proxies], rest[proxies:]
+        names = [f"PROXIED{n}" for n in range(proxies)]
         listeners = {"PLAINTEXT": self._plain, "CONTROLLER": controller} | dict(
             zip(names, self._behind, strict=True)
         )
@@ -58,17 +59,17 @@ class FragileBroker:
         }
         self.bootstrap = f"{HOST}:{self._plain}"
         self.addresses = [f"{HOST}:{port}" for port in self._before]
-        self.doors: list[Proxy] = []
+        self.proxies: list[Proxy] = []
         self._running: Supervised | None = None
         self._open = ExitStack()
 
-    def __enter__(self) -> FragileBroker:
+    def __enter__(self) -> RestartableBroker:
         self.start()
         self._open.callback(self._stop)
         with self._open:
             self.wait_ready()
             make_coordinators(self.bootstrap)
-            self.doors = [
+            self.proxies = [
                 self._open.enter_context(Proxy(before, behind))
                 for before, behind in zip(self._before, self._behind, strict=True)
             ]
@@ -81,18 +82,18 @@ class FragileBroker:
         self._open.close()
 
     def start(self) -> None:
-        """Start the broker on the data there are; it is not waited for."""
+        """Start the broker on its data, without waiting for it."""
         jars = fetch_jars("broker")
         spec, env = jvm.launch(find_java(), jars, self._root, self._properties, scratch=False)
         self._running = Supervised(spec, env)
 
     def wait_ready(self) -> None:
-        """Return when it serves."""
+        """Wait until the broker serves requests."""
         assert self._running is not None
         self._running.wait_ready(self._plain, START_S, "starting the broker", silent)
 
     def kill(self) -> None:
-        """``kill -9``, also of one that is still starting."""
+        """``kill -9``, also while the broker is starting."""
         assert self._running is not None
         supervisor = psutil.Process(self._running.pid)
         until(lambda: running_below(supervisor, "kafka.Kafka"), "the broker's process")
@@ -105,21 +106,21 @@ class FragileBroker:
         self._running.stop()
 
 
-def quiet_ports(count: int) -> list[int]:
-    """Return free ports below those that the system gives to outgoing connections.
+def listener_ports(count: int) -> list[int]:
+    """Return free ports below the range of outgoing connections.
 
-    A client that connects again and again to a port nobody listens on would sooner or later be given that
-    very port for its own end, and keep the broker from coming back.
+    A client that retries a port without a listener may get that port for its own end of the connection, and
+    would then block the restart of the broker.
     """
-    found: list[int] = []
-    with ExitStack() as stack:  # all open at once, so that no two are the same
+    ports: list[int] = []
+    with ExitStack() as stack:  # all open at once, so that all differ
         for port in Random().sample(_PORTS, len(_PORTS)):
-            if len(found) == count:
+            if len(ports) == count:
                 break
-            each = stack.enter_context(socket.socket())
+            sock = stack.enter_context(socket.socket())
             try:
-                each.bind((HOST, port))
+                sock.bind((HOST, port))
             except OSError:
                 continue
-            found.append(port)
-    return found
+            ports.append(port)
+    return ports

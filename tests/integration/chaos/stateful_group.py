@@ -6,32 +6,32 @@ from collections import Counter
 from pathlib import Path
 
 from tests.integration.chaos import checks
-from tests.integration.chaos.crowd import CLIENT, LOG_LINES, PARTITIONS, Crowd, Process
-from tests.integration.chaos.fragile import FragileBroker
-from tests.integration.chaos.ledger import Ledger
+from tests.integration.chaos.event_log import EventLog
+from tests.integration.chaos.group import CLIENT, LOG_LINES, PARTITIONS, ChaosGroup, Process
+from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
 from tests.integration.stateful.stateful_app import App
 from tests.integration.stateful.stateful_app import Member as StatefulMember
 
 
-class StatefulCrowd(Crowd):
+class StatefulChaosGroup(ChaosGroup):
     """A group of ``StatefulConsumer``s that count records by key."""
 
-    def __init__(self, broker: FragileBroker, root: Path) -> None:
+    def __init__(self, broker: RestartableBroker, root: Path) -> None:
         self._app = App(FreshNames(broker.bootstrap), root / "stores", PARTITIONS, commit_interval_ms=300)
         super().__init__("stateful", broker, root / "stateful", self._app.topic, self._app.group)
         self._open.enter_context(self._app)
         self._clients: dict[int, str] = {}
 
     def grow(self) -> None:
-        """Its changelog has to grow with it, which is the operator's to do."""
+        """Grow the changelog, too, as an operator must."""
         super().grow()
         self._grow(self._app.changelog)
         self._app.partitions = self._partitions
 
     def _start(self, slot: int, name: str) -> Process:
-        # A name of before has its state again, unless its process is still leaving.
+        # A member restarts on its slot's store, unless the former process is still leaving.
         busy = {process.name for process in self._leaving if process.ended() is None}
         store = f"s{slot}" if f"s{slot}" not in busy else name
         process = self._app.join(
@@ -48,14 +48,14 @@ class StatefulCrowd(Crowd):
     def _client(self, process: Process) -> str:
         return self._clients[id(process)]
 
-    def _last_words(self, process: Process) -> str:
+    def _last_output(self, process: Process) -> str:
         assert isinstance(process, StatefulMember)
-        said = [event for event in process.events if event["kind"] != "state"]
-        return "\n    ".join(["", *map(str, said[-LOG_LINES:]), str(process.state)])
+        events = [event for event in process.events if event["kind"] != "state"]
+        return "\n    ".join(["", *map(str, events[-LOG_LINES:]), str(process.state)])
 
-    def _further(self, ledgers: list[Ledger]) -> list[str]:
+    def _further_checks(self, logs: list[EventLog]) -> list[str]:
         """Check each task's state against the records of its partition."""
         self._app.given = [Counter() for _ in range(self._partitions)]
         for record in all_records(self._broker.bootstrap, self.topic):
             self._app.given[record.partition][record.key] += 1
-        return checks.done_twice(self._app.doubles(), ledgers)
+        return checks.duplicate_updates(self._app.doubles(), logs)

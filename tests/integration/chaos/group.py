@@ -1,4 +1,4 @@
-"""A group that lives through the faults, and how it is: what all kinds have in common."""
+"""A consumer group under chaos: its faults, its state and its checks.  Base class of all kinds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kafka.errors import InvalidPartitionsError, KafkaError, RetriableError
 
 from tests.integration.chaos import checks
 from tests.integration.chaos.checks import Partition
-from tests.integration.chaos.fragile import FragileBroker
-from tests.integration.chaos.ledger import Ledger, Place, read
+from tests.integration.chaos.event_log import EventLog, Position, read
+from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.support.waiting import until
 
 PARTITIONS = 4
@@ -26,7 +26,7 @@ SESSION_S = 3.0
 CLIENT: Mapping[str, Any] = {
     "session_timeout_ms": int(1000 * SESSION_S),
     "heartbeat_interval_ms": 300,
-    "metadata_max_age_ms": 1000,  # so that a topic that grows is noticed
+    "metadata_max_age_ms": 1000,  # to notice new partitions soon
     "reconnect_backoff_max_ms": 1000,
     "request_timeout_ms": 10_000,
 }
@@ -39,7 +39,7 @@ class Process(Protocol):
     name: str
 
     def order(self, line: str) -> None:
-        """Tell it to ``close``."""
+        """Send it a command: ``close``."""
 
     def kill(self) -> None:
         """``kill -9``."""
@@ -48,26 +48,26 @@ class Process(Protocol):
         """Send it a signal."""
 
     def ended(self) -> int | None:
-        """Its exit code; None: it runs."""
+        """Return its exit code; None while it runs."""
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Kill it and release its resources."""
 
 
-class Crowd(ABC):
+class ChaosGroup(ABC):
     """A group and its topic.
 
     Attributes:
         name: for messages.
-        topic: what it reads.
-        group: its id.
-        running: its members by slot.
+        topic: the topic it reads.
+        group_id: its id.
+        running: its member processes by slot.
     """
 
-    def __init__(self, name: str, broker: FragileBroker, root: Path, topic: str, group: str) -> None:
+    def __init__(self, name: str, broker: RestartableBroker, root: Path, topic: str, group_id: str) -> None:
         self.name = name
         self.topic = topic
-        self.group = group
+        self.group_id = group_id
         self.running: dict[int, Process] = {}
         self._partitions = PARTITIONS
         self._broker = broker
@@ -79,7 +79,7 @@ class Crowd(ABC):
         self._open.callback(self._admin.close)
         root.mkdir(parents=True)
 
-    def __enter__(self) -> Crowd:
+    def __enter__(self) -> ChaosGroup:
         return self
 
     def __exit__(
@@ -87,14 +87,14 @@ class Crowd(ABC):
     ) -> None:
         for process in [*self.running.values(), *self._leaving]:
             if kind is not None:
-                print(f"{self.name}: {process.name}: {self._last_words(process)}")
+                print(f"{self.name}: {process.name}: {self._last_output(process)}")
             process.discard()
         self._open.close()
 
-    # --- what befalls it
+    # --- faults
 
     def join(self, slot: int) -> None:
-        """Start a member behind the slot's door."""
+        """Start a member that connects through the slot's proxy."""
         self._started[slot] += 1
         self.running[slot] = self._start(slot, f"{slot}-{self._started[slot]}")
 
@@ -103,17 +103,17 @@ class Crowd(ABC):
         self.running.pop(slot).kill()
 
     def leave(self, slot: int) -> None:
-        """Tell a member to leave; it is not waited for."""
+        """Ask a member to leave, without waiting for it."""
         process = self.running.pop(slot)
         process.order("close")
         self._leaving.append(process)
 
-    def stop(self, slot: int) -> None:
-        """Stop the process where it is."""
+    def suspend(self, slot: int) -> None:
+        """Suspend the member's process."""
         self.running[slot].signal(signal.SIGSTOP)
 
-    def go_on(self, slot: int) -> None:
-        """Let it go on, as if nothing had happened."""
+    def resume(self, slot: int) -> None:
+        """Resume the member's process."""
         self.running[slot].signal(signal.SIGCONT)
 
     def grow(self) -> None:
@@ -125,7 +125,7 @@ class Crowd(ABC):
         def grown() -> bool:
             try:
                 self._admin.create_partitions({topic: self._partitions})
-            except InvalidPartitionsError:  # an answer got lost, and it has them
+            except InvalidPartitionsError:  # the response of an earlier request was lost
                 return True
             except RetriableError:
                 return False
@@ -135,87 +135,88 @@ class Crowd(ABC):
 
     @abstractmethod
     def _start(self, slot: int, name: str) -> Process:
-        """Start a process that calls itself ``name`` to the broker."""
+        """Start a process with the client id ``name``."""
 
-    # --- how it is
+    # --- state
 
-    def wrong(self) -> list[str]:
-        """What no member may do at any time: end without being told to, or badly."""
-        found = [p for p in self.running.values() if p.ended() is not None]
-        found += [p for p in self._leaving if p.ended()]
-        return [f"{self.name}: {p.name} ended with {p.ended()}: {self._last_words(p)}" for p in found]
+    def unexpected_ends(self) -> list[str]:
+        """Members that ended without a request, or with an error."""
+        ended = [p for p in self.running.values() if p.ended() is not None]
+        ended += [p for p in self._leaving if p.ended()]
+        return [f"{self.name}: {p.name} ended with {p.ended()}: {self._last_output(p)}" for p in ended]
 
     def still_leaving(self) -> list[str]:
-        """Members that were told to leave and have not ended."""
+        """Members that were asked to leave and have not ended."""
         return [f"{self.name}: {p.name} has not left" for p in self._leaving if p.ended() is None]
 
     def unsettled(self) -> list[str]:
-        """What has yet to come true once all faults are over: one owner a partition, balanced."""
+        """Violations that must disappear after the faults: partitions without one owner, imbalance."""
         try:
-            described = self._admin.describe_groups([self.group])[self.group]
+            described = self._admin.describe_groups([self.group_id])[self.group_id]
         except KafkaError as error:
             return [f"{self.name}: {error!r}"]
         if described["group_state"] != "Stable":
             return [f"{self.name}: {described['group_state']}"]
-        owned = {member["client_id"]: _given(member) for member in described["members"]}
-        if (here := {self._client(p) for p in self.running.values()}) != owned.keys():
-            return [f"{self.name}: the broker's members are {sorted(owned)}, not {sorted(here)}"]
+        owned = {member["client_id"]: _assigned(member) for member in described["members"]}
+        if (running := {self._client(p) for p in self.running.values()}) != owned.keys():
+            return [f"{self.name}: the broker's members are {sorted(owned)}, not {sorted(running)}"]
         partitions = {(self.topic, number) for number in range(self._partitions)}
-        complaints = checks.not_owned_once(owned, partitions) + self._unbalanced(owned)
-        return [f"{self.name}: {each}" for each in complaints] or self._differing(owned)
+        complaints = checks.ownership_errors(owned, partitions) + self._unbalanced(owned)
+        return [f"{self.name}: {complaint}" for complaint in complaints] or self._differing_views(owned)
 
-    def lagging(self) -> list[str]:
-        """What is not committed."""
+    def uncommitted(self) -> list[str]:
+        """Partitions whose committed offset is not their end offset."""
         try:
-            found = self._admin.list_group_offsets({self.group: None})[self.group]
+            offsets = self._admin.list_group_offsets({self.group_id: None})[self.group_id]
         except KafkaError as error:
             return [f"{self.name}: {error!r}"]
-        committed = {(at.topic, at.partition): offset.offset for at, offset in found.items()}
-        return [f"{self.name}: {each}" for each in checks.lagging(self._ends(), committed)]
+        committed = {(tp.topic, tp.partition): offset.offset for tp, offset in offsets.items()}
+        complaints = checks.uncommitted(self._ends(), committed)
+        return [f"{self.name}: {complaint}" for complaint in complaints]
 
-    def ledgers(self) -> list[Ledger]:
-        """What its members have written."""
+    def logs(self) -> list[EventLog]:
+        """The event logs of its members."""
         return [read(path) for path in sorted(self._root.glob("*.jsonl"))]
 
-    def complaints(self, acknowledged: set[Place]) -> list[str]:
-        """Judge its life, once all members have ended.
+    def complaints(self, acknowledged: set[Position]) -> list[str]:
+        """Check the event logs after all members have ended.
 
         Args:
             acknowledged: records of its topic.
         """
-        ledgers = self.ledgers()
-        found = checks.unread(acknowledged, ledgers) + checks.overcommitted(ledgers)
-        return [f"{self.name}: {each}" for each in found + self._further(ledgers)]
+        logs = self.logs()
+        complaints = checks.unread_records(acknowledged, logs) + checks.commits_beyond_reads(logs)
+        return [f"{self.name}: {complaint}" for complaint in complaints + self._further_checks(logs)]
 
-    def _further(self, ledgers: list[Ledger]) -> list[str]:
+    def _further_checks(self, logs: list[EventLog]) -> list[str]:
         return []
 
     def _unbalanced(self, owned: checks.Owned) -> list[str]:
         return checks.even(owned)
 
-    def _differing(self, owned: checks.Owned) -> list[str]:
-        """Members that do not have what the broker says."""
+    def _differing_views(self, owned: checks.Owned) -> list[str]:
+        """Members whose own view differs from the broker's."""
         return []
 
     def _client(self, process: Process) -> str:
         return process.name
 
-    def _last_words(self, process: Process) -> str:
+    def _last_output(self, process: Process) -> str:
         return ""
 
     def _ends(self) -> dict[Partition, int]:
         consumer = KafkaConsumer(bootstrap_servers=self._broker.bootstrap, group_id=None)
         try:
-            at = [TheirPartition(self.topic, number) for number in range(self._partitions)]
-            return {(one.topic, one.partition): end for one, end in consumer.end_offsets(at).items()}
+            partitions = [TheirPartition(self.topic, number) for number in range(self._partitions)]
+            return {(tp.topic, tp.partition): end for tp, end in consumer.end_offsets(partitions).items()}
         finally:
             consumer.close()
 
 
-def _given(member: Mapping[str, Any]) -> list[Partition]:
+def _assigned(member: Mapping[str, Any]) -> list[Partition]:
     assignment = member["member_assignment"] or {}
     return [
-        (entry["topic"], number)
-        for entry in assignment.get("assigned_partitions", ())
-        for number in entry["partitions"]
+        (event["topic"], number)
+        for event in assignment.get("assigned_partitions", ())
+        for number in event["partitions"]
     ]

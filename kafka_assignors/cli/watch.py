@@ -1,0 +1,146 @@
+"""Shows a report once or repeatedly: in place on a terminal, one after the other elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import click
+from rich.console import Console, RenderableType
+from rich.console import Group as Lines
+from rich.live import Live
+from rich.text import Text
+
+from kafka_assignors.cli.common import sigterm_as_interrupt
+from kafka_assignors.cli.tables import show
+from kafka_assignors.errors import KafkaAssignorsError
+
+__all__ = ["INTERVAL_S", "WatchedReport", "show_report", "watch_options"]
+
+INTERVAL_S = 2.0
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class JsonReport(Protocol):
+    """A report that can be printed as JSON."""
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return the whole report."""
+
+
+ReportT = TypeVar("ReportT", bound=JsonReport)
+
+
+@dataclass(frozen=True)
+class WatchedReport(Generic[ReportT]):
+    """A report that can be fetched repeatedly, and how to draw it.
+
+    Attributes:
+        fetch: returns the report; raises a KafkaAssignorsError if the cluster does not provide it.
+        lines: draws the whole report, with its time if the second argument is True.
+        fitted: draws the part of the report that fits into a number of terminal lines.
+    """
+
+    fetch: Callable[[], ReportT]
+    lines: Callable[[ReportT, bool], RenderableType]
+    fitted: Callable[[ReportT, Console, int], RenderableType]
+
+
+def watch_options(rows: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--watch`` and ``--every``; ``rows`` names the rows of the report."""
+
+    def add(command: Command) -> Command:
+        every = click.option(
+            "--every",
+            metavar="SECONDS",
+            type=click.FloatRange(0.1, 86_400),
+            help=f"With --watch: seconds between two reports.  [default: {INTERVAL_S:g}]",
+        )
+        watch = click.option(
+            "--watch",
+            is_flag=True,
+            help=f"Repeat the report until interrupted; on a terminal in place, with as many {rows} as fit.",
+        )
+        return watch(every(command))
+
+    return add
+
+
+def show_report(watched: WatchedReport[ReportT], output: str, *, watch: bool, every: float | None) -> None:
+    """Show the report once, or with ``watch`` until interrupted.  After the first one, failures are retried.
+
+    Raises:
+        KafkaAssignorsError: the first report failed.
+        UsageError: ``every`` without ``watch``.
+    """
+    if every is not None and not watch:
+        raise click.UsageError("--every goes with --watch")
+    try:
+        if not watch:
+            _write(watched, watched.fetch(), output, timed=False)
+        else:
+            with suppress(KeyboardInterrupt), sigterm_as_interrupt():
+                _watch(watched, every or INTERVAL_S, output)
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def live_frames(
+    reports: Iterable[ReportT | KafkaAssignorsError],
+    fitted: Callable[[ReportT, Console, int], RenderableType],
+    console: Console,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[RenderableType]:
+    """Yield a screen for each report.  While reports fail, show the error and the age of the last figures."""
+    last: tuple[ReportT, float] | None = None
+    for report in reports:
+        if not isinstance(report, KafkaAssignorsError):
+            last = report, clock()
+            yield fitted(report, console, console.height)
+        elif last is not None:
+            last_report, last_s = last
+            error = Text(f"{report}; the figures below are {clock() - last_s:.0f} s old", style="red")
+            used = len(console.render_lines(error, pad=False))
+            yield Lines(error, fitted(last_report, console, console.height - used))
+
+
+def _watch(watched: WatchedReport[ReportT], every_s: float, output: str) -> None:
+    console = Console(highlight=False)
+    reports = _reports(watched.fetch, every_s)
+    if output == "table" and console.is_terminal:
+        with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
+            for lines in live_frames(reports, watched.fitted, console):
+                live.update(lines, refresh=True)
+        return
+    for number, report in enumerate(reports):
+        if isinstance(report, KafkaAssignorsError):
+            click.echo(f"note: {report}", err=True)
+            continue
+        if number and output == "table":
+            click.echo()
+        _write(watched, report, output, timed=True)
+        sys.stdout.flush()
+
+
+def _write(watched: WatchedReport[ReportT], report: ReportT, output: str, *, timed: bool) -> None:
+    if output == "json":
+        click.echo(json.dumps(report.as_json()))
+    else:
+        show(watched.lines(report, timed))
+
+
+def _reports(fetch: Callable[[], ReportT], every_s: float) -> Iterator[ReportT | KafkaAssignorsError]:
+    yield fetch()
+    while True:
+        time.sleep(every_s)
+        try:
+            yield fetch()
+        except KafkaAssignorsError as error:
+            yield error
