@@ -138,8 +138,8 @@ def test_claims_need_not_make_sense() -> None:
 
 
 def test_the_page_is_true() -> None:
-    """docs/stateful-plan.md: its example, and what it says comes of it."""
-    page = (ROOT / "docs" / "stateful-plan.md").read_text(encoding="utf-8")
+    """docs/reference/plan-tasks.md: its example, and what it says comes of it."""
+    page = (ROOT / "docs" / "reference" / "plan-tasks.md").read_text(encoding="utf-8")
     problem, shown = map(json.loads, re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     answer = json.loads(call(problem, "--output", "json").stdout)
     assert answer | {"target": {}} == shown
