@@ -10,14 +10,10 @@ release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
-nitpicky = False
 
 # --- pages -----------------------------------------------------------------------------------------------
 
 myst_heading_anchors = 4
-# "50 %" and "--option" stay as they are written.
-myst_enable_extensions = ["attrs_block"]
-suppress_warnings = ["myst.xref_ambiguous"]
 
 # --- API -------------------------------------------------------------------------------------------------
 
@@ -26,8 +22,6 @@ autodoc_mock_imports = ["filelock", "jgo", "pandas", "plotly", "psutil", "pyarro
 autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
-autodoc_class_signature = "separated"
-autodoc_default_options = {"members": True, "show-inheritance": True}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
@@ -40,7 +34,7 @@ default_role = "code"
 html_theme = "furo"
 html_title = f"kafka-assignors {release}"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
