@@ -52,10 +52,11 @@ class Report:
         """Read what ``save`` wrote."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
-    def markdown(self) -> str:
-        """The table, and all one has to know to read it or to repeat it."""
+    def markdown(self, *, selected: bool = False) -> str:
+        """The table, or the rows of it that the page shows, and how to read and repeat it."""
+        shown = [row for row in self.rows if selected and table.is_on_page(row)] or self.rows
         remarks = "".join(f"- {line}\n" for line in [*table.findings(self.rows), *self.notes])
-        return f"{table.LEGEND}\n\n{table.markdown(self.rows)}\n{remarks}\n{self._repeat()}"
+        return f"{table.LEGEND}\n\n{table.markdown(shown)}\n{remarks}\n{self._repeat()}"
 
     def lag_markdown(self) -> str:
         """The table about fetching lag; there has to be one."""
@@ -93,7 +94,7 @@ class Report:
         if self.stateful:
             page = between_markers(page, self.stateful_markdown(), STATEFUL_MARKERS)
         if self.rows or self.growth:
-            page = between_markers(page, self.markdown())
+            page = between_markers(page, self.markdown(selected=True))
         PAGE.write_text(page, encoding="utf-8")
         return [PAGE, *(plots.draw([*self.rows, *self.growth], IMAGES) if self.rows or self.growth else [])]
 

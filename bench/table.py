@@ -24,6 +24,7 @@ HEAD = (
 
 SHORT_HEAD = ("group", "phase", "ours", "kafka-python", "Java", "moved")
 
+PHASES_ON_PAGE = ("fresh", "one joins")
 LEGEND = (
     "Milliseconds: `assign()` / with the encoding of all assignments, medians; in brackets the first call in "
     "its process. **Bold** is ours. `decode` (kafka-python decodes the members) and `memory` (MB, peak above "
@@ -127,6 +128,11 @@ def _moved(ours: dict[str, Any] | None, quality: dict[str, Any] | None) -> str:
         "" if quality["squares"] == ours["squares"] else "†" if quality["squares"] > ours["squares"] else "‡"
     )
     return f"{quality['moved']:,}{mark}"
+
+
+def is_on_page(row: Row) -> bool:
+    """Select the rows of a whole run that ``docs/benchmarks.md`` shows; ``out/bench.md`` has all."""
+    return row["problem"].endswith((" 10,000 x 100", " 1,000,000 x 2,000")) and row["phase"] in PHASES_ON_PAGE
 
 
 def findings(rows: Iterable[Row]) -> list[str]:

@@ -3,6 +3,7 @@
     python3 tools/bootstrap.py demo [arguments of `python -m demo`]
     python3 tools/bootstrap.py test [arguments of tox]      the checks of every change
     python3 tools/bootstrap.py test-all [arguments of tox]  all checks, on every Python, with the long tests
+    python3 tools/bootstrap.py docs [arguments of sphinx-build]   the documentation, in docs/_build/html
     python3 tools/bootstrap.py bench [arguments of the benchmark; ``pipeline``: that of the pipeline]
 
 Each command makes its own virtual environment in this repository, once.  A stamp of the installed packages
@@ -43,12 +44,15 @@ def main(arguments: list[str]) -> None:
         # Two at a time, because the longest one mostly waits; with live output.
         two = ["run-parallel", "--parallel", "2", "--parallel-live"]
         run([environment / "bin" / "tox", *two, *which, *discover(), *rest])
+    elif command == "docs":
+        environment = install(".venv-tox", ["tox>=4.20"])
+        run([environment / "bin" / "tox", "run", "-e", "docs", *(["--", *rest] if rest else [])])
     elif command == "bench":
         environment = install(".venv-tox", ["tox>=4.20"])
         name, rest = ("bench-pipeline", rest[1:]) if rest[:1] == ["pipeline"] else ("bench", rest)
         run([environment / "bin" / "tox", "run", "-e", name, "--", *rest])
     else:
-        give_up("usage: bootstrap.py demo|test|test-all|bench [arguments]")
+        give_up("usage: bootstrap.py demo|test|test-all|docs|bench [arguments]")
 
 
 def give_up(reason: str) -> None:

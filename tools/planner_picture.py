@@ -73,7 +73,7 @@ def draw(trace: Trace) -> str:
             1090,
             ("After spread", f"kept {kept} of {trace.problem.owned.sum()}: the plan"),
         ),
-        *_to_the_next(334, "start.py"),
+        *_to_the_next(334, "first guess"),
         *_to_the_next(684, "path 1"),
         *_to_the_next(1034, "path 2"),
         *_network(

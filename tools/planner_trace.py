@@ -1,4 +1,4 @@
-"""The planner at work on a small group, step by step: the numbers of docs/planner.md and of its picture.
+"""The planner at work on a small group, step by step: the numbers of the planner page and its picture.
 
 It runs the package's code.  The only hooks are subclasses of ``Residual`` and of ``flow.Phase`` that record
 each step.

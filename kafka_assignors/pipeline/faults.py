@@ -37,7 +37,7 @@ _RULES = [
     ),
     (
         r"No module named '?(?P<name>kafka_assignors|kafka|numpy|pandas|pyarrow)\b",
-        "the executors' Python has no {name}: install kafka-assignors[spark] there, see docs/clusters.md",
+        "the executors' Python has no {name}: install kafka-assignors[spark] there (docs/guides/cluster.md)",
     ),
     (
         r"No space left on device|Disk quota exceeded",

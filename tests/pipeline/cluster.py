@@ -33,7 +33,7 @@ class Cluster:
     def submit(
         self, *arguments: str, cwd: Path, jars: tuple[Path, ...] | None = None, timeout_s: float = 900
     ) -> subprocess.CompletedProcess[str]:
-        """Run the command line by ``spark-submit``, with the connector's jars, as docs/clusters.md says."""
+        """Run the command line by ``spark-submit`` (docs/guides/cluster.md), with the connector's jars."""
         entry = subprocess.run(
             [sys.executable, "-m", "kafka_assignors", "pipeline", "entry"],
             capture_output=True,

@@ -1,4 +1,4 @@
-"""What docs/clusters.md says a user needs to be allowed: it is enough, and nothing of it is too much."""
+"""The rights that docs/guides/cluster.md lists suffice, and none of them is too much."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def of_feed(name: str, rights: Iterable[Right]) -> list[Right]:
 
 
 def test_docs_have_a_row_for_each_right() -> None:
-    page = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "cluster.md").read_text(encoding="utf-8")
     table = page[page.index("| to | on | operations |") :].partition("\n\n")[0]
     rows = dict(re.findall(r"^\| [^|]+ \| ([^|]+) \| (`[^|]+) \|$", table, re.MULTILINE))
     operations = {words: re.findall(r"`(\w+)`", told) for words, told in rows.items()}

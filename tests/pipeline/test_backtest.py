@@ -35,7 +35,7 @@ from kafka_assignors.simulation import parse
 from tests.support.examples import ROOT
 from tests.support.loads import START, Cell, busy_group, row, write_load
 
-PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "backtest.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```sh\n(kafka-assignors backtest.*?)\n```", PAGE, re.DOTALL | re.MULTILINE)
 BY_LAG: dict[str, Sequence[Any]] = {"rebalance_on_skew": [False, True]}
 GRID = Grid(

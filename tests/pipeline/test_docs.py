@@ -1,4 +1,4 @@
-"""docs/pipeline.md, sampling.md and forecast.md leave out no option, column or setting."""
+"""The reference pages of the pipeline leave out no option, column or setting."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kafka_assignors.pipeline.record.sampling import Wanted
 from kafka_assignors.pipeline.tables.schemas import LOAD, SAMPLES
 from tests.support.examples import ROOT
 
-PAGE, SAMPLING, FORECAST = (
-    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("pipeline", "sampling", "forecast")
+PAGE, SAMPLING, CONNECTION = (
+    (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("pipeline", "sampling", "connection")
 )
 
 
@@ -116,7 +116,7 @@ def test_docs_have_the_options_of_the_source() -> None:
 
 
 def test_docs_have_every_setting_of_the_connector() -> None:
-    told = SAMPLING[SAMPLING.index("## Spark's Kafka connector") :]
+    told = CONNECTION[CONNECTION.index("## Settings for Spark's Kafka connector") :]
     elsewhere = {"security_protocol", "sasl_mechanism"}  # as in Kafka, without a row
     for name in set(connector._MAPPED) - elsewhere:
         assert re.search(rf"^\|[^|]*`{name}[`=]", told, re.MULTILINE), name
@@ -126,11 +126,11 @@ def test_docs_have_every_setting_of_the_connector() -> None:
         assert name in connector._UNMAPPED
 
 
-# --- forecast.md -------------------------------------------------------------------------------------------
+# --- the load model --------------------------------------------------------------------------------------
 
 
 def test_docs_have_the_settings_of_the_model() -> None:
-    told = {cell.strip("`"): default for cell, default, _ in rows(FORECAST, "| setting | default |")}
+    told = {cell.strip("`"): default for cell, default, _ in rows(PAGE, "| setting | default |")}
     settings = {one.name: one.default for one in dataclasses.fields(LoadSettings) if one.init}
     assert told.keys() == settings.keys()
     for name, default in settings.items():

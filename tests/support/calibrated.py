@@ -12,7 +12,7 @@ from kafka_assignors.simulation import Pauses, simulate
 
 WITHIN = 0.15
 REPLAYED = ("range", "cooperative-sticky")
-"""Replays by lag are not always within 15 %: docs/backtest.md, "How true it is"."""
+"""Replays by lag are not always within 15 %: docs/explanation/simulation.md, "How true it is"."""
 
 DRAINED = (*REPLAYED, "roundrobin", "lag-aware", "cooperative-lag-aware")
 RUNS = [("replay", name) for name in REPLAYED] + [("backlog", name) for name in DRAINED]

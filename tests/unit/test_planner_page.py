@@ -1,4 +1,4 @@
-"""docs/planner.md is true: its session prints what it shows, its picture shows what the planner does."""
+"""The planner page is true: its session prints what it shows, its picture shows what the planner does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.examples import ROOT
 from tools import planner_picture
 from tools.planner_trace import GROUP, Arc, Trace, watch
 
-PAGE = ROOT / "docs" / "planner.md"
+PAGE = ROOT / "docs" / "explanation" / "planner.md"
 
 
 @pytest.fixture(scope="module")

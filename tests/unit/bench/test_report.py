@@ -23,6 +23,22 @@ def test_the_text_says_how_to_repeat_it() -> None:
     assert "`make bench`: " in Report({}, [], [ROW]).markdown()
 
 
+def test_the_page_shows_a_selection_of_a_whole_run() -> None:
+    rows = [ROW | {"problem": f"half {size}"} for size in ("100 x 10", "10,000 x 100", "1,000,000 x 2,000")]
+    report = Report({}, [], [*rows, ROW | {"problem": "half 10,000 x 100", "phase": "stable"}])
+    page, everything = report.markdown(selected=True), report.markdown()
+    assert [
+        page.count(f"\n| half {size} |") for size in ("100 x 10", "10,000 x 100", "1,000,000 x 2,000")
+    ] == [0, 1, 1]
+    assert everything.count("\n| half ") == 4
+    assert page.count("4 plans compared") == everything.count("4 plans compared") == 2
+
+
+def test_a_run_of_small_problems_is_shown_whole() -> None:
+    report = Report({}, [], [ROW])
+    assert report.markdown(selected=True) == report.markdown()
+
+
 def test_only_arguments_that_decide_what_is_measured_are_repeated() -> None:
     assert repeatable(options_of(["--out", "elsewhere.json", "--docs"])) == []
     chosen = ["--patience", "2", "--problems", "small", "half", "--phases", "fresh", "--no-java"]

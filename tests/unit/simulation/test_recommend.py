@@ -138,8 +138,8 @@ def test_two_outcomes_of_one_strategy_and_situation_are_refused() -> None:
 
 
 def test_situation_with_large_figures_does_not_hide_one_with_small_figures() -> None:
-    """The example of docs/backtest.md: arithmetic means would not differ, and a move would decide."""
-    page = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+    """The example of docs/explanation/simulation.md: arithmetic means would not differ, and a move would decide."""
+    page = (ROOT / "docs" / "explanation" / "simulation.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| (\w+) \| ([\d,]+) s, (\d) moves? \| ([\d,]+) s, (\d) moves? \|$", page, re.MULTILINE
     )

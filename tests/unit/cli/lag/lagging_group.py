@@ -1,4 +1,4 @@
-"""A group that lags, as ``lag`` sees it; docs/lag.md shows it."""
+"""A group that lags, as ``lag`` sees it; docs/reference/lag.md shows it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.support.examples import ROOT
 from tests.unit.cli.lag.lagging_group import M1, M2, ORDERS, PAYMENTS, TIME, a_report
 
-PAGE = (ROOT / "docs" / "lag.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "lag.md").read_text(encoding="utf-8")
 
 
 def lines(

@@ -1,4 +1,4 @@
-"""docs/plan.md is true: its examples print what it shows, its tables leave nothing out."""
+"""The pages of `plan`: examples print what they show, tables are complete."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from kafka_assignors.plan import Reason
 from kafka_assignors.strategies import STRATEGIES
 from tests.support.examples import ROOT
 
-PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+PAGE, CONNECTION = (
+    (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("plan", "connection")
+)
 
 
-def blocks(kind: str) -> list[str]:
+def blocks(kind: str, page: str = PAGE) -> list[str]:
     """The fenced blocks of a kind."""
-    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{kind}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
 def known(error: pytest.ExceptionInfo[Exception]) -> list[str]:
@@ -104,11 +107,11 @@ def test_every_security_setting_is_on_the_page() -> None:
         connection_settings("h:1", {"ssl.x": ""}, {})
     assert len(known(error)) > 10
     for name in known(error):
-        assert f"`{name}`" in PAGE, name
+        assert f"`{name}`" in CONNECTION, name
 
 
 def test_example_properties_are_valid_apart_from_a_local_file() -> None:
-    (text,) = blocks("properties")
+    (text,) = blocks("properties", CONNECTION)
     secret = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": "x"}
     with pytest.raises(OptionError, match=r"no file '/etc/ssl/kafka-ca\.pem'"):
         connection_settings(None, read_properties(text), secret)

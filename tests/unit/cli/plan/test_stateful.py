@@ -138,8 +138,8 @@ def test_claims_of_unknown_tasks_are_allowed() -> None:
 
 
 def test_examples_of_the_page_are_reproduced() -> None:
-    """docs/stateful-plan.md: its example and its output."""
-    page = (ROOT / "docs" / "stateful-plan.md").read_text(encoding="utf-8")
+    """docs/reference/plan-tasks.md: its example and its output."""
+    page = (ROOT / "docs" / "reference" / "plan-tasks.md").read_text(encoding="utf-8")
     problem, shown = map(json.loads, re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     answer = json.loads(call(problem, "--output", "json").stdout)
     assert answer | {"target": {}} == shown

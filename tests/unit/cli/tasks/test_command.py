@@ -22,7 +22,7 @@ from kafka_assignors.wire.task_section import MOST_LAG, Task
 
 TIME = "2026-11-21T12:00:00.000+00:00"
 A, B = (f"billing-{n}-1f0c2d3{n}-0000-4000-8000-0123456789ab" for n in (1, 2))
-PAGE = Path(__file__).parents[4] / "docs" / "tasks.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "tasks.md"
 
 
 def member(

@@ -65,8 +65,8 @@ def test_the_year_is_all_there_and_its_group_keeps_up(year: list[Flight]) -> Non
 
 
 def published(which: str) -> dict[int, list[float]]:
-    """Of a row in docs/forecast.md: horizon, s -> errors beside naive, a day and a week ago."""
-    page = (ROOT / "docs" / "forecast.md").read_text(encoding="utf-8")
+    """Of a row in docs/benchmarks.md: horizon, s -> errors beside naive, a day and a week ago."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     table = page[page.index("| | horizon | error / naive |") :].partition("\n\n")[0]
     found, history = {}, ""
     for line in table.splitlines()[2:]:

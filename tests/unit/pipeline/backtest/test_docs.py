@@ -1,4 +1,4 @@
-"""docs/backtest.md leaves out no column, no option and no parameter."""
+"""docs/reference/backtest.md leaves out no column, no option and no parameter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
 from tests.support.examples import ROOT
 
-PAGE = (ROOT / "docs" / "backtest.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "backtest.md").read_text(encoding="utf-8")
 
 
 def test_docs_list_the_columns_of_results() -> None:
