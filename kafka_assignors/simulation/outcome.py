@@ -58,7 +58,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The figures of one scenario; docs/backtest.md defines each.
+    """The figures of one scenario; docs/reference/backtest.md defines each.
 
     Attributes:
         group: group of the history.

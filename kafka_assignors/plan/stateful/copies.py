@@ -2,7 +2,7 @@
 
 KIP-441 asks for ``num.standby.replicas`` copies of each task, and leaves their balance open.  Here a member's
 active tasks and standbys together are as even as processes and racks allow.  That takes the fewest new copies
-of any such placement, or nearly (docs/stateful-plan.md).
+of any such placement, or nearly (docs/explanation/stateful.md).
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def test_two_outcomes_of_one_strategy_and_situation_are_refused() -> None:
 
 
 def test_situation_with_large_figures_does_not_hide_one_with_small_figures() -> None:
-    """The example of docs/explanation/simulation.md: arithmetic means would not differ, and a move would decide."""
+    """The example of docs/explanation/simulation.md: by arithmetic means a move would decide."""
     page = (ROOT / "docs" / "explanation" / "simulation.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| (\w+) \| ([\d,]+) s, (\d) moves? \| ([\d,]+) s, (\d) moves? \|$", page, re.MULTILINE
