@@ -54,7 +54,7 @@ class RuntimeOptions:
         commit_interval_ms: time between commits of changelog, store and offsets.
         before_commit: ``before_commit(offsets, timeout_s)``, called before each commit, with its offsets by
             partition and the seconds it may take.  Flush here the records that ``process`` sent with your own
-            producer (docs/guides/state-output.md, "Output of your own").  If it raises, nothing is committed: a
+            producer (docs/guides/state-output.md).  If it raises, nothing is committed: a
             retriable `KafkaError` is logged, and the commit is tried again; any other exception ends the
             member.
         max_uncommitted_bytes: commit earlier once uncommitted changes take this memory.

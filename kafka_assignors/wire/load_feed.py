@@ -1,7 +1,7 @@
 """The record of the load feed, version 1: a forecast for one partition of one group.
 
 The feed is a compacted topic.  A record's key is a UTF-8 JSON array ``["group","topic",partition]``.  Its
-value is a JSON object, or null (a tombstone), which deletes the forecast.  docs/reference/feed.md describes each field.
+value is a JSON object, or null (a tombstone), which deletes the forecast; see docs/reference/feed.md.
 """
 
 from __future__ import annotations

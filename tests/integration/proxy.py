@@ -85,9 +85,16 @@ class Proxy:
                 if self.mode == "stall":
                     time.sleep(_LOOK_S)
                     continue
+                if _was_aborted(client):
+                    return
                 going_on = [self._pass_on(source, other[source], source is server) for source in ready]
                 if not all(going_on):
                     return
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no connection is open."""
+        return not any(thread.is_alive() for thread in self._threads[1:])
 
     def _broken(self) -> bool:
         return self._end.is_set() or self.mode in {"cut", "shut"}
@@ -100,7 +107,7 @@ class Proxy:
                 self._count()
             while self.mode == "stall" and not self._end.is_set():  # a stalled chunk is delayed, not lost
                 time.sleep(_LOOK_S)
-            if self._broken():
+            if self._broken() or (not answer and _was_aborted(source)):
                 return False
             sink.sendall(piece)
         except OSError:
@@ -112,3 +119,10 @@ class Proxy:
         self.pieces += 1
         if self.stall_after is not None and self.pieces >= self.stall_after:
             self.mode = "stall"
+
+
+def _was_aborted(client: socket.socket) -> bool:
+    """Whether the client aborted the connection.  Its kernel drops unsent bytes then; so does the proxy."""
+    poll = select.poll()
+    poll.register(client, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))

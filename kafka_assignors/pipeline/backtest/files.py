@@ -46,7 +46,7 @@ RESULTS: dict[str, str] = {
     "simulated_s": "double",
     "error": "string",
 }
-"""Columns of results.parquet, a row a scenario; ``parameters`` is JSON.  docs/reference/backtest.md explains them."""
+"""Columns of results.parquet, a row a scenario; ``parameters`` is JSON.  See docs/reference/backtest.md."""
 
 SERIES: dict[str, str] = {
     "scenario": "int32",

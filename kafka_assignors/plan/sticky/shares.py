@@ -28,7 +28,7 @@ def best_shares(problem: Problem) -> Matrix:
     """Return the best matrix of shares, shape (rows, members).
 
     Equal inputs give equal results: on a tie each step takes the first member and the first topic.  (The
-    result need not be the best matrix that seniority would choose; docs/explanation/planner.md has an example.)
+    result need not be the best matrix that seniority would choose: docs/explanation/planner.md.)
     Parts of the group that share no topic, directly or through others, are solved separately.
 
     Cost: a few passes over the matrix for each goal, and some tens of microseconds for each path that repairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -49,7 +49,7 @@ def changelogs_of(
             tasks = _tasks(admin, topology)
             logs = topology.changelogs(application)
             _make(admin, {topic: tasks[id] for id, topic in logs.items()}, replication_factor)
-            return _checked(admin, logs, tasks)
+            return _checked(admin, logs, tasks, lambda: _tasks(admin, topology))
     except KafkaError as error:
         raise ChangelogError(f"cannot set up the changelogs of {application!r}: {error}") from error
 
@@ -100,11 +100,16 @@ def _make(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor
 
 
 def _checked(
-    admin: KafkaAdminClient, logs: Mapping[str, str], tasks: Mapping[str, int]
+    admin: KafkaAdminClient,
+    logs: Mapping[str, str],
+    tasks: Mapping[str, int],
+    count_again: Callable[[], Mapping[str, int]],
 ) -> dict[Task, Changelog]:
     if not logs:
         return {}
     described = _described(admin, list(logs.values()))
+    if any(len(described.get(topic, {}).get("partitions", ())) > tasks[id] for id, topic in logs.items()):
+        tasks = count_again()  # topics and changelogs may have grown since
     settings = _settings(admin, list(logs.values()))
     _refuse_retention(settings)
     changelogs: dict[Task, Changelog] = {}

@@ -3,12 +3,16 @@
 A member that has left the group must not write: the next owner has written since, and an old value behind a
 newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call, and the
 caller must be sure of its membership for that long.  When `ChangelogWriter.write` returns or raises, nothing
-is left to be sent.
+is left to be sent: neither by the producer, nor by the kernel, which would go on sending what a stalled
+network had not taken before the connection was closed.
 """
 
 from __future__ import annotations
 
 import logging
+import socket
+import struct
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,6 +51,12 @@ _LINGER_MS = 5
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FOR_GOOD = (AuthorizationError, InvalidRecordError, InvalidTopicError, PolicyViolationError)
 """A retry cannot help after these errors."""
+# The kernel aborts a connection that is closed, and drops its unsent bytes.
+_ABORT_ON_CLOSE = (
+    socket.SOL_SOCKET,
+    socket.SO_LINGER,
+    struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ class ChangelogWriter:
         max_request_size: bytes of the largest record.
         compression: codec, as kafka-python names it; None: no compression.
         shutdown: when the member closes, records that are not sent in its time are dropped.
-        connect: creates the producer, and a new one after an error that broke the old one.
+        connect: creates the producer, and a new one after an error.
     """
 
     def __init__(
@@ -106,6 +116,10 @@ class ChangelogWriter:
             "delivery_timeout_ms": delivery_ms,
             "request_timeout_ms": min(client.get("request_timeout_ms", 30_000), delivery_ms - _LINGER_MS),
             "max_block_ms": min(_BLOCK_MS, round(1000 * patience_s / 4)),
+            "socket_options": [
+                *client.get("socket_options", KafkaProducer.DEFAULT_CONFIG["socket_options"]),
+                _ABORT_ON_CLOSE,
+            ],
         }
         self._producer: KafkaProducer | None = connect(**self._config)
 
@@ -163,8 +177,7 @@ class ChangelogWriter:
         except _FOR_GOOD as error:
             raise ChangelogError(f"cannot write changelog {topics}: {error}") from error
         except (KafkaError, AssertionError) as error:  # kafka-python asserts that a partition exists
-            if not getattr(error, "retriable", False):
-                self._give_up()
+            self._give_up()
             raise ChangelogUnreachableError(f"cannot write changelog {topics} now: {error}") from error
 
     def _sent(self, producer: KafkaProducer, records: list[Record]) -> list[tuple[TopicPartition, int]]:
@@ -203,7 +216,7 @@ class ChangelogWriter:
             raise
 
     def _give_up(self, timeout_s: float = _DROP_S) -> None:
-        """Drop a producer, because a broken sequence of records does not recover."""
+        """Drop a producer with its connections: a request in flight must not arrive after a later write."""
         producer, self._producer = self._producer, None
         if producer is None:
             return

@@ -161,8 +161,8 @@ def attempt(make: Callable[..., StatefulConsumer], settings: Mapping[str, Any]) 
     """Create the consumer; None: the cluster cannot be reached now."""
     try:
         return make(**settings)
-    except ChangelogError as error:
-        if not isinstance(error.__cause__, RetriableError):
+    except (ChangelogError, RetriableError) as error:
+        if not isinstance(error, RetriableError) and not isinstance(error.__cause__, RetriableError):
             raise
         report("log", level="WARNING", message=f"cannot start yet: {error}")
         return None

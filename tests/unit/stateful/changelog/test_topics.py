@@ -77,6 +77,20 @@ def test_changelog_with_more_partitions_than_tasks_is_refused(
         changelogs(monkeypatch, t=4, g_s_changelog=count)
 
 
+def test_topic_and_changelog_may_grow_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member that starts meanwhile sees the topic as it was, and the changelog as it is now."""
+    describe = Admin.describe_topics
+
+    def grow_after_the_first_look(self: Admin, names: list[str]) -> list[dict[str, Any]]:
+        described = describe(self, names)
+        if names == ["t"]:
+            self.topics = {"t": 5, "g-s-changelog": 5}
+        return described
+
+    monkeypatch.setattr(Admin, "describe_topics", grow_after_the_first_look)
+    assert set(changelogs(monkeypatch, t=4, g_s_changelog=4)) == {("s", p) for p in range(5)}
+
+
 def test_changelog_without_partitions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No partition at all does not mean that the topic grew."""
     monkeypatch.setattr(Admin, "create_topics", lambda *_, **__: None)

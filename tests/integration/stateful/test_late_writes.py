@@ -1,0 +1,56 @@
+"""A write that a member gave up does not reach its changelog behind the next owner's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer
+from kafka import TopicPartition as TheirPartition
+
+from kafka_assignors.errors import ChangelogUnreachableError
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.stateful.changelog.writer import ChangelogWriter
+from tests.integration.chaos.restartable_broker import RestartableBroker
+from tests.integration.conftest import FreshNames
+from tests.support.waiting import until
+
+# kafka-python leaves sockets behind when a connection fails.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
+
+
+def test_write_stalled_in_the_network_is_dropped_when_it_is_given_up(tmp_path: Path) -> None:
+    """Else the last value of a key would be the old one, and the next restore would lose an update."""
+    with RestartableBroker(tmp_path, proxies=1) as broker:
+        (proxy,), (address,) = broker.proxies, broker.addresses
+        changelog = TopicPartition(FreshNames(broker.bootstrap).topic(1), 0)
+        former = ChangelogWriter({"bootstrap_servers": address}, patience_s=2.0)
+        owner = ChangelogWriter({"bootstrap_servers": broker.bootstrap})
+        former.write({changelog: {b"k": b"1"}})
+        proxy.mode = "stall"
+        with pytest.raises(ChangelogUnreachableError):
+            former.write({changelog: {b"k": b"2"}})
+        former.close()
+        owner.write({changelog: {b"k": b"3"}})
+        proxy.reset()
+        until(lambda: proxy.is_idle, "the stalled connections to end")
+        owner.write({changelog: {b"end": b""}})
+        owner.close()
+        assert _values(broker.bootstrap, changelog) == [b"1", b"3", b""]
+
+
+def _values(bootstrap: str, partition: TopicPartition) -> list[bytes]:
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+    consumer.assign([TheirPartition(*partition)])
+    values: list[bytes] = []
+
+    def read_all() -> bool:
+        for records in consumer.poll(200).values():
+            values.extend(record.value for record in records)
+        return values[-1:] == [b""]
+
+    try:
+        until(read_all, "the last record")
+    finally:
+        consumer.close()
+    return values
