@@ -23,7 +23,8 @@ def plan_sticky(group: Group, claims: Claims) -> Assignment:
     sticky, and is exact, too: no fair plan has more partitions with an owner in a rack of a replica
     (KIP-881).  Spread then counts the partitions of a topic that are near the same subscribers.  Over whole
     topics the sum of squares can be larger than necessary: by 2 % on average, 43 % at most
-    (docs/explanation/planner.md).  Racks are ignored if they would take too much memory (``Group.too_many_racks``).
+    (docs/explanation/planner.md).  Racks are ignored if they would take too much memory
+    (``Group.too_many_racks``).
 
     Ties: members by seniority, topics by name, partitions by number.  Planning again with nothing changed
     changes nothing.  Cost: see ``best_shares``.
