@@ -33,8 +33,6 @@ from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
 from kafka_assignors.simulation import churn
 from kafka_assignors.strategies import STRATEGIES
 
-__all__ = ["command"]
-
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _DEFAULTS = Settings()
 _COMPARED: tuple[Scene, ...] = ("replay", "backlog")

@@ -14,8 +14,6 @@ from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.page import render as render_backtest
 from kafka_assignors.pipeline.backtest.results import KIND, VERSION
 
-__all__ = ["command"]
-
 
 @click.command("report")
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))

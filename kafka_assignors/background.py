@@ -10,8 +10,6 @@ from concurrent.futures import Future
 from itertools import count
 from typing import Any, TypeVar
 
-__all__ = ["Background"]
-
 T = TypeVar("T")
 
 

@@ -17,8 +17,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.sticky.goals import Matrix
 from tools.planner_trace import GROUP, Arc, Step, Trace, watch
 
-__all__ = ["PICTURE", "draw"]
-
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "planner-example.svg"
 
 INK, SOFT, FAINT, PAPER = "#1f2933", "#55616d", "#aab4be", "#ffffff"

@@ -22,8 +22,6 @@ from kafka_assignors.plan.sticky.first_guess import first_shares
 from kafka_assignors.plan.sticky.goals import Goal, Load, Matrix, Moved, Potentials, Problem, Spread
 from kafka_assignors.plan.sticky.residual import Residual
 
-__all__ = ["GROUP", "Arc", "Phase", "Step", "Trace", "watch"]
-
 GROUP = Group(
     (
         Member("a", frozenset({"clicks", "orders"}), {"clicks": (0,), "orders": (0, 1)}, generation=5),

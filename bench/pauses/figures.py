@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Delivery", "Figures", "Ownership", "missing", "owned_twice", "pauses"]
-
 
 @dataclass(frozen=True, slots=True)
 class Delivery:

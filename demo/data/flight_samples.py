@@ -18,8 +18,6 @@ from demo.data.events import Flight
 from kafka_assignors.forecast import Sample
 from kafka_assignors.forecast.settings import SECOND
 
-__all__ = ["FlightSamples", "partition_of", "sample_flights"]
-
 _Counts = npt.NDArray[np.int64]
 
 

@@ -15,21 +15,6 @@ import numpy as np
 from demo.data.traffic import Hour, Numbers, Owners, Traffic, group_of, named, work_off
 from kafka_assignors.plan import plan_cooperative_lag_aware, resolve, with_expected
 
-__all__ = [
-    "LEAST_S",
-    "Case",
-    "Comparison",
-    "Forecasts",
-    "Outcome",
-    "compare",
-    "from_one_state",
-    "largest",
-    "moved",
-    "moves_an_hour",
-    "plan",
-    "rate_for",
-]
-
 BUSIEST = 0.02  # the part of all hours whose least traffic is what the members' rate is measured by
 SAME = 0.02  # less of a difference is none
 LEAST_S = 120  # in seconds of a member's work: hours in which nobody lags that much are left out

@@ -23,21 +23,6 @@ Numbers = npt.NDArray[np.float64]
 Owners = npt.NDArray[np.int32]
 
 
-__all__ = [
-    "HOUR_S",
-    "TOPIC",
-    "WEEK",
-    "Hour",
-    "Numbers",
-    "Owners",
-    "Traffic",
-    "group_of",
-    "named",
-    "traffic_of",
-    "work_off",
-]
-
-
 class Traffic(NamedTuple):
     """Records by hour, minute of it, and partition: shape (hours, 60, partitions)."""
 

@@ -5,22 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "FIRST",
-    "HEARTBEAT_MS",
-    "NEWCOMER",
-    "PROBING_MS",
-    "RATE",
-    "SUBTOPOLOGY",
-    "TASKS",
-    "VICTIM",
-    "Act",
-    "ActName",
-    "acts",
-    "changelog_of",
-    "following",
-]
-
 ActName = Literal["cold", "warm"]
 
 TASKS = 12

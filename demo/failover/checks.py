@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from demo.failover.results import FailoverResult
 
-__all__ = ["differences", "failover_faults"]
-
 
 def differences(what: str, stored: Mapping[str, tuple[int, int]], there: Counter[str]) -> Iterator[str]:
     """Each key whose count, less its doubles, is not the number of its records.

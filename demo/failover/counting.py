@@ -11,8 +11,6 @@ import json
 import struct
 from typing import NamedTuple, Protocol
 
-__all__ = ["CARRIER", "DESTINATION", "LOGBOOK", "Counter", "Record", "Store", "count_flight", "entries_of"]
-
 CARRIER, DESTINATION, PLANE, LINE = b"c:", b"d:", b"p:", b"l:"
 LOGBOOK = 40
 """Flights in a logbook, the last ones: some 7 KB."""

@@ -11,8 +11,6 @@ from demo.failover.acts import TASKS
 from demo.failover.counting import CARRIER, DESTINATION, Counter
 from kafka_assignors.stateful import StateDir, Store, Stores
 
-__all__ = ["Stored", "read_stores"]
-
 Counters = dict[bytes, Counter]
 
 

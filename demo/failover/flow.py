@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from demo.data.events import Flight
 from demo.data.flight_samples import partition_of
 
-__all__ = ["Ledger", "Tally", "steady", "told_of"]
-
 
 @dataclass(slots=True)
 class Tally:

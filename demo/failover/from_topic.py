@@ -13,8 +13,6 @@ from kafka_assignors.pipeline.session import SHORT_LIVED, session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["count_with_spark"]
-
 
 def count_with_spark(bootstrap: str, topic: str, on_progress: OnProgress) -> Tally:
     """Read the whole topic and count; takes some 15 s, most of it to start.

@@ -19,8 +19,6 @@ from demo.failover.timeline import (
 from demo.figures.measure import NS
 from demo.group.logs import Entry
 
-__all__ = ["measure_events", "times_done_again"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Read:

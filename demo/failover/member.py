@@ -32,9 +32,7 @@ from kafka_assignors.stateful import (
     Subtopology,
     Topology,
 )
-from kafka_assignors.stateful.topology import Task
-
-__all__ = ["Member", "MemberConfig", "StateLog"]
+from kafka_assignors.wire.task_section import Task
 
 COMMIT_MS = 200
 LOOK_S = 0.02

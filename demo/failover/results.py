@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-__all__ = ["CountsResult", "EventResult", "FailoverResult", "TaskResult"]
-
 
 class TaskResult(TypedDict):
     """How an event was to one task.

@@ -24,8 +24,6 @@ from demo.scenes.stage import View
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
-__all__ = ["compare_counts", "run_failover"]
-
 
 def run_failover(
     ground: Ground, flights: Sequence[Flight], first: int, view: View, *, by_spark: bool

@@ -10,8 +10,6 @@ from demo.data.events import Flight, backlog
 from demo.failover.acts import FIRST, NEWCOMER, RATE, VICTIM, Act, acts
 from demo.failover.stage import FailoverStage
 
-__all__ = ["perform"]
-
 START_TIMEOUT = 120.0  # s
 COUNT_TIMEOUT = 60.0  # s, and what the flights take a member that does no more than...
 SLOWEST = 200.0  # records/s

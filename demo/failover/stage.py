@@ -22,8 +22,6 @@ from demo.group.work import Work
 from demo.scenes.stage import TICK, View, ticked_until
 from kafka_assignors.errors import KafkaAssignorsError
 
-__all__ = ["MEMBER", "STEPS", "FailoverStage", "Ground"]
-
 LEAVE_TIMEOUT = 30.0  # s; stores are brought to disk
 MEMBER = "demo.failover.member"
 STEPS = (

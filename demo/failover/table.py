@@ -9,8 +9,6 @@ from rich.text import Text
 from demo.failover.results import FailoverResult
 from demo.failover.words import ROWS, counted, megabytes, named, verdict
 
-__all__ = ["failover_tables"]
-
 BRIEF = ("longest", "in all", "usual", "moved", "state", "waited", "balanced", "rounds")
 
 

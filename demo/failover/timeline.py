@@ -12,19 +12,6 @@ from typing import Literal, NamedTuple
 from demo.failover.acts import ActName
 from demo.group.logs import Entry, first_entry
 
-__all__ = [
-    "Advance",
-    "Copies",
-    "Event",
-    "Gap",
-    "Logs",
-    "Name",
-    "Progress",
-    "events_of",
-    "progress_of",
-    "states_of",
-]
-
 Name = tuple[ActName, str]
 """Of a member: the same name is another process in the other act."""
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from demo.group.logs import Entry
 
-__all__ = ["GroupWatch"]
-
 
 @dataclass(slots=True)
 class _Member:

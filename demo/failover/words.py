@@ -5,8 +5,6 @@ from __future__ import annotations
 from demo.failover.results import CountsResult, EventResult, FailoverResult
 from kafka_assignors.report.rows import Row, seconds
 
-__all__ = ["ROWS", "counted", "megabytes", "named", "verdict"]
-
 _KINDS = (("join", "One joins"), ("kill", "One is killed with -9"))
 
 ROWS: tuple[Row[EventResult], ...] = (

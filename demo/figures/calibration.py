@@ -14,8 +14,6 @@ from demo.settings import Compared
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.simulation import Outcome, simulate
 
-__all__ = ["Calibration", "calibrate", "read_results", "read_run"]
-
 
 class Calibration(NamedTuple):
     """One run.

@@ -14,8 +14,6 @@ from demo.figures.measure import NS, RunLogs
 from demo.group.logs import Entry
 from kafka_assignors.errors import KafkaAssignorsError
 
-__all__ = ["WINDOW_S", "Pace", "pace"]
-
 WINDOW_S = 1.0
 _LONG_ENOUGH = 0.25  # busy so much of a window, all members together
 

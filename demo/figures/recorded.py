@@ -17,8 +17,6 @@ from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.simulation import History, Pauses, Scenario
 from kafka_assignors.simulation.churn import KINDS, Step
 
-__all__ = ["Recording", "recording"]
-
 STEP_S = 0.1
 _STEP_NS = 100_000_000
 TOPIC = "flights"

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from demo.pipeline.results import PipelineResult
 from demo.results import DrainResult, StrategyResult
 
-__all__ = ["pipeline_faults"]
-
 
 def pipeline_faults(
     pipeline: PipelineResult, runs: Mapping[tuple[str, str], StrategyResult | DrainResult]

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.pipeline.model.backcast import Backcast
 
-__all__ = ["FLIGHTS_S", "forecast_flights", "hours_of", "plans_of"]
-
 WEEKS, LEARN = 3, 2  # of the year; and of these, before the first plan
 FLIGHTS_S = (WEEKS + 1) * WEEK * HOUR_S
 """How much of the year has to be read, in seconds: a week more, so that the last one is whole."""

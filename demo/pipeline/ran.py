@@ -13,8 +13,6 @@ from demo.figures.processing import sent_by_partition
 from demo.settings import Compared
 from kafka_assignors.simulation import Step
 
-__all__ = ["EndSample", "Ran"]
-
 MICRO = 1_000_000
 
 

@@ -11,9 +11,7 @@ from demo.pipeline.results import RecordedResult
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_assignors.pipeline.record.offsets import OffsetsReport
-
-__all__ = ["counts", "record_commits", "record_ends", "unreadable"]
+    from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 
 COMMITS, ENDS = "offsets-topic", "import"
 
@@ -34,7 +32,7 @@ def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequenc
 
 def unreadable(report: OffsetsReport) -> list[str]:
     """Say what of the broker's topic was left out, and why."""
-    from kafka_assignors.pipeline.record.offsets_topic import PROBLEMS
+    from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 
     return [
         f"{count:,} records of commits were left out: {PROBLEMS[why]}"

@@ -6,15 +6,6 @@ from typing import TypedDict
 
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
 
-__all__ = [
-    "CalibrationResult",
-    "ForecastResult",
-    "HoursResult",
-    "PipelineResult",
-    "PlansResult",
-    "RecordedResult",
-]
-
 
 class RecordedResult(TypedDict):
     """What the pipeline knows of one run, which had a group and a topic of its own.

@@ -35,8 +35,6 @@ from kafka_assignors.pipeline.session import SHORT_LIVED, session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STEPS", "run_pipeline"]
-
 STEPS = ("start Spark", "record", "model the load", "back-test", "forecast")
 STEP_S = 0.5
 """Of the load model: members commit several times a second, and a whole scene is a minute at most."""

@@ -17,8 +17,6 @@ from kafka_assignors.pipeline.backtest.job import TrialResult
 from kafka_assignors.simulation import History, Pauses
 from kafka_assignors.strategies import STRATEGIES
 
-__all__ = ["Tried", "calibration", "what_to_try"]
-
 _PLAIN = {"rebalance_on_skew": (False,)}  # as the demo's members are
 _NOT_A_CHOICE = "failover"  # one member has everything: a requirement, and tried only where it ran
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from demo.pipeline.results import ForecastResult, PipelineResult, PlansResult
 
-__all__ = ["beside", "forecasts", "plans", "recorded_in_all"]
-
 
 def recorded_in_all(pipeline: PipelineResult) -> str:
     """What was recorded, and what was made of it, in a sentence or two."""

@@ -9,8 +9,6 @@ from demo.failover.results import EventResult
 from kafka_assignors.report.drawing import INK, Figure, axis, layout, legend_below
 from kafka_assignors.report.palette import STRATEGIES
 
-__all__ = ["COLOURS", "still"]
-
 COLOURS: Mapping[str, str] = {"cold": STRATEGIES[1], "warm": STRATEGIES[0]}
 NAMES = {"cold": "cold", "warm": "with standbys and warm-ups"}
 KINDS = {"join": "one joins", "kill": "one is killed with -9"}

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta, timezone
 from demo.pipeline.results import HoursResult
 from kafka_assignors.report.drawing import Figure, axis, layout, legend_below
 
-__all__ = ["hours"]
-
 _CAME, _FORECAST, _NAIVE = "#CBD2D9", "#0072B2", "#E69F00"
 
 

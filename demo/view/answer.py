@@ -8,8 +8,6 @@ from typing import NamedTuple
 from demo.pipeline.results import PipelineResult
 from demo.results import DrainResult, Results, StrategyResult
 
-__all__ = ["RULE", "Answer", "answer", "standstill"]
-
 TIE = 0.10
 """A time counts as equal to the shortest one if it is longer by no more than this part."""
 

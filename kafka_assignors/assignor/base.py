@@ -48,8 +48,6 @@ from kafka_assignors.plan import (
 )
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 
-__all__ = ["Assignor"]
-
 log = logging.getLogger("kafka_assignors")
 
 AssignorT = TypeVar("AssignorT", bound="Assignor")

@@ -6,8 +6,6 @@ import logging
 
 from kafka_assignors.plan import Claims, Group, shown
 
-__all__ = ["Complaints"]
-
 MOST_MEMBERS = 20
 MOST_TOPICS = 5  # a member may send thousands of names
 MOST_CHARACTERS = 50

@@ -12,17 +12,6 @@ from kafka_assignors.assignor.coordinator_access import replicas
 from kafka_assignors.plan import NO_GENERATION, Assignment, Ownership
 from kafka_assignors.wire import assignment
 
-__all__ = [
-    "encode_assignment",
-    "encode_subscription",
-    "owned_in",
-    "ownership",
-    "partition_counts",
-    "racks_of_nodes",
-    "replica_racks",
-    "topics_in",
-]
-
 SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3); older readers skip the rest
 
 

@@ -12,8 +12,6 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors.assignor import convert
 from kafka_assignors.plan import Assignment, Group, Member, plan_range, plan_seniors
 
-__all__ = ["RANGES", "SENIORS", "Fallback", "fallback_assignment"]
-
 
 class Fallback(NamedTuple):
     """A plan that needs only subscriptions.

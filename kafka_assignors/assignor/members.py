@@ -13,8 +13,6 @@ from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import NO_GENERATION, Member, Ownership, TopicPartition
 
-__all__ = ["JoinedMember", "MemberReport", "read_user_data", "to_member"]
-
 JoinedMember: TypeAlias = JoinGroupResponse.JoinGroupResponseMember
 
 

@@ -7,8 +7,6 @@ import logging
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.plan import NO_GENERATION, Claims, Group, unlisted_owners
 
-__all__ = ["MetadataWait"]
-
 log = logging.getLogger("kafka_assignors")
 
 _ROUNDS = 3

@@ -6,8 +6,6 @@ import logging
 
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 
-__all__ = ["ConversionNotice"]
-
 log = logging.getLogger("kafka_assignors")
 
 

@@ -12,8 +12,6 @@ from kafka.errors import KafkaConfigurationError
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Metrics, Why
 
-__all__ = ["PLANS", "ConfigurationError", "Options", "PlanReport", "StickyOptions", "parse"]
-
 OptionsT = TypeVar("OptionsT", bound="Options")
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from kafka_assignors.plan import NO_GENERATION, Hold
 
-__all__ = ["PATIENCE_S", "SecondRound"]
-
 _ROUNDS = 5
 """Rounds that the leader requests for one hold, at most."""
 

@@ -15,8 +15,6 @@ import zlib
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.lag.fetch.group import GroupMember, members_of
 
-__all__ = ["StaticWatch"]
-
 log = logging.getLogger("kafka_assignors")
 
 _FIRST_S = 0.3

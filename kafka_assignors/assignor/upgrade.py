@@ -8,8 +8,6 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Reba
 
 from kafka_assignors.assignor.options import ConfigurationError
 
-__all__ = ["first_bounce"]
-
 
 def first_bounce(
     to: type[AbstractPartitionAssignor], eager: Sequence[type[AbstractPartitionAssignor]]

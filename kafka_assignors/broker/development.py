@@ -19,8 +19,6 @@ from kafka_assignors.broker.settings import listeners
 from kafka_assignors.broker.supervised import PortTakenError, Supervised
 from kafka_assignors.errors import BrokerError, ToolMissingError
 
-__all__ = ["Backend", "DevelopmentBroker", "development_broker", "start_broker"]
-
 Backend = Literal["auto", "docker", "jars"]
 
 _RESERVED = {*listeners(HOST, 0, 0), "log.dirs", "log.dir", "node.id", "process.roles"}

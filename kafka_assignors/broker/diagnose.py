@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["error_line", "is_port_taken"]
-
 _PORT_TAKEN = "[Aa]ddress already in use|port is already allocated"  # messages of Java and Docker
 _TAIL_BYTES = 256 * 1024
 _LONGEST = 300

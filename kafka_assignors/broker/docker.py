@@ -16,8 +16,6 @@ from kafka_assignors.broker.supervised import Spec
 from kafka_assignors.broker.supervisor import run_cleanup
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["PORT", "compose_command", "compose_file", "launch", "project", "remove_container"]
-
 PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 

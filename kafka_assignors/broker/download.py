@@ -10,8 +10,6 @@ from pathlib import Path
 from kafka_assignors.broker.lock import Jar
 from kafka_assignors.errors import BrokerError, MissingExtraError
 
-__all__ = ["MIRROR", "Downloader", "download"]
-
 MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository that replaces the central one
 
 Downloader = Callable[[Jar], Path]

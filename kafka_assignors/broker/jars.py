@@ -28,8 +28,6 @@ from kafka_assignors.broker.paths import cache_dir
 from kafka_assignors.broker.progress import OnProgress, Progress, silent
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["fetch_jars"]
-
 _STAMP = "verified.json"
 _PARTIAL = ".partial-"
 _STALE_S = 24 * 3600  # the process of an older partial download has ended

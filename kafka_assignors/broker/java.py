@@ -13,8 +13,6 @@ from pathlib import Path
 
 from kafka_assignors.errors import ToolMissingError
 
-__all__ = ["MINIMUM", "Java", "find_java", "major_version"]
-
 MINIMUM = 17  # required by Kafka 4 brokers and Spark 4
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')

@@ -11,8 +11,6 @@ from kafka_assignors.broker.java import Java
 from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, new_cluster_id, render
 from kafka_assignors.broker.supervised import Spec
 
-__all__ = ["DATA", "launch"]
-
 DATA = "data"  # Kafka's directory, below the broker's own
 
 _LOG4J = """\

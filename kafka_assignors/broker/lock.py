@@ -10,8 +10,6 @@ from importlib import resources
 
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["Jar", "digest", "kafka_version", "locked", "parse"]
-
 _ROW = re.compile(r"(\w+) +([\w.-]+):([\w.-]+):([\w.-]+) +([0-9a-f]{64})")
 
 

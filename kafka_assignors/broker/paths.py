@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["cache_dir", "state_dir"]
-
 
 def _dir(own: str, xdg: str, fallback: str) -> Path:
     # The XDG specification ignores relative paths in its variables.

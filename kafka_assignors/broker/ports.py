@@ -9,8 +9,6 @@ from typing import BinaryIO
 
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["HOST", "answers", "free_ports", "require_free"]
-
 HOST = "127.0.0.1"
 
 # Length, API key, version 0, correlation id 0, no client id.

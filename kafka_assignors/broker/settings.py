@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["HEAP", "JVM_OPTIONS", "SETTINGS", "environment", "listeners", "new_cluster_id", "render"]
-
 HEAP = "-Xmx256m"  # 325 MB resident; a broker of this size does not need the default of 1 GB
 
 # Tuned for a fast start.  Without the last option, a killed JVM leaves a file in /tmp.

@@ -24,8 +24,6 @@ from kafka_assignors.errors import BrokerError, MissingExtraError
 if TYPE_CHECKING:
     import psutil
 
-__all__ = ["Running", "delete", "load", "locked_state", "recover", "save", "stop"]
-
 _START_TOLERANCE_S = 2.0  # the kernel rounds a start time, and a clock may be stepped
 
 

@@ -19,8 +19,6 @@ from kafka_assignors.broker.ports import answers
 from kafka_assignors.broker.progress import OnProgress, Progress
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["PATIENCE_S", "PortTakenError", "Spec", "Supervised"]
-
 _GRACE_S = 10.0  # a broker this small stops in half a second
 _AFTERWARDS_S = 60.0  # "compose down" takes 1 s, longer on a busy engine
 _MARGIN_S = 10.0

@@ -18,8 +18,6 @@ from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progr
 from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.errors import BrokerError
 
-__all__ = ["command"]
-
 
 @click.group("broker")
 def command() -> None:

@@ -13,8 +13,6 @@ import click
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 
-__all__ = ["client_settings", "connection_options", "sigterm_as_interrupt"]
-
 F = TypeVar("F", bound=Callable[..., object])
 
 

@@ -9,22 +9,6 @@ from typing import Any, NoReturn
 
 from kafka_assignors.errors import ProblemError
 
-__all__ = [
-    "INT64",
-    "amount",
-    "array",
-    "below",
-    "entries",
-    "fields",
-    "load",
-    "object_at",
-    "optional",
-    "shown_value",
-    "text",
-    "whole",
-    "wrong",
-]
-
 _INT32 = 2**31
 INT64 = 2**63
 _LONGEST = 60  # characters of a wrong value that an error shows

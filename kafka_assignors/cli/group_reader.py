@@ -12,8 +12,6 @@ from kafka_assignors.errors import BrokerError
 from kafka_assignors.lag.fetch.group import GroupState, ask_group
 from kafka_assignors.lag.fetch.link import Link
 
-__all__ = ["GroupReader"]
-
 
 class GroupReader:
     """Describes one group over a connection of its own.

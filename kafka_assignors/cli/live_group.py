@@ -32,8 +32,6 @@ from kafka_assignors.errors import BrokerError, CodecError, GroupError
 from kafka_assignors.plan import Group, Member
 from kafka_assignors.strategies import STRATEGIES
 
-__all__ = ["LiveGroup", "read_live_group"]
-
 ANSWER_MS = 5_000  # how long to wait for a broker
 _PAUSE_S = 0.2
 _REBALANCING = ("PreparingRebalance", "CompletingRebalance")

@@ -16,18 +16,6 @@ from rich.text import Text
 
 from kafka_assignors.plan import shown
 
-__all__ = [
-    "MEMBERS",
-    "ROWS",
-    "Columns",
-    "columns",
-    "counted",
-    "more",
-    "partition_name",
-    "short_names",
-    "show",
-]
-
 MEMBERS = 30
 """Members shown of a large group, without ``--all``."""
 

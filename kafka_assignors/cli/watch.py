@@ -21,8 +21,6 @@ from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
 
-__all__ = ["INTERVAL_S", "WatchedReport", "show_report", "watch_options"]
-
 INTERVAL_S = 2.0
 
 Command = TypeVar("Command", bound=Callable[..., Any])

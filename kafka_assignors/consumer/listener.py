@@ -31,8 +31,6 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import commit, generation_of, is_closing, runs_cooperative
 
-__all__ = ["OwnershipListener"]
-
 log = logging.getLogger("kafka_assignors")
 
 Partitions = frozenset[TopicPartition]

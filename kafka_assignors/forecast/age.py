@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-__all__ = ["Growth"]
-
 _MOST = 32
 """Maximum number of points.  When full, every second point of the older half is dropped."""
 

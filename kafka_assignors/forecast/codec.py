@@ -21,8 +21,6 @@ from kafka_assignors.forecast.samples import Sample
 from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS
 from kafka_assignors.forecast.settings import LoadSettings
 
-__all__ = ["decode", "encode"]
-
 _Number = TypeVar("_Number", int, float)
 
 _VERSION = 2

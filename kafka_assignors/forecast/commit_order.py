@@ -18,8 +18,6 @@ from typing import Literal
 from kafka_assignors.forecast.samples import UNKNOWN, Sample
 from kafka_assignors.forecast.settings import SECOND
 
-__all__ = ["SLACK", "CommitChange", "CommitOrder"]
-
 SLACK = 30 * SECOND
 """Maximum time between the two writers' reports of one commit.
 

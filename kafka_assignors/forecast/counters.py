@@ -18,8 +18,6 @@ from kafka_assignors.forecast.commit_order import CommitChange, CommitOrder
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample, position
 from kafka_assignors.forecast.settings import LoadSettings
 
-__all__ = ["Commits", "EndMark", "Ends", "GroupMark"]
-
 
 class EndMark(NamedTuple):
     """The end offset at the end of a step."""

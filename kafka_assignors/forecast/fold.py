@@ -21,8 +21,6 @@ from kafka_assignors.forecast.samples import UNKNOWN, Sample, plausible
 from kafka_assignors.forecast.settings import SECOND, LoadSettings
 from kafka_assignors.forecast.steps import Step, Steps
 
-__all__ = ["AHEAD", "Partition", "Row", "Tally"]
-
 AHEAD = 60 * SECOND
 """A sample may be ahead of the current time by this much, or by ``delay`` if that is longer.
 

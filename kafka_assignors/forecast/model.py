@@ -18,8 +18,6 @@ from typing import NamedTuple
 from kafka_assignors.forecast.season import Season
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
-__all__ = ["FORECASTERS", "Forecaster", "Model", "Outlook", "Pending"]
-
 
 class Forecaster(NamedTuple):
     """One speed of smoothing.

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from kafka_assignors.forecast.settings import Reset
 
-__all__ = ["NO_COMMIT", "UNKNOWN", "Sample", "plausible", "position"]
-
 UNKNOWN = -2
 """Stands for an unknown offset or time.  It is a number, so samples can be sorted and packed."""
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from kafka_assignors.forecast.fold import Row
 from kafka_assignors.forecast.settings import SECOND, LoadSettings
 
-__all__ = ["Score", "Totals", "score", "totals"]
-
 DAY = 86_400 * SECOND
 WEEK = 7 * DAY
 

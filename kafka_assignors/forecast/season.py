@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from kafka_assignors.forecast.settings import QUARTER
 
-__all__ = ["QUARTERS", "WEEK_HOURS", "Season"]
-
 QUARTERS = 96
 WEEK_HOURS = 168
 DAY_DOUBT = 0.25  # days

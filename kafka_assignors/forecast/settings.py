@@ -8,8 +8,6 @@ from typing import Literal, get_args
 
 from kafka_assignors.errors import OptionError
 
-__all__ = ["QUARTER", "SECOND", "LoadSettings", "Reset"]
-
 SECOND = 1_000_000
 """A second in microseconds.  All times of this package are whole microseconds since 1970 (UTC)."""
 

@@ -10,8 +10,6 @@ from kafka_assignors.forecast.counters import Commits, EndMark, Ends, GroupMark
 from kafka_assignors.forecast.samples import UNKNOWN, Sample
 from kafka_assignors.forecast.settings import LoadSettings
 
-__all__ = ["MOST_EMPTY", "Quality", "Step", "Steps"]
-
 Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 """How well a step is known.
 

@@ -18,8 +18,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Reset", "begin_matters", "lag"]
-
 Reset = Literal["earliest", "latest"]
 """Where a consumer starts without a valid commit.  All but ``latest`` counts as ``earliest`` (KIP-169)."""
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from kafka_assignors.errors import OptionError
 
-__all__ = ["ENVIRONMENT", "connection_settings", "read_properties"]
-
 ENVIRONMENT = "KAFKA_ASSIGNORS_"
 """Prefix of a setting's name in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
 

@@ -17,8 +17,6 @@ from kafka_assignors.background import Background
 from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, one_line
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["LagKeeper"]
-
 log = logging.getLogger("kafka_assignors")
 
 _END_S = 1.0

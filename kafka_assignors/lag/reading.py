@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["Offsets", "Reading"]
-
 
 @dataclass(frozen=True, slots=True)
 class Offsets:

@@ -9,8 +9,6 @@ from typing import Any
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.arithmetic import Reset
 
-__all__ = ["FetchSettings", "fetch_settings"]
-
 _CONNECTION = (
     *("bootstrap_servers", "client_id", "client_dns_lookup", "api_version", "proxy_url", "socks5_proxy"),
     *("request_timeout_ms", "retry_backoff_ms", "reconnect_backoff_ms", "reconnect_backoff_max_ms"),

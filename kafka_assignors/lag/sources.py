@@ -11,8 +11,6 @@ from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["LagAnswer", "LagSource", "Lags", "from_cluster", "from_function", "one_line"]
-
 Lags = Mapping[TopicPartition, int]
 
 _MAX_LAG = 2**63 - 1

@@ -18,8 +18,6 @@ from typing import Any
 
 from kafka_assignors.errors import OptionError
 
-__all__ = ["connector_options"]
-
 _LOGIN = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",

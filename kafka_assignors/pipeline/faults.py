@@ -14,8 +14,6 @@ from typing import Any
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.plan import shown
 
-__all__ = ["one_line", "pipeline_error"]
-
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 # The order matters: errors that follow from another error come after it.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _HORIZON_S = 3600.0
 
-__all__ = ["checked_load", "group_sizes", "load_columns", "read_history", "within"]
-
 
 def read_history(
     spark: SparkSession,

@@ -10,8 +10,6 @@ from typing import Any
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.pipeline.faults import pipeline_error
 
-__all__ = ["RestartingQuery"]
-
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S = 1.0

@@ -23,7 +23,8 @@ from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.feed.feed import Feed
 from kafka_assignors.pipeline.feed.feeding import Feeding
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model, start_load_model
-from kafka_assignors.pipeline.record.offsets import OffsetsReport, record_offsets, record_offsets_once
+from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once
+from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from kafka_assignors.pipeline.record.sample_report import SamplesReport
 from kafka_assignors.pipeline.record.samples import record_samples, record_samples_once
 from kafka_assignors.pipeline.restarting_query import RestartingQuery
@@ -31,8 +32,6 @@ from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-__all__ = ["PipelineReport", "Wanted", "record", "run_pipeline"]
 
 _LOOK_S = 0.5
 

@@ -25,8 +25,6 @@ from kafka_assignors.pipeline.faults import one_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["MEMORY", "SHORT_LIVED", "STREAMING", "java_home", "local_session", "session", "submitted"]
-
 MEMORY = "1g"
 """Memory of the JVM of a local session; its Python workers need more."""
 

@@ -9,8 +9,6 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["utc_date"]
-
 _DAY_MS = 86_400_000
 
 

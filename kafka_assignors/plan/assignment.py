@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from kafka_assignors.plan.model import NOBODY, Group, Ownership
 
-__all__ = ["Assignment", "Owners"]
-
 Owners = npt.NDArray[np.int32]
 """By partition: the index of its member, or ``NOBODY``."""
 

@@ -13,8 +13,6 @@ from kafka_assignors.plan.model import NOBODY, Group
 from kafka_assignors.plan.sticky.goals import Mask, Vector
 from kafka_assignors.plan.sticky.planner import plan_fair
 
-__all__ = ["LagBound", "lag_lower_bound", "load_lower_bound", "moves_lower_bound"]
-
 _ROUNDS, _MOST_CELLS = 8, 2**22
 """Rounds of pouring each topic's lag.  A large matrix gets fewer, at least two."""
 

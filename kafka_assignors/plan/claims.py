@@ -23,8 +23,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_GENERATION, NOBODY, Group
 
-__all__ = ["CONTESTED", "Claims", "resolve"]
-
 Vector = npt.NDArray[np.int64]
 
 CONTESTED = -2

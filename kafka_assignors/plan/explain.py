@@ -14,8 +14,6 @@ from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership, shown
 from kafka_assignors.plan.rounds import Hold
 
-__all__ = ["Reason", "Why", "explain"]
-
 _MOST_NAMES = 3  # a thousand members may claim one partition; a line names only a few
 
 Plan = Mapping[str, Mapping[str, list[int]]]

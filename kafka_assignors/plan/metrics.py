@@ -10,8 +10,6 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NOBODY, Group
 
-__all__ = ["Metrics", "measure"]
-
 
 @dataclass(frozen=True, slots=True)
 class Metrics:

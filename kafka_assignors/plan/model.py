@@ -17,19 +17,6 @@ import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
 
-__all__ = [
-    "MOST_CELLS",
-    "NOBODY",
-    "NO_GENERATION",
-    "UNKNOWN_LAG",
-    "Group",
-    "Member",
-    "Ownership",
-    "TopicPartition",
-    "seniority",
-    "shown",
-]
-
 _LONGEST = 300  # characters of a name that ``shown`` keeps
 
 Ownership = Mapping[str, Sequence[int]]

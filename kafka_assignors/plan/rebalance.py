@@ -15,8 +15,6 @@ from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import Group
 from kafka_assignors.plan.rounds import Hold, this_round
 
-__all__ = ["HoldBack", "Planner", "Rebalance", "rebalance"]
-
 Planner = Callable[[Group, Claims], Assignment]
 HoldBack = Callable[[Group, Claims, Assignment], tuple[Assignment, Sequence[Hold]]]
 

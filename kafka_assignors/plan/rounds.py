@@ -11,8 +11,6 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import CONTESTED, Claims
 from kafka_assignors.plan.model import NOBODY, Group
 
-__all__ = ["Hold", "this_round"]
-
 
 class Hold(NamedTuple):
     """A partition that its new owner cannot get yet, because ``member_id`` has not revoked it."""

@@ -24,8 +24,6 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims, resolve
 from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership
 
-__all__ = ["MOST_CLAIMS", "MOST_PARTITIONS", "keep_owned", "unlisted_owners"]
-
 MOST_PARTITIONS = 1_000_000
 """Largest plausible number of partitions of one topic; brokers hold fewer."""
 

@@ -11,8 +11,6 @@ from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.markup import CSS
 
-__all__ = ["html_page", "require_plotly"]
-
 
 def require_plotly(extra: str) -> None:
     """Check early that `html_page` can run.

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["ResultT", "Row", "seconds"]
-
 ResultT = TypeVar("ResultT", bound=Mapping[str, object])
 """The result of a run; ``strategy`` is its strategy's name."""
 

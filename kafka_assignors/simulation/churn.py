@@ -9,18 +9,6 @@ from typing import Literal, get_args
 
 from kafka_assignors.errors import OptionError
 
-__all__ = [
-    "KINDS",
-    "Act",
-    "Kind",
-    "Step",
-    "client_id",
-    "first_members",
-    "parse",
-    "present_after",
-    "rehearse",
-]
-
 Kind = Literal["join", "leave", "kill"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

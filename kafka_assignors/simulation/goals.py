@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from kafka_assignors.simulation.outcome import Outcome
 
-__all__ = ["COSTS", "GOALS", "NO_DIFFERENCE", "Goal"]
-
 NO_DIFFERENCE = 0.15
 """Two figures are equal if they differ by less than this part of the larger one.  Simulated figures are no
 closer to measured ones."""

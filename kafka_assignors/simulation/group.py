@@ -21,8 +21,6 @@ from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.history import Counts
 from kafka_assignors.simulation.scenario import Strategy
 
-__all__ = ["GroupModel", "Round"]
-
 
 class Round(NamedTuple):
     """The changes of one round.

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
 
-__all__ = ["Counts", "History", "Levels"]
-
 Counts = npt.NDArray[np.int64]
 Levels = npt.NDArray[np.float64]
 

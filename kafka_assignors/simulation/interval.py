@@ -9,8 +9,6 @@ import numpy as np
 from kafka_assignors.simulation.history import Levels
 from kafka_assignors.simulation.serving import when_empty
 
-__all__ = ["NOTHING", "Interval", "first_below"]
-
 NOTHING = 1e-6
 """Lag below this many records counts as 0, because of rounding errors of floats."""
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from kafka_assignors.plan import NOBODY, Group, enough_expected, with_expected
 from kafka_assignors.simulation.history import Counts, Levels
 
-__all__ = ["KnownLag", "expected_arrivals"]
-
 
 class KnownLag:
     """The lag of each partition as the leader knows it in a round.

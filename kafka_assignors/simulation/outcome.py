@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.scenario import Parameter
 
-__all__ = ["Move", "Outcome", "Series", "Situation"]
-
 
 class Situation(NamedTuple):
     """The conditions in which strategies are compared.

@@ -12,8 +12,6 @@ from kafka_assignors.simulation.outcome import Move, Outcome, Series
 from kafka_assignors.simulation.scenario import Scenario
 from kafka_assignors.simulation.time_lag import ages, quantile, stretches
 
-__all__ = ["OutcomeBuilder"]
-
 _RECENT_S = 30.0
 """An arrival rate is the mean of this many seconds, because bursty traffic has no useful current rate."""
 

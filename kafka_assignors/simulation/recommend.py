@@ -12,8 +12,6 @@ from kafka_assignors.simulation.goals import COSTS, GOALS, NO_DIFFERENCE, Goal
 from kafka_assignors.simulation.outcome import Outcome, Situation
 from kafka_assignors.simulation.scenario import Parameter, labelled
 
-__all__ = ["Ranked", "Recommendation", "recommend"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ranked:

@@ -11,8 +11,6 @@ from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation.churn import Act, Step, first_members, rehearse
 
-__all__ = ["Parameter", "Pauses", "Plan", "Scenario", "Strategy", "labelled"]
-
 Plan = Callable[[Group, Claims], Assignment]
 """The planner of a strategy: a pure function, the one the consumers run."""
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from kafka_assignors.simulation.history import Levels
 
-__all__ = ["Slots", "by_reader", "shared", "when_empty"]
-
 Slots = npt.NDArray[np.int64]
 """By partition: the number of the member that reads it; the number of members if nobody does."""
 

@@ -27,8 +27,6 @@ from kafka_assignors.simulation.serving import Slots
 from kafka_assignors.simulation.skew import SimulatedSkewWatcher
 from kafka_assignors.simulation.work import Work
 
-__all__ = ["simulate"]
-
 _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
 _LEAST_LIMIT_S = 3600.0
 

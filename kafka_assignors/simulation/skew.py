@@ -10,8 +10,6 @@ from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts
 from kafka_assignors.simulation.scenario import Scenario
 
-__all__ = ["SimulatedSkewWatcher"]
-
 
 class SimulatedSkewWatcher:
     """Checks for uneven lag on the leader, with the rules of the real ``SkewWatcher``.

@@ -9,8 +9,6 @@ import numpy as np
 from kafka_assignors.simulation.history import Levels
 from kafka_assignors.simulation.interval import NOTHING
 
-__all__ = ["Stretches", "ages", "quantile", "stretches"]
-
 _ENOUGH = 1e-9
 """Tolerance of a quantile, as a part of the largest age."""
 

@@ -8,8 +8,6 @@ from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.interval import NOTHING, Interval
 from kafka_assignors.simulation.serving import Slots, by_reader, shared, when_empty
 
-__all__ = ["Work"]
-
 _APART_S = 0.5
 """Minimum seconds between two times at which partitions run empty."""
 

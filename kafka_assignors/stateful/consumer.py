@@ -35,9 +35,8 @@ from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revo
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Process, Work
 from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.shutdown import Shutdown
-from kafka_assignors.stateful.topology import Task, Topology
-
-__all__ = ["StatefulConsumer"]
+from kafka_assignors.stateful.topology import Topology
+from kafka_assignors.wire.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

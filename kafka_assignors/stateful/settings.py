@@ -14,8 +14,6 @@ from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.runtime.commits import BeforeCommit
 from kafka_assignors.stateful.state.stores import StoreOptions
 
-__all__ = ["RuntimeOptions", "checked_config"]
-
 _OURS = {
     "enable_auto_commit": "offsets are committed after the state is written",
     "partition_assignment_strategy": "a stateful consumer brings its own",

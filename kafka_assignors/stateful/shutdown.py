@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["Shutdown"]
-
 _TO_COMMIT = 0.6  # share of the time for commits; the rest is for leaving the group and closing stores
 _LOOK_S = 0.1
 

@@ -15,8 +15,6 @@ from kafka_assignors.errors import TopologyError
 from kafka_assignors.plan.model import TopicPartition, shown
 from kafka_assignors.wire.task_section import Task
 
-__all__ = ["Subtopology", "Task", "Topology"]
-
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # the names Kafka allows for topics
 _LONGEST_ID = 200  # an id and a partition number also name a directory
 

@@ -18,8 +18,6 @@ from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import LoadSource, PolledLoad
 from kafka_assignors.plan import Assignment, Claims, Group, Member, Reason, plan_cooperative_lag_aware
 
-__all__ = ["CooperativeLagAwareAssignor"]
-
 
 class CooperativeLagAwareAssignor(LagAssignor):
     """Minimises the largest lag any member carries, over all topics; moves partitions only if that pays.

@@ -10,8 +10,6 @@ from kafka_assignors.assignor.options import StickyOptions
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import cooperative_user_data
 
-__all__ = ["CooperativeStickyAssignor"]
-
 
 class CooperativeStickyAssignor(Assignor):
     """As ``sticky``, but moves take two rounds, so that a member keeps reading the partitions it keeps.

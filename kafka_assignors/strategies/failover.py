@@ -14,8 +14,6 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, Reason, plan_failover
 from kafka_assignors.wire import failover_user_data
 
-__all__ = ["FailoverAssignor", "FailoverOptions"]
-
 _HIGHEST = 2**31 - 1
 
 

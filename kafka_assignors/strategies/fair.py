@@ -5,8 +5,6 @@ from __future__ import annotations
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.plan import Assignment, Claims, Group, plan_fair
 
-__all__ = ["FairAssignor"]
-
 
 class FairAssignor(Assignor):
     """The fairest plan, made from scratch each time (KIP-54 without stickiness).  See ``plan_fair``."""

@@ -15,8 +15,6 @@ from kafka_assignors.plan import (
 )
 from kafka_assignors.wire import history
 
-__all__ = ["FairestStickyAssignor"]
-
 
 class FairestStickyAssignor(Assignor):
     """Keeps every owned partition, and assigns the others as fairly as that allows.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Ownership, plan_lag_aware
 
-__all__ = ["LagAwareAssignor"]
-
 
 class LagAwareAssignor(LagAssignor):
     """Topic by topic: equal partition counts, then the smallest largest lag; eager.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.plan import Assignment, Claims, Group, plan_range
 
-__all__ = ["RangeAssignor"]
-
 
 class RangeAssignor(Assignor):
     """Assigns contiguous ranges, topic by topic; equal topics are co-located.  See ``plan_range``."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.plan import Assignment, Claims, Group, plan_roundrobin
 
-__all__ = ["RoundRobinAssignor"]
-
 
 class RoundRobinAssignor(Assignor):
     """Assigns all partitions in turn.  See ``plan_roundrobin``."""

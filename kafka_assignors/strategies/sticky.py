@@ -8,8 +8,6 @@ from kafka_assignors.assignor.options import StickyOptions
 from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Ownership, plan_sticky
 from kafka_assignors.wire import sticky_user_data
 
-__all__ = ["StickyAssignor"]
-
 
 class StickyAssignor(Assignor):
     """The fairest plan with the fewest moves; eager.  See ``plan_sticky``.

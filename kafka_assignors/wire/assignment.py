@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CLASSIC_ONLY", "encode", "topic_header"]
-
 VERSION = 0  # later versions have the same fields
 CLASSIC_ONLY = b"\x00"
 """Placeholder user data: a broker converts only groups without user data to the new protocol (KIP-848)."""

@@ -13,8 +13,6 @@ from kafka_assignors.plan.model import NO_GENERATION, Ownership
 from kafka_assignors.wire import history
 from kafka_assignors.wire.primitives import Reader, int32
 
-__all__ = ["decode", "encode"]
-
 
 def encode(generation: int, revoked: Ownership | None = None) -> bytes:
     """Encode Java's bytes, followed by the history of a member in eager mode."""

@@ -12,8 +12,6 @@ from kafka_assignors.plan.model import NO_GENERATION, Ownership
 from kafka_assignors.wire import history
 from kafka_assignors.wire.primitives import Reader, int32
 
-__all__ = ["decode_history", "decode_priority", "encode"]
-
 _PRIORITY = 4  # bytes
 
 

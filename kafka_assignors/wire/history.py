@@ -8,8 +8,6 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership
 from kafka_assignors.wire.primitives import Reader, pack_ownership
 
-__all__ = ["decode", "encode", "read"]
-
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
 

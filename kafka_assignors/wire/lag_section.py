@@ -15,8 +15,6 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.wire.primitives import Reader, int32, string
 
-__all__ = ["MOST_PARTITIONS", "encode", "read"]
-
 MOST_PARTITIONS = 1_000
 """A member sends its heaviest partitions: 6 KB in most cases.  The leader asks the cluster for the rest."""
 

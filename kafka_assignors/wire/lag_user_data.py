@@ -13,8 +13,6 @@ from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import history, lag_section
 from kafka_assignors.wire.primitives import Reader
 
-__all__ = ["decode", "encode"]
-
 
 def encode(revoked: Ownership, generation: int, lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
     """Encode both sections.  Lags are in records."""

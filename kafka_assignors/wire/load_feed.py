@@ -13,18 +13,6 @@ from typing import Any, NamedTuple, NoReturn
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import TopicPartition
 
-__all__ = [
-    "FIELDS",
-    "MAX_BYTES",
-    "VERSION",
-    "Forecast",
-    "Key",
-    "decode",
-    "decode_key",
-    "encode",
-    "encode_key",
-]
-
 VERSION = 1
 MAX_BYTES = 16 * 1024
 """Largest key, and largest value; a value with only the known fields has some 200."""

@@ -22,8 +22,6 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.wire.primitives import Reader, int32
 from kafka_assignors.wire.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
 
-__all__ = ["LONGEST_ENDPOINT", "MOST_BYTES", "NO_OWNERS", "affordable", "pack_owners", "read_owners"]
-
 LONGEST_ENDPOINT = 255
 """Bytes."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from kafka_assignors.errors import CodecError
 
-__all__ = ["Reader", "int32", "pack_ownership", "string"]
-
 _INT16 = struct.Struct(">h")
 _UINT16 = struct.Struct(">H")
 _INT32 = struct.Struct(">i")

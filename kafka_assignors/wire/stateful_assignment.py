@@ -21,8 +21,6 @@ from kafka_assignors.wire.primitives import Reader
 from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, check_header
 from kafka_assignors.wire.task_section import Task
 
-__all__ = ["Assignment", "decode", "encode"]
-
 _HEAD = struct.Struct(">hhq")
 
 

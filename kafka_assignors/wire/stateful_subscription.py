@@ -22,8 +22,6 @@ from kafka_assignors.wire.primitives import Reader
 from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, check_header
 from kafka_assignors.wire.task_section import Task
 
-__all__ = ["MOST_OTHERS", "Subscription", "decode", "encode"]
-
 MOST_OTHERS = 1_000
 """Limit of the lags of tasks that the member has state of but does not own: 5 KB.  Such state is useful only
 if it is recent, and the broker keeps all members' user data in one message, limited to a megabyte in most

@@ -22,8 +22,6 @@ from uuid import UUID
 
 from kafka_assignors.errors import CodecError
 
-__all__ = ["LATEST_VERSION", "Newer", "Supports", "check_header", "common_version"]
-
 LATEST_VERSION = 2
 
 

@@ -11,8 +11,6 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION, Ownership
 from kafka_assignors.wire.primitives import Reader, int32, pack_ownership
 
-__all__ = ["decode", "encode"]
-
 _KAFKA_PYTHON_VERSION = 1
 
 

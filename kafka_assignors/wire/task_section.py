@@ -18,20 +18,6 @@ from operator import sub
 from kafka_assignors.errors import CodecError
 from kafka_assignors.wire.primitives import Reader, string
 
-__all__ = [
-    "LONGEST_ID",
-    "MOST_LAG",
-    "MOST_TASKS",
-    "Task",
-    "pack_lags",
-    "pack_subtopologies",
-    "pack_tasks",
-    "pack_text",
-    "read_lags",
-    "read_subtopologies",
-    "read_tasks",
-]
-
 Task = tuple[str, int]
 """Id of the subtopology, number of the partition."""
 

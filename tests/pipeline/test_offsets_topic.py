@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_assignors.pipeline.record.offsets_topic import KINDS, PROBLEMS, SOURCE, commits, decode
+from kafka_assignors.pipeline.record.offsets_decoder import KINDS, PROBLEMS
+from kafka_assignors.pipeline.record.offsets_topic import SOURCE, commits, decode
 from tests.support import offsets_oracle as oracle
 from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record, damaged
 from tests.support.offsets_records import NOW_MS, text

@@ -16,7 +16,7 @@ from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.cli.pipeline.recording import as_json, lines
 from kafka_assignors.errors import OptionError, PipelineError
 from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once
-from kafka_assignors.pipeline.record.offsets_topic import PROBLEMS
+from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.record.samples import record_samples_once
 from kafka_assignors.pipeline.run import PipelineReport
 from kafka_assignors.pipeline.tables.landing import read_samples

@@ -18,8 +18,8 @@ from kafka_assignors.broker import Progress
 from kafka_assignors.cli import cli
 from kafka_assignors.cli.pipeline.recording import View, as_json, lines, stopping
 from kafka_assignors.pipeline.model.job import LoadReport
-from kafka_assignors.pipeline.record.offsets import OffsetsReport
-from kafka_assignors.pipeline.record.offsets_topic import PROBLEMS
+from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
+from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from kafka_assignors.pipeline.record.sample_report import SamplesReport
 from kafka_assignors.pipeline.run import PipelineReport
 from kafka_assignors.plan import TopicPartition

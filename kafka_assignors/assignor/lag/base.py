@@ -26,8 +26,6 @@ from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
 from kafka_assignors.wire import lag_user_data
 
-__all__ = ["LagAssignor"]
-
 log = logging.getLogger("kafka_assignors")
 
 

@@ -7,8 +7,6 @@ import logging
 from kafka_assignors.lag.feed.sources import Expected, LoadSource
 from kafka_assignors.plan import Group, TopicPartition, enough_expected, shown, with_expected
 
-__all__ = ["LoadForecasts"]
-
 log = logging.getLogger("kafka_assignors")
 
 

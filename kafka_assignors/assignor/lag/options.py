@@ -13,8 +13,6 @@ from kafka_assignors.lag.feed.load_feed import LoadFeed, is_milliseconds
 from kafka_assignors.lag.sources import from_cluster
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["CooperativeLagOptions", "LagOptions"]
-
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
 
 

@@ -9,8 +9,6 @@ from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.sources import Lags
 from kafka_assignors.plan import Member, TopicPartition
 
-__all__ = ["newest_reports"]
-
 
 def newest_reports(
     reports: Iterable[tuple[Member, MemberReport]],

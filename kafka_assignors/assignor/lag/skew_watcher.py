@@ -27,8 +27,6 @@ from kafka_assignors.plan import (
     resolve,
 )
 
-__all__ = ["SkewWatcher"]
-
 log = logging.getLogger("kafka_assignors")
 
 

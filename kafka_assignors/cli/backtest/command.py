@@ -48,8 +48,6 @@ from kafka_assignors.simulation import Step
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["command"]
-
 _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "--churn", "step_s": "--step"}
 
 

@@ -17,17 +17,6 @@ from kafka_assignors.simulation import Step, parse
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
 
-__all__ = [
-    "BY_DEFAULT",
-    "Parameters",
-    "read_churn",
-    "read_moment",
-    "read_parameters",
-    "read_positive",
-    "read_strategies",
-    "read_whole",
-]
-
 N = TypeVar("N", bound=float)
 
 BY_DEFAULT = tuple(name for name in STRATEGIES if name != "failover")

@@ -10,8 +10,6 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["BarView", "LineView", "progress_line"]
-
 LINE_EVERY_S = 5.0
 
 

@@ -10,8 +10,6 @@ from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.simulation import Step
 
-__all__ = ["BacktestRequest", "BacktestTrials"]
-
 
 @dataclass(frozen=True, slots=True)
 class BacktestTrials:

@@ -11,8 +11,6 @@ from kafka_assignors.pipeline.backtest.phrases import about_group, for_each_grou
 from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
 
-__all__ = ["backtest_lines"]
-
 
 def backtest_lines(results: Results) -> Lines:
     """Return a row for each candidate, the best first, then the recommendation and its reasons."""

@@ -15,8 +15,6 @@ from kafka_assignors.cli.lag.view import lag_lines, watched_lines
 from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
 from kafka_assignors.lag import LagFetcher, Reset
 
-__all__ = ["command"]
-
 FETCH_MS = 10_000
 
 

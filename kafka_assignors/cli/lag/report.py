@@ -11,8 +11,6 @@ from kafka_assignors.lag import Offsets, Reading, Reset
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["PartitionLag", "Report", "report"]
-
 VERSION = 1
 
 

@@ -22,8 +22,6 @@ from kafka_assignors.cli.tables import (
 from kafka_assignors.lag.fetch.group import GroupMember
 from kafka_assignors.plan import shown
 
-__all__ = ["lag_lines", "watched_lines"]
-
 _REASONS = 4
 _LINES_A_ROW = 4  # most lines of a row with long names; a larger number only leaves lines free
 

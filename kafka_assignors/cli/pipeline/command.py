@@ -16,8 +16,6 @@ from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
 from kafka_assignors.pipeline.run import run_pipeline
 
-__all__ = ["command", "notes_on_feed"]
-
 FEED = "kafka-assignors-load"
 
 

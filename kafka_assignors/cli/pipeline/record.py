@@ -9,8 +9,6 @@ import click
 from kafka_assignors.cli.pipeline.recording import Recording, recording_command
 from kafka_assignors.pipeline.run import record
 
-__all__ = ["command"]
-
 
 @click.command("record")
 @click.option(

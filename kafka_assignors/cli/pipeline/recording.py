@@ -21,7 +21,7 @@ from kafka_assignors.broker import Progress
 from kafka_assignors.cli.common import client_settings, connection_options
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
 from kafka_assignors.errors import OptionError
-from kafka_assignors.pipeline.record.offsets_topic import PROBLEMS
+from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.run import PipelineReport, Wanted
 from kafka_assignors.pipeline.session import session
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafka_assignors.pipeline.run import OnReport
-
-__all__ = ["Recording", "View", "as_json", "lines", "recording_command", "stopping"]
 
 _LINE_EVERY_S = 10.0
 
@@ -76,11 +74,12 @@ class Recording:
 
 
 class Work(Protocol):
-    """``record`` or ``run_pipeline`` of ``spark.pipeline``."""
+    """``pipeline.run.record`` or ``run_pipeline``."""
 
     def __call__(
         self, spark: SparkSession, wanted: Wanted, *, stop: threading.Event | None, on_report: OnReport
-    ) -> PipelineReport: ...
+    ) -> PipelineReport:
+        """Run until ``stop``, or once."""
 
 
 def recording_command(command: Callable[..., None]) -> Callable[..., None]:

@@ -10,8 +10,6 @@ import click
 
 from kafka_assignors.pipeline.session import MEMORY
 
-__all__ = ["spark_size_options"]
-
 F = TypeVar("F", bound=Callable[..., object])
 
 _SIZE = re.compile(r"[1-9][0-9]*[mg]")

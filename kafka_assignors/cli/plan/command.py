@@ -36,8 +36,6 @@ from kafka_assignors.plan import Group, Member, shown
 from kafka_assignors.plan.stateful import plan_stateful
 from kafka_assignors.strategies import STRATEGIES
 
-__all__ = ["command"]
-
 _DEFAULT = "cooperative-sticky"  # for a file that names no strategy
 
 

@@ -14,8 +14,6 @@ from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import UNKNOWN_LAG, Group, enough_expected, with_expected
 
-__all__ = ["read_feed", "with_forecasts"]
-
 MAX_AGE_MS = 900_000
 """The default of a consumer's ``load_max_age_ms``."""
 TIMEOUT_S = 10.0

@@ -11,8 +11,6 @@ from kafka_assignors.errors import LagError
 from kafka_assignors.lag import LagFetcher, Reading
 from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition
 
-__all__ = ["with_live_lag"]
-
 TIMEOUT_MS = 5_000  # the lag of later partitions stays unknown
 _DEFAULT = "earliest"
 _MOST_REASONS = 3  # a large cluster may have many

@@ -10,8 +10,6 @@ from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.plan import UNKNOWN_LAG, Group, resolve
 
-__all__ = ["about_given_lags", "about_group", "print_notes"]
-
 _MOST_NOTES = 5
 
 

@@ -14,16 +14,6 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import shown
 from kafka_assignors.strategies import STRATEGIES
 
-__all__ = [
-    "about_foreign",
-    "assumed",
-    "check_options",
-    "named_value",
-    "option_names",
-    "refuse_foreign",
-    "with_options",
-]
-
 _IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priority": "priority"}
 
 

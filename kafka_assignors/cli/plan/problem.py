@@ -26,8 +26,6 @@ from kafka_assignors.cli.fields import (
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, TopicPartition
 
-__all__ = ["VERSION", "Problem", "parse", "read"]
-
 VERSION = 1
 
 MOST_PARTITIONS = 1_000_000

@@ -29,8 +29,6 @@ from kafka_assignors.plan.stateful import (
     Task,
 )
 
-__all__ = ["STATEFUL", "StatefulProblem", "is_stateful", "parse_stateful"]
-
 STATEFUL = "stateful"
 """The strategy's name."""
 

@@ -14,8 +14,6 @@ from kafka_assignors.cli.tables import MEMBERS, ROWS, Columns, columns, counted,
 from kafka_assignors.plan import shown
 from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, Task
 
-__all__ = ["stateful_json", "stateful_table"]
-
 
 def stateful_json(plan: StatefulPlan) -> dict[str, Any]:
     """Return the JSON of a ``stateful`` plan, version 1."""

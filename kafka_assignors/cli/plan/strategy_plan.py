@@ -25,8 +25,6 @@ from kafka_assignors.plan import (
     rebalance,
 )
 
-__all__ = ["StrategyPlan", "in_records", "lower_bound", "solve"]
-
 
 @dataclass(frozen=True, slots=True)
 class StrategyPlan:

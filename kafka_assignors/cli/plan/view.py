@@ -21,8 +21,6 @@ from kafka_assignors.cli.tables import (
 )
 from kafka_assignors.plan import UNKNOWN_LAG, Reason, Why, shown
 
-__all__ = ["comparison", "one_plan"]
-
 _STAYS = {Reason.KEPT, Reason.STAYS}
 _TAKEN = {  # from an owner that is still a member
     Reason.MOVED,

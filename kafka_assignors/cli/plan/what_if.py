@@ -8,8 +8,6 @@ from dataclasses import replace
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import Group, Member, shown
 
-__all__ = ["joined", "without"]
-
 _MOST_NAMES = 5  # of a large group, in an error
 
 

@@ -14,8 +14,6 @@ from kafka_assignors.cli.tasks.report import TaskReport, task_report
 from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
 from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
 
-__all__ = ["command"]
-
 
 @click.command("tasks")
 @click.argument("group_id", metavar="GROUP")

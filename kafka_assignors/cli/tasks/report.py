@@ -16,8 +16,6 @@ from kafka_assignors.wire import stateful_assignment, stateful_subscription
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.task_section import MOST_LAG, Task
 
-__all__ = ["Copy", "TaskReport", "TaskRow", "task_report"]
-
 VERSION = 1
 STRATEGY = "stateful"
 

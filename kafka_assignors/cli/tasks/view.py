@@ -12,8 +12,6 @@ from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, more, sh
 from kafka_assignors.cli.tasks.report import Copy, TaskReport, TaskRow
 from kafka_assignors.plan import shown
 
-__all__ = ["fitted_lines", "task_lines"]
-
 _UNREAD = 4
 _LINES_A_ROW = 4  # most lines of a row with long names; a larger number only leaves lines free
 

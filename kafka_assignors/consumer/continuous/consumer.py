@@ -8,8 +8,6 @@ from kafka import KafkaConsumer
 
 from kafka_assignors.consumer.continuous import make_continuous
 
-__all__ = ["ContinuousConsumer"]
-
 
 class ContinuousConsumer(KafkaConsumer):
     """A ``KafkaConsumer`` whose ``poll()`` keeps delivering the partitions it keeps during a rebalance.

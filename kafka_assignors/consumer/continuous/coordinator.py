@@ -33,8 +33,6 @@ from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.offsets import Offsets, OffsetsDuringJoins
 
-__all__ = ["ContinuousCoordinator"]
-
 log = logging.getLogger("kafka_assignors")
 
 

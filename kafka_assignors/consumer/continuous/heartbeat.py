@@ -6,8 +6,6 @@ import time
 
 from kafka.coordinator.heartbeat import Heartbeat
 
-__all__ = ["EarlyHeartbeat"]
-
 _SOON_S = (0.05, 0.15, 0.35, 0.75, 1.55)  # after a join, before the regular ones
 _ROUNDING_S = 0.001
 

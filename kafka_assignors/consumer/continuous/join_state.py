@@ -12,8 +12,6 @@ from enum import Enum, auto
 
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["JoinState", "Phase"]
-
 Partitions = frozenset[TopicPartition]
 
 

@@ -18,8 +18,6 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.net.manager import KafkaConnectionManager
 
-__all__ = ["KNOWN", "part_digest", "unknown_parts"]
-
 # Class -> methods, and the digest of their sources in kafka-python 3.0.12.
 _METHODS: dict[type, str] = {
     BaseCoordinator: (

@@ -14,8 +14,6 @@ from kafka.structs import MemberState
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
 from kafka_assignors.consumer.continuous.known_parts import unknown_parts
 
-__all__ = ["make_continuous"]
-
 log = logging.getLogger("kafka_assignors")
 
 

@@ -16,8 +16,6 @@ from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.consumer.continuous.join_state import JoinState
 
-__all__ = ["Offsets", "OffsetsDuringJoins"]
-
 log = logging.getLogger("kafka_assignors")
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]

@@ -15,8 +15,6 @@ from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.plan import shown
 
-__all__ = ["FeedConsumer", "FeedRecord", "TopicMissingError"]
-
 _WAIT_MS = 1_000
 """How long a broker may wait for records before it answers.  Other answers wait as long: it keeps order."""
 

@@ -12,8 +12,6 @@ from kafka_assignors.lag.feed.consumer import FeedConsumer
 from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.settings import fetch_settings
 
-__all__ = ["LoadFeed", "is_milliseconds"]
-
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 

@@ -21,8 +21,6 @@ from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.wire import load_feed
 from kafka_assignors.wire.load_feed import Forecast
 
-__all__ = ["MOST_PARTITIONS", "FeedReader", "expected_of"]
-
 log = logging.getLogger("kafka_assignors")
 
 MOST_PARTITIONS = 100_000

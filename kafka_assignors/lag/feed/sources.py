@@ -14,8 +14,6 @@ from kafka_assignors.background import Background
 from kafka_assignors.lag.sources import Lags, from_function, one_line
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["Expected", "LoadSource", "PolledLoad"]
-
 log = logging.getLogger("kafka_assignors")
 
 _LEAST_REFRESH_S = 0.05

@@ -26,8 +26,6 @@ from kafka.errors import (
 from kafka_assignors.errors import LagDeniedError, LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.plan import shown
 
-__all__ = ["is_more_specific", "is_permanent", "lag_error", "reason"]
-
 _NOT_LET_IN = (
     AuthorizationError,
     IllegalSaslStateError,

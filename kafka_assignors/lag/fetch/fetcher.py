@@ -15,8 +15,6 @@ from kafka_assignors.lag.reading import Reading
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition, shown
 
-__all__ = ["CLOSE_S", "LagFetcher"]
-
 CLOSE_S = 1.0
 """Seconds that ``close`` waits for the connection's thread.  Only a hanging name lookup takes that long."""
 

@@ -30,8 +30,6 @@ from kafka_assignors.lag.reading import Offsets, Reading
 from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["Gathering"]
-
 
 class Gathering:
     """The state and the results of one fetch.

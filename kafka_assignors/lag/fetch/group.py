@@ -23,8 +23,6 @@ from kafka_assignors.lag.fetch import requests
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["GroupMember", "GroupState", "ask_group", "list_groups", "members_of", "state_of"]
-
 _PAUSE_S = 0.2
 _NO_CLASSIC = "Consumer"  # instead of a state
 _WITH_COMMITS = ("", "consumer", "streams")

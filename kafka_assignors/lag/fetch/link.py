@@ -30,8 +30,6 @@ from kafka.net.selector import NetworkSelector
 
 from kafka_assignors.lag.fetch.errors import is_more_specific, is_permanent
 
-__all__ = ["Link"]
-
 _T = TypeVar("_T")
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, among them the one with a password."""

@@ -25,8 +25,6 @@ from kafka_assignors.lag.reading import Offsets
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
-__all__ = ["GroupLook", "find_groups", "look_at_groups", "reach"]
-
 _AT_ONCE = 8
 """Groups fetched at the same time, so that a coordinator that hangs holds up few others."""
 _PAUSE_S = 0.2

@@ -15,19 +15,6 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, Met
 
 from kafka_assignors.plan import TopicPartition
 
-__all__ = [
-    "BEGIN",
-    "END",
-    "add_coordinator",
-    "coordinator_request",
-    "metadata_request",
-    "offset_fetch_request",
-    "offset_list_request",
-    "read_leaders",
-    "read_offset_fetch",
-    "read_offset_list",
-]
-
 BEGIN, END = int(OffsetSpec.EARLIEST), int(OffsetSpec.LATEST)
 
 _GROUPS = 8

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from kafka_assignors.simulation import Series
 
-__all__ = ["POINTS", "downsampled"]
-
 POINTS = 300
 """Maximum number of points of a series."""
 

@@ -9,8 +9,6 @@ from kafka_assignors.pipeline.backtest.results import CandidateResult, LineResul
 from kafka_assignors.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked
 from kafka_assignors.simulation import parse
 
-__all__ = ["bars", "lag_over_time", "time_lag_over_time"]
-
 HOUR, DAY = 3600.0, 86400.0
 ROOM_FOR_TEXT = 1.3  # width of the axis, as a multiple of the longest bar
 IN_A_ROW, ENTRY, LEGEND_ROW = 3, 330, 22  # of a legend: px of an entry, px of a row

@@ -13,8 +13,6 @@ from kafka_assignors.pipeline.backtest.job import TrialResult
 from kafka_assignors.pipeline.backtest.page import render
 from kafka_assignors.pipeline.backtest.results import Results
 
-__all__ = ["RESULTS", "SERIES", "prepare", "save"]
-
 RESULTS: dict[str, str] = {
     "scenario": "int32",
     "group": "string",

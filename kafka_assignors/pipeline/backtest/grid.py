@@ -20,20 +20,6 @@ from kafka_assignors.simulation.churn import Kind
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
 
-__all__ = [
-    "CHOICES",
-    "FED",
-    "NO_FORECASTS",
-    "NO_RATE",
-    "SURROUNDINGS",
-    "Candidate",
-    "Grid",
-    "Trial",
-    "candidates",
-    "usual_churn",
-    "usual_members",
-]
-
 T = TypeVar("T")
 
 FED = "cooperative-lag-aware"

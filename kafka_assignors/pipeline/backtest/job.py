@@ -21,8 +21,6 @@ from kafka_assignors.simulation import History, Outcome, Series, simulate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["TrialResult", "run_trials", "try_out"]
-
 _POLL_S = 0.2
 
 

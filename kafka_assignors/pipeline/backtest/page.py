@@ -15,8 +15,6 @@ from kafka_assignors.report.markup import card, figures_table, name
 from kafka_assignors.report.page import html_page
 from kafka_assignors.report.palette import NOBODY, strategy_colour
 
-__all__ = ["EXTRA", "MOST_BARS", "all_figures", "course", "recommendation", "render"]
-
 EXTRA = "spark"
 """The extra with plotly."""
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from kafka_assignors.pipeline.backtest.results import CandidateResult, GroupResult, Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
 
-__all__ = ["about_group", "for_each_group", "left_out", "reasons", "verdict"]
-
 NO_DIFFERENCE = "no real difference to "
 MOST_NAMES = 3
 TELLING = ("drain time", "largest lag", "time lag p99", "partitions moved")

@@ -15,15 +15,6 @@ from kafka_assignors.errors import HistoryError
 from kafka_assignors.pipeline.backtest.service_rate import service_rate
 from kafka_assignors.simulation import History
 
-__all__ = [
-    "MICROSECONDS",
-    "LoadColumns",
-    "Recorded",
-    "assemble",
-    "check_size",
-    "missing_times",
-]
-
 Floats = npt.NDArray[np.float64]
 
 MICROSECONDS = 1_000_000  # in a second

@@ -8,19 +8,6 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-__all__ = [
-    "KIND",
-    "VERSION",
-    "CandidateResult",
-    "GroupRanking",
-    "GroupResult",
-    "LeftOutResult",
-    "LineResult",
-    "PlotResult",
-    "Results",
-    "RunResult",
-]
-
 KIND = "backtest"
 VERSION = 2
 

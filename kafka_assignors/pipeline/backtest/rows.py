@@ -5,8 +5,6 @@ from __future__ import annotations
 from kafka_assignors.pipeline.backtest.results import CandidateResult
 from kafka_assignors.report.rows import Row
 
-__all__ = ["ROWS"]
-
 
 def _seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:,.1f} s"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["COMMIT_S", "service_rate"]
-
 Floats = npt.NDArray[np.float64]
 
 COMMIT_S = 10.0

@@ -17,8 +17,6 @@ from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.simulation import Strategy
 from kafka_assignors.strategies import strategy
 
-__all__ = ["NamedPlan", "simulated"]
-
 
 @dataclass(frozen=True)
 class NamedPlan:

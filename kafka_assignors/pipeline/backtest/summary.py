@@ -29,8 +29,6 @@ from kafka_assignors.pipeline.backtest.results import (
 )
 from kafka_assignors.simulation import Ranked, Series, Situation, Strategy, recommend
 
-__all__ = ["FIGURES", "MOST_LINES", "scenario_row", "summed_up"]
-
 FIGURES = (
     *("arrived", "served", "left", "drain_s", "recovery_s", "largest_lag", "mean_lag", "largest_member_lag"),
     *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "r_score_mean", "rebalances"),

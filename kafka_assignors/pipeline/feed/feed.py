@@ -27,16 +27,6 @@ from kafka_assignors.wire import load_feed
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = [
-    "FORGET_DAYS",
-    "Feed",
-    "feed_records",
-    "newest_forecasts",
-    "only_newer",
-    "published_times",
-    "write_feed",
-]
-
 FORGET_DAYS = 7
 """A partition whose forecast is this much older than the newest one is removed, days."""
 

@@ -10,8 +10,6 @@ from typing import Any, Protocol
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.faults import pipeline_error
 
-__all__ = ["Feeding", "Publisher"]
-
 log = logging.getLogger(__name__)
 
 

@@ -12,8 +12,6 @@ from kafka_assignors.pipeline.faults import one_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["TOPIC_SETTINGS", "create_feed"]
-
 TOPIC_SETTINGS = {
     "cleanup.policy": "compact",
     # Kafka does not compact the active segment, which by default holds a week.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-__all__ = ["HORIZONS", "Backcast", "backcast", "forecast_errors"]
-
 HORIZONS = (900.0, 3600.0, 21_600.0)
 """Horizons in seconds: a quarter of an hour, an hour, six hours."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.forecast import LoadSettings
 
-__all__ = ["LoadReport", "LoadRun", "run_load_model", "start_load_model"]
-
 _LOG = logging.getLogger(__name__)
 _POLL_S = 1.0  # interval of checks for the end of the stream
 _PATIENCE_S = 30.0  # a stop waits this long for the end of a batch

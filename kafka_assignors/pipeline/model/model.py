@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.forecast import LoadSettings
 
-__all__ = ["FORGET_S", "follow_load", "model_load"]
-
 FORGET_S = 30 * 86_400.0
 """The state of a partition without samples is dropped after this time, seconds of the samples' clock."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.forecast import LoadSettings
 
-__all__ = ["CHECKPOINT", "LoadSink", "has_load", "read_load"]
-
 CHECKPOINT = "checkpoints/load"
 _STAGING = "_staged"
 _LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"

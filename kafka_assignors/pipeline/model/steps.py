@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
 
-__all__ = ["KEY", "STATE", "STEPS", "as_load", "fold_all", "fold_more", "samples_of", "with_numbers"]
-
 KEY = ("group", "topic", "partition")
 
 STEPS = """

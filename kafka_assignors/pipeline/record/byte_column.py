@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["ByteColumn", "is_text"]
-
 _LONGEST_VARINT = 3
 """Maximum bytes read of a varint, for values up to 2 million.  Kafka allows 5, which no length here needs."""
 

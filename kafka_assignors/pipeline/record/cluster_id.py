@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["cluster_id"]
-
 _LIMITS = {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000"}
 
 

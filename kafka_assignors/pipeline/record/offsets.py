@@ -24,8 +24,6 @@ from kafka_assignors.pipeline.tables.landing import land_stream
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["TOPIC", "WRITER", "OffsetsReport", "record_offsets", "record_offsets_once"]
-
 TOPIC = "__consumer_offsets"
 WRITER = "offsets-topic"
 

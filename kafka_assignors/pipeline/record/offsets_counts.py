@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Counts", "added_up", "counted"]
-
 
 class Counts(TypedDict):
     """Counts of records.

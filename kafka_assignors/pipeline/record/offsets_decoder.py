@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.pipeline.record.byte_column import Ints, Mask
 
-__all__ = ["COLUMNS", "FOR_GROUPS", "KINDS", "PROBLEMS", "Groups", "decode_batch", "decode_batches"]
-
 KINDS = {
     "commit": "a commit",
     "tombstone": "a commit that is no longer",

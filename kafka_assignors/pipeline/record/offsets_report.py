@@ -12,8 +12,6 @@ from typing import Any
 from kafka_assignors.pipeline.record.offsets_counts import added_up
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 
-__all__ = ["OffsetsReport", "OffsetsTally", "observed"]
-
 _LOG = logging.getLogger(__name__)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

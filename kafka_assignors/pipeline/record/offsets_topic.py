@@ -10,8 +10,6 @@ from pyspark.sql import functions as F
 from kafka_assignors.pipeline.record.offsets_decoder import (
     COLUMNS,
     FOR_GROUPS,
-    KINDS,
-    PROBLEMS,
     Groups,
     decode_batches,
 )
@@ -19,8 +17,6 @@ from kafka_assignors.pipeline.time import utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-__all__ = ["KINDS", "PROBLEMS", "SOURCE", "commits", "decode"]
 
 SOURCE = "offsets-topic"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from re import Pattern
 
-__all__ = ["selects"]
-
 _SPARK_S = re.compile(r"spark-kafka-(source|relation|streaming)-.*")
 """Groups of Spark's connector: a new name at each start, and no commits."""
 

@@ -15,8 +15,6 @@ from typing import Any
 
 from kafka_assignors.plan import shown
 
-__all__ = ["SamplesReport", "Tally", "observed"]
-
 _LOG = logging.getLogger(__name__)
 _MOST_LINES = 20  # maximum log lines for one batch
 

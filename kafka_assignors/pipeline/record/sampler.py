@@ -37,8 +37,6 @@ from kafka_assignors.lag.fetch.looks import find_groups, look_at_groups
 from kafka_assignors.pipeline.record.own_groups import selects
 from kafka_assignors.pipeline.record.sampling import ROWS, Connection, Row, Wanted, deal, problem_row, rows_of
 
-__all__ = ["NAME", "group_samples"]
-
 NAME = "kafka_group_samples"
 
 

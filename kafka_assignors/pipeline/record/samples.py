@@ -21,8 +21,6 @@ from kafka_assignors.pipeline.tables.landing import land_stream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["record_samples", "record_samples_once", "samples_of"]
-
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
 _MOST_TASKS = 8  # each task has its own connection, and more of them are not faster

@@ -13,8 +13,6 @@ from typing import Any
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.fetch.looks import GroupLook
 
-__all__ = ["ROWS", "Connection", "Row", "Wanted", "deal", "problem_row", "rows_of"]
-
 #: Columns of the source.  A row has offsets, or a problem: of a partition, of a group (no topic), or of the
 #: list of groups (neither group nor topic).
 ROWS = """

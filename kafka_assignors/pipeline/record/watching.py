@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-__all__ = ["Recording", "Tally", "watching"]
-
 _LOG = logging.getLogger(__name__)
 _BETWEEN_BATCHES_S = 5.0
 _LAST_WORD_S = 30.0

@@ -25,8 +25,6 @@ from kafka_assignors.errors import PipelineError
 if TYPE_CHECKING:
     from kafka_assignors.pipeline.tables.storage import Storage
 
-__all__ = ["check_files", "files_of"]
-
 _AT_ONCE = 1 << 16  # bytes read from the end of a list: some hundred files
 _MANY = 100
 """With as many files in a folder the folder is listed, which takes one call for some thousand files."""

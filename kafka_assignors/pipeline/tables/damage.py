@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["Damage", "find_damage", "schema_trouble"]
-
 
 @dataclass(frozen=True, slots=True)
 class Damage:

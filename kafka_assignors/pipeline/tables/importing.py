@@ -23,8 +23,6 @@ from kafka_assignors.pipeline.time import utc_date
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["SOURCE", "ImportReport", "import_samples", "parse_lines"]
-
 SOURCE = "import"
 
 _KEY = ("time", "group", "topic", "partition")

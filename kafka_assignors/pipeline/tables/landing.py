@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
-__all__ = ["COLUMNS", "land_stream", "read_samples", "stream_samples", "write_samples", "writers"]
-
 _FIELD = re.compile(r"^\s*(\w+) (\w+)( NOT NULL)?", re.MULTILINE)
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _DATE = re.compile(r"/date=(\d{4}-\d\d-\d\d)/")

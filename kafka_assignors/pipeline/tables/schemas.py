@@ -10,8 +10,6 @@ Each writer has its own folder, because a streaming query's list of finished fil
 
 from __future__ import annotations
 
-__all__ = ["LOAD", "SAMPLES"]
-
 #: One sample of one partition.  Offsets the writer does not know are null: a commit has no end offset.
 SAMPLES = """
     time timestamp NOT NULL COMMENT 'when the broker answered, or the commit was made',

@@ -14,8 +14,6 @@ from typing import Any
 
 from kafka_assignors.errors import PipelineError
 
-__all__ = ["Storage"]
-
 _SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patterns
 
 

@@ -16,8 +16,6 @@ from kafka_assignors.plan.model import NOBODY, Group
 from kafka_assignors.plan.sticky.goals import Matrix
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
-__all__ = ["calm_owners"]
-
 _FINE = 2048
 """Free partitions are exchanged until the largest load is at most this part above the bound."""
 

@@ -21,8 +21,6 @@ from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.model import NOBODY, Group
 from kafka_assignors.plan.sticky.planner import plan_sticky
 
-__all__ = ["plan_cooperative_lag_aware"]
-
 _WORK, _WORK_EACH = 2_500_000, 100
 """Budget of a search, in partitions examined: a fixed part, and a part for each partition of the group."""
 

@@ -8,8 +8,6 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
 from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
-__all__ = ["CountRule", "lowest_within_reach"]
-
 
 class CountRule:
     """A member has at most ``skew`` partitions more than any member within its reach.

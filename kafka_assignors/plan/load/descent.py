@@ -11,8 +11,6 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.standing import Exchange, Standing
 
-__all__ = ["Budget", "descend"]
-
 _ENOUGH = 8
 """Number of partners with an improving exchange to compare before the best is taken."""
 

@@ -10,8 +10,6 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.model import NOBODY
 
-__all__ = ["MOST_PARTITIONS", "least"]
-
 MOST_PARTITIONS = 24
 """Largest problem.  With more partitions the search would run out of nodes without a result."""
 

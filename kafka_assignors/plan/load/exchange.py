@@ -11,8 +11,6 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Exchange, Indices, Standing
 from kafka_assignors.plan.sticky.goals import Mask, Vector
 
-__all__ = ["Pair", "RatedExchange", "best_bundles", "best_single"]
-
 _NEVER = 2**63 - 1
 
 _WIDEST = 24

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from kafka_assignors.plan.model import UNKNOWN_LAG, Group, TopicPartition
 
-__all__ = ["enough_expected", "with_expected"]
-
 _ENOUGH = 0.5
 _MOST_RECORDS = 2.0**61  # leaves room to add the lag
 

@@ -8,8 +8,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.model import NOBODY, Group
 
-__all__ = ["plan_lag_aware"]
-
 
 def plan_lag_aware(group: Group) -> Assignment:
     """KIP-169's greedy plan: topic by topic, the heaviest partition goes to the subscriber with the fewest.

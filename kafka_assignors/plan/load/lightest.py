@@ -14,8 +14,6 @@ from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
 from kafka_assignors.plan.model import NOBODY
 
-__all__ = ["Lightest", "lightest"]
-
 TOLERANCE = 256
 """A load at most this part above the lowest counts as equal, because the last records cost most moves."""
 

@@ -10,8 +10,6 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Field
 from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
-__all__ = ["redeal"]
-
 _FULL = 2**63 - 1
 """More than any load."""
 

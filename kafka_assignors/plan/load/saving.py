@@ -11,8 +11,6 @@ from kafka_assignors.plan.load.lightest import Lightest
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
 from kafka_assignors.plan.model import NOBODY
 
-__all__ = ["with_few_moves"]
-
 
 def with_few_moves(
     field: Field, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int

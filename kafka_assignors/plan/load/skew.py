@@ -14,8 +14,6 @@ from typing import Any
 
 from kafka_assignors.errors import OptionError
 
-__all__ = ["RebalanceOnSkew", "SkewWatch"]
-
 _HOUR_S = 3600.0
 _YEAR_S = 365 * 24 * _HOUR_S
 _RANGES = {

@@ -11,8 +11,6 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import Group
 from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
-__all__ = ["Exchange", "Field", "Standing"]
-
 Indices = npt.NDArray[np.int64]
 
 

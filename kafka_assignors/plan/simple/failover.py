@@ -11,8 +11,6 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NOBODY, Group, Member
 
-__all__ = ["plan_failover", "plan_seniors"]
-
 Vector = npt.NDArray[np.int64]
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.model import NOBODY, Group
 
-__all__ = ["plan_range"]
-
 
 def plan_range(group: Group) -> Assignment:
     """Cut each topic into contiguous ranges, one a subscriber, by seniority; the first get one more.

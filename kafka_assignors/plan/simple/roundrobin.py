@@ -7,8 +7,6 @@ import numpy as np
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.model import NOBODY, Group
 
-__all__ = ["plan_roundrobin"]
-
 
 def plan_roundrobin(group: Group) -> Assignment:
     """Deal the partitions, by topic and number, to the members in turn, by seniority.

@@ -18,8 +18,6 @@ from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.stateful.naming import pick_tasks
 from kafka_assignors.plan.stateful.within import is_beyond, is_within, undo_needless_moves
 
-__all__ = ["balanced_owners", "standing_owners"]
-
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 
-__all__ = ["Standbys"]
-
 Vector = npt.NDArray[np.int64]
 
 _MOST = 2**20

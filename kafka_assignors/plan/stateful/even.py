@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["even_loads", "even_shares"]
-
 Matrix = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

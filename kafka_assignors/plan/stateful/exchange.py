@@ -8,8 +8,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 
-__all__ = ["exchange"]
-
 Vector = npt.NDArray[np.int64]
 
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, Task
 
-__all__ = ["FAR", "History"]
-
 FAR = 2**63
 """Rank of a member without state if the changelog's length is unknown: beyond any lag."""
 

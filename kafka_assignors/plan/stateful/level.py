@@ -10,8 +10,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import History
 
-__all__ = ["level", "limits"]
-
 Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 

@@ -10,15 +10,6 @@ from typing import NamedTuple
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan.model import NO_GENERATION, shown
 
-__all__ = [
-    "StatefulGroup",
-    "StatefulMember",
-    "StatefulOptions",
-    "StatefulPlan",
-    "Subtopology",
-    "Task",
-]
-
 _MOST = 2**31 - 1
 """Upper limit of options that count."""
 

@@ -9,8 +9,6 @@ from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.sticky.deal import turns
 
-__all__ = ["pick_tasks"]
-
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 
-__all__ = ["Now", "WarmUp", "this_round"]
-
 
 class WarmUp(NamedTuple):
     """A wanted warm-up; sorts by priority.

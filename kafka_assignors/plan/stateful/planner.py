@@ -16,8 +16,6 @@ from kafka_assignors.plan.stateful.level import level, limits
 from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, StatefulPlan, Tasks
 from kafka_assignors.plan.stateful.now import this_round
 
-__all__ = ["plan_stateful"]
-
 Vector = npt.NDArray[np.int64]
 
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NOBODY
 from kafka_assignors.plan.stateful.history import History
 
-__all__ = ["is_beyond", "is_within", "undo_needless_moves"]
-
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 

@@ -9,8 +9,6 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NOBODY, Group
 from kafka_assignors.plan.sticky.goals import Mask, Matrix, Problem, Vector
 
-__all__ = ["Lots", "deal", "turns"]
-
 
 class Lots:
     """The rows of the matrix: lots of partitions that differ only in their owner.

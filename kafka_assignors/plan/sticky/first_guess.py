@@ -6,8 +6,6 @@ import numpy as np
 
 from kafka_assignors.plan.sticky.goals import Matrix, Problem, Vector
 
-__all__ = ["first_shares"]
-
 _FEW = 256
 """Units times members up to which units are dealt one by one."""
 

@@ -14,20 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "ALL",
-    "Away",
-    "Goal",
-    "Load",
-    "Mask",
-    "Matrix",
-    "Moved",
-    "Potentials",
-    "Problem",
-    "Spread",
-    "Vector",
-]
-
 Matrix = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

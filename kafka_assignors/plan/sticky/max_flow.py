@@ -14,8 +14,6 @@ from kafka_assignors.plan.sticky.goals import Load, Mask, Vector
 from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import Labels, Phase
 
-__all__ = ["balance"]
-
 
 def balance(residual: Residual) -> None:
     """Minimise the sum of the squares of the loads.

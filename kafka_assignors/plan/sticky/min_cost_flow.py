@@ -24,8 +24,6 @@ from kafka_assignors.plan.sticky.max_flow import balance
 from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import Labels, Phase
 
-__all__ = ["settle"]
-
 _ROUNDS = 6
 """Rounds of Bellman-Ford before guessing; without negative cycles four are usually enough."""
 

@@ -8,8 +8,6 @@ from kafka_assignors.plan.model import Group
 from kafka_assignors.plan.sticky.deal import Lots, deal
 from kafka_assignors.plan.sticky.shares import best_shares
 
-__all__ = ["plan_fair", "plan_fairest_sticky", "plan_sticky"]
-
 
 def plan_sticky(group: Group, claims: Claims) -> Assignment:
     """Plan for fairness first, then stickiness, then spread.

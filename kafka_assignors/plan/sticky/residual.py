@@ -18,8 +18,6 @@ import numpy as np
 
 from kafka_assignors.plan.sticky.goals import ALL, Goal, Mask, Matrix, Potentials, Problem, Vector
 
-__all__ = ["Edges", "Residual"]
-
 _NARROW, _WIDE = 2**30, 2**62
 _LARGE = 2**62
 

@@ -21,8 +21,6 @@ from kafka_assignors.plan.sticky.goals import Away, Goal, Load, Mask, Matrix, Mo
 from kafka_assignors.plan.sticky.min_cost_flow import settle
 from kafka_assignors.plan.sticky.residual import Residual
 
-__all__ = ["best_shares"]
-
 
 def best_shares(problem: Problem) -> Matrix:
     """Return the best matrix of shares, shape (rows, members).

@@ -11,8 +11,6 @@ import numpy as np
 from kafka_assignors.plan.sticky.goals import Mask, Potentials, Vector
 from kafka_assignors.plan.sticky.residual import Residual
 
-__all__ = ["Labels", "Phase"]
-
 _SPARSE = 16
 """Rows are read cell by cell if fewer than one cell in so many exists."""
 

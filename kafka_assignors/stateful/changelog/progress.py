@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from kafka_assignors.stateful.changelog.tailed_copy import TailedCopy
 from kafka_assignors.stateful.state.copy import Copy
-from kafka_assignors.stateful.topology import Task
-
-__all__ = ["Progress"]
+from kafka_assignors.wire.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["RateLimit"]
-
 
 class RateLimit:
     """Bytes per second.  A burst may take the bytes of one second.

@@ -9,8 +9,6 @@ from kafka import TopicPartition as TheirPartition
 
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 
-__all__ = ["TailedCopy", "portions"]
-
 _PORTION_BYTES = 256 * 1024  # applied to a store in one step, during which other threads stand still
 
 

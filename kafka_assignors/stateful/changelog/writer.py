@@ -35,8 +35,6 @@ from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.shutdown import Shutdown
 
-__all__ = ["ChangelogWriter", "WrittenRange"]
-
 Changes = Mapping[bytes, bytes | None]
 Record = tuple[TopicPartition, bytes, bytes | None]
 

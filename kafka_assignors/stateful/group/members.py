@@ -12,8 +12,6 @@ from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.wire.stateful_subscription import Subscription
 from kafka_assignors.wire.stateful_version import Newer
 
-__all__ = ["planned_members", "process_warning"]
-
 Subscriptions = Mapping[str, Subscription | Newer]
 """Member id -> its user data, if it could be read."""
 

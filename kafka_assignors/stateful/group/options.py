@@ -15,8 +15,6 @@ from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.wire.owners_section import LONGEST_ENDPOINT
 
-__all__ = ["StatefulOptions"]
-
 
 def _nothing() -> Holdings:
     return Holdings()

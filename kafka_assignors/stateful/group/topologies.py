@@ -11,8 +11,6 @@ from kafka_assignors.plan import stateful as planner
 from kafka_assignors.plan.stateful.model import Tasks
 from kafka_assignors.stateful.topology import Topology
 
-__all__ = ["Subgroup", "first_names", "merge_plans", "subgroups", "topology_warning"]
-
 _MOST = 5  # names in a line
 
 

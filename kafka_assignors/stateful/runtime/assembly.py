@@ -29,8 +29,6 @@ from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.stores import Stores
 from kafka_assignors.stateful.topology import Topology
 
-__all__ = ["Components", "assemble"]
-
 log = logging.getLogger("kafka_assignors")
 
 _STEP_S = 5.0  # limit of a step that waits for the cluster

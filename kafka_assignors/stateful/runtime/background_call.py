@@ -8,8 +8,6 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Generic, NoReturn, TypeVar
 
-__all__ = ["BackgroundCall", "run_in_thread"]
-
 T = TypeVar("T")
 
 

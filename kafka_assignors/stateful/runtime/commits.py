@@ -19,8 +19,6 @@ from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, StoreResult, commit_tasks
 from kafka_assignors.stateful.shutdown import Shutdown
 
-__all__ = ["BeforeCommit", "CommitResult", "Commits"]
-
 log = logging.getLogger("kafka_assignors")
 
 BeforeCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], float], object]

@@ -27,10 +27,8 @@ from kafka_assignors.stateful.state.closed_copies import ClosedCopies
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.stores import Stores
-from kafka_assignors.stateful.topology import Task, Topology
-from kafka_assignors.wire.task_section import MOST_LAG
-
-__all__ = ["Copies"]
+from kafka_assignors.stateful.topology import Topology
+from kafka_assignors.wire.task_section import MOST_LAG, Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -19,8 +19,6 @@ from kafka.structs import TopicPartition
 from kafka_assignors.assignor.coordinator_access import ended, is_closing, member_id_of
 from kafka_assignors.stateful.duties import Duties
 
-__all__ = ["Assigned", "Events", "Lost", "Revoked", "TaskListener"]
-
 Partitions = frozenset[TopicPartition]
 
 

@@ -28,8 +28,6 @@ from kafka_assignors.assignor.coordinator_access import (
 from kafka_assignors.errors import OptionError
 from kafka_assignors.stateful.shutdown import Shutdown
 
-__all__ = ["Lease"]
-
 _OF_SESSION = 0.5
 _OF_POLL_INTERVAL = 0.25
 _HEARTBEATS = 2  # of a static member, because a new member with its instance id owns its tasks at once

@@ -16,8 +16,6 @@ from kafka_assignors.stateful.runtime.commits import Commits
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
 from kafka_assignors.stateful.shutdown import Shutdown
 
-__all__ = ["Processing"]
-
 log = logging.getLogger("kafka_assignors")
 
 _LOOK_S = 0.1  # to wait for the answer to a heartbeat

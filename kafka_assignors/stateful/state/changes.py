@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-__all__ = ["Changes"]
-
 _OVERHEAD = 150  # bytes of a change in memory beside its key and value
 
 

@@ -19,8 +19,6 @@ from typing import Any
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.state.files import read_up_to, write_whole
 
-__all__ = ["MAX_BYTES", "Checkpoint", "Damaged", "Position", "read", "write"]
-
 VERSION = 1
 MAX_BYTES = 1024 * 1024
 _MOST = 2**63 - 1

@@ -13,8 +13,6 @@ from kafka_assignors.errors import (
     StateLockedError,
 )
 
-__all__ = ["state_error", "store_error"]
-
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _LOCKED = {errno.EAGAIN, errno.ENOLCK}

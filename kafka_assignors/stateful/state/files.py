@@ -8,8 +8,6 @@ from pathlib import Path
 
 from kafka_assignors.stateful.state.faults import state_error
 
-__all__ = ["read_up_to", "sync_dir", "write_whole"]
-
 
 def write_whole(path: Path, data: bytes) -> None:
     """Replace a file: write a second one, sync it, rename it, and sync the directory.

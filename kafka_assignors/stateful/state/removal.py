@@ -8,8 +8,6 @@ import threading
 from pathlib import Path
 from queue import SimpleQueue
 
-__all__ = ["Removal", "delete"]
-
 log = logging.getLogger("kafka_assignors")
 
 

@@ -41,8 +41,6 @@ from kafka_assignors.stateful.state.removal import Removal, delete
 from kafka_assignors.stateful.state.task_dir import TaskDir
 from kafka_assignors.wire.task_section import Task
 
-__all__ = ["StateDir"]
-
 log = logging.getLogger("kafka_assignors")
 
 _REMOVED = "%removed-"  # no task has this prefix, because "%" is quoted

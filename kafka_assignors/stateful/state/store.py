@@ -30,8 +30,6 @@ from kafka_assignors.stateful.state.faults import store_error
 if TYPE_CHECKING:
     from rocksdict import Rdict
 
-__all__ = ["Store"]
-
 _POSITION_KEY = b""  # users' keys have at least one byte, so it sorts first and is never theirs
 _FIRST_KEY = b"\0"
 _POSITION = struct.Struct(">Bq")

@@ -10,8 +10,6 @@ from kafka_assignors.errors import MissingExtraError, OptionError, StateError
 from kafka_assignors.stateful.state.faults import store_error
 from kafka_assignors.stateful.state.store import Store
 
-__all__ = ["StoreOptions", "Stores"]
-
 _MIB = 1024 * 1024
 _LEAST = {"block_cache_bytes": _MIB, "write_buffer_bytes": _MIB, "max_open_files": 16}
 

@@ -15,8 +15,6 @@ from kafka_assignors.wire.task_section import Task
 if TYPE_CHECKING:
     from kafka_assignors.stateful.state.state_dir import StateDir
 
-__all__ = ["TaskDir"]
-
 
 class TaskDir:
     """One task's directory, claimed in this process until `release`.

@@ -246,7 +246,7 @@ def test_close_does_not_wait_forever_for_a_users_function(
 
 
 @pytest.mark.parametrize(
-    ("told", "lags", "problem"),
+    ("answer", "lags", "problem"),
     [
         ({A: 5, B: 6}, {A: 5, B: 6}, ""),
         ({("t", 0): 5, B: 6, C: 9}, {A: 5, B: 6}, ""),  # plain tuples are accepted; C was not requested

@@ -8,8 +8,6 @@ from typing import Any
 from kafka.errors import KafkaTimeoutError
 from kafka.structs import TopicPartition
 
-__all__ = ["Consumer"]
-
 
 class Consumer:
     """Reads logs that are lists of (offset, key, value): compaction leaves gaps."""

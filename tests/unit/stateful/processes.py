@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["program", "run"]
-
 
 @contextmanager
 def program(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
