@@ -192,4 +192,4 @@ def test_rack_without_a_broker_has_no_effect(fresh: FreshNames) -> None:
         done = run("--group", group.group_id, "--bootstrap", group.bootstrap)
         assert done.returncode == 0
         assert "near a replica" not in done.stdout
-        assert "racks count for nothing" in done.stderr
+        assert "racks have no effect" in done.stderr

@@ -55,7 +55,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 def plan(group: Group, *words: str) -> Any:
     """The JSON printed for a live group; stderr has at most a note on assumed options."""
     done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json", *words)
-    message = [line for line in done.stderr.splitlines() if "options are not to be seen" not in line]
+    message = [line for line in done.stderr.splitlines() if "the group's options are unknown" not in line]
     assert (done.returncode, message) == (0, [])
     return json.loads(done.stdout)
 
