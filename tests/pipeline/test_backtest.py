@@ -146,7 +146,7 @@ def test_error_names_the_wrong_column_of_a_load_table(spark: SparkSession, tmp_p
     whole = pq.read_table(file, partitioning=None)
     place = whole.schema.get_field_index("lag")
     for table, says in (
-        (whole.drop_columns(["arrived"]), "no column 'arrived'"),
+        (whole.drop_columns(["arrived"]), "column 'arrived' is missing"),
         (whole.set_column(place, "lag", whole["lag"].cast(pa.string())), "'lag' is string, expected bigint"),
     ):
         pq.write_table(table, file)
@@ -161,7 +161,7 @@ def test_half_written_file_is_named(spark: SparkSession, tmp_path: Path, keep: f
     content = file.read_bytes()
     file.with_name("part-1.parquet").write_bytes(content[: int(keep * len(content))])
     with pytest.raises(
-        HistoryError, match=r"part-1\.parquet is not a complete Parquet file: remove it"
+        HistoryError, match=r"part-1\.parquet is not a complete Parquet file: remove or restore it"
     ) as caught:
         read_history(spark, str(tmp_path))
     assert "\n" not in str(caught.value)

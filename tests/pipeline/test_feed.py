@@ -281,7 +281,7 @@ def test_topic_that_is_not_compacted_is_refused(spark: SparkSession, bootstrap: 
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=1)])
     admin.close()
-    with pytest.raises(PipelineError, match=r"cleanup\.policy=delete: a feed must be compacted"):
+    with pytest.raises(PipelineError, match=r"cleanup\.policy=delete, but a feed must be compacted"):
         create_feed(spark, options(bootstrap), topic)
 
 

@@ -359,8 +359,8 @@ def run_command(*arguments: object) -> str:
     [
         (["record", "--bootstrap", "h:1"], "no groups given: name some, or give --groups-like REGEX"),
         (["record", "g"], "bootstrap_servers: missing"),
-        (["pipeline", "run", "g", "--bootstrap", "h:1", "--step", "7"], "--step: a quarter of an hour"),
-        (["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"], "--horizon: 90 s are not"),
+        (["pipeline", "run", "g", "--bootstrap", "h:1", "--step", "7"], "--step: 7 s does not divide"),
+        (["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"], "--horizon: 90 s is not"),
     ],
 )
 def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> None:

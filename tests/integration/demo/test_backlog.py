@@ -100,6 +100,6 @@ def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path
         _, lines = popen.communicate(timeout=60)
     assert popen.returncode == 1
     assert "Traceback" not in lines
-    assert lines.splitlines()[-1].startswith("kafka-assignors: member m")
+    assert lines.splitlines()[-1].startswith("demo: member m")
     _, alive = psutil.wait_procs(members, timeout=60)
     assert alive == []

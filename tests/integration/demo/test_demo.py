@@ -175,7 +175,7 @@ def test_dying_broker_ends_the_demo_with_its_cause(own_broker: subprocess.Popen[
     _, rest = own_broker.communicate(timeout=60)
     assert own_broker.returncode == 1
     assert "Traceback" not in rest
-    assert rest.splitlines()[-1].startswith("kafka-assignors: the broker ended during the demo: ")
+    assert rest.splitlines()[-1].startswith("demo: the broker ended during the demo: ")
     _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
     assert not list((tmp_path / "tmp").iterdir())
@@ -190,7 +190,5 @@ def test_missing_broker_is_one_line(tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1].startswith(
-        "kafka-assignors: no Kafka broker answers at 127.0.0.1:1: "
-    )
+    assert ended.stderr.splitlines()[-1].startswith("demo: no Kafka broker answers at 127.0.0.1:1: ")
     assert "Traceback" not in ended.stderr

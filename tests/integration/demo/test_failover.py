@@ -122,7 +122,7 @@ def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path
         _, said = popen.communicate(timeout=60)
     assert popen.returncode == 1
     assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("kafka-assignors: member m")
+    assert said.splitlines()[-1].startswith("demo: member m")
     _, alive = psutil.wait_procs(found, timeout=60)
     assert alive == []
     assert not (tmp_path / "out" / "failover" / "state").exists()

@@ -153,7 +153,7 @@ def test_failing_pipeline_is_reported_and_leaves_the_other_results(
     )
     assert ended.returncode == 1, ended.stderr
     said = ended.stderr.splitlines()[-1]
-    assert said.startswith("kafka-assignors: the pipeline: start Spark: cannot fetch ")
+    assert said.startswith("demo: the pipeline: start Spark: cannot fetch ")
     assert "Traceback" not in ended.stderr
     assert "drain" in ended.stdout
     results = json.loads((out / "results.json").read_text())
