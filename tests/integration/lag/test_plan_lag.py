@@ -172,8 +172,9 @@ def test_silent_cluster_falls_back_to_counts(guarded: Guarded) -> None:
         assert silent.stdout == without.stdout
         assumed, message = silent.stderr.splitlines()
         assert assumed == ASSUMED
-        assert message.startswith("note: no lag: the cluster did not answer in time: ")
-        assert message.endswith("; planning by counts")
+        # The silence begins after as many pieces as before, which may be one request earlier or later.
+        silence = "the cluster did not answer in time|no broker answers"
+        assert re.fullmatch(rf"note: no lag: ({silence}): .+; planning by counts", message)
 
 
 def test_describe_rights_are_enough_to_plan(guarded: Guarded, tmp_path: Path) -> None:
