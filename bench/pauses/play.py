@@ -66,7 +66,7 @@ Command = Callable[[Scene, str, float], list[str | Path]]
 
 
 class Member:
-    """A member's process, and what it owns.  It starts up, and joins when it is told to ``go``.
+    """A member's process, and the partitions it owns.  It joins on the order ``go``.
 
     Args:
         name: its name in the figures.
@@ -148,7 +148,7 @@ class Member:
 
 @dataclass
 class Group:
-    """The members of one run, and what they reported.
+    """The members of one run, and their reports.
 
     Attributes:
         figures: event -> its figures; ``calm`` is before the first event.
