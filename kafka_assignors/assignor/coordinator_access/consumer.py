@@ -61,7 +61,7 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
 
 
-def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
+def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
     """Return the age of the last heartbeat that the broker answered, in seconds since it was sent.
 
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
@@ -76,7 +76,7 @@ def confirmed_s_ago(consumer: KafkaConsumer) -> float | None:
     return float(time.monotonic() - sent) if received >= sent else float("inf")
 
 
-def polled_s_ago(consumer: KafkaConsumer) -> float:
+def poll_age_s(consumer: KafkaConsumer) -> float:
     """Return the seconds that kafka-python compares with ``max_poll_interval_ms`` before it leaves the group.
 
     They count from the last poll, or from the last lookup of the coordinator if that was later.
@@ -84,11 +84,11 @@ def polled_s_ago(consumer: KafkaConsumer) -> float:
     return float(time.monotonic() - consumer._coordinator.heartbeat.last_poll)
 
 
-def kept_up_until(consumer: KafkaConsumer) -> float | None:
-    """Return the time (``time.monotonic()``) up to which the consumer has joined every rebalance.
+def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
+    """Return when the last heartbeat was sent (``time.monotonic()``), if its answer reported no rebalance.
 
-    It is the send time of the last heartbeat, if its answer arrived and reported no rebalance.  None while a
-    rebalance is under way or an answer is outstanding.
+    Up to that time the consumer has joined every rebalance.  None while a rebalance is under way or an answer
+    is outstanding.
     """
     coordinator = consumer._coordinator
     beat = coordinator.heartbeat

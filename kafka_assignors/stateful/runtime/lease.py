@@ -19,9 +19,9 @@ from typing import Any
 from kafka import KafkaConsumer
 
 from kafka_assignors.assignor.coordinator_access import (
-    confirmed_s_ago,
-    kept_up_until,
-    polled_s_ago,
+    heartbeat_age_s,
+    poll_age_s,
+    stable_heartbeat_at,
     static_member_id,
     timeouts,
 )
@@ -58,7 +58,7 @@ class Lease:
         if static_member_id(consumer) is not None:
             self.patience_s = min(self.patience_s, _HEARTBEATS * heartbeat_s)
         self._poll_limit_s = poll_s - self.patience_s
-        self._kept_up_until = float("-inf")
+        self._stable_at = float("-inf")
         self._renewed_at = float("-inf")
         self._member_id: str | None = None
         self._joined_at = 0.0
@@ -104,12 +104,12 @@ class Lease:
         return self._shutdown.to_commit_s(_LOOK_S) > 0
 
     def _is_member(self) -> bool:
-        if (until := kept_up_until(self._consumer)) is not None:
-            self._kept_up_until = until
-        heard_s = confirmed_s_ago(self._consumer)
+        if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
+            self._stable_at = sent_at
+        age_s = heartbeat_age_s(self._consumer)
         now = time.monotonic()
         return (
-            heard_s is not None
-            and min(heard_s, now - self._renewed_at) < self.patience_s
-            and max(now - self._kept_up_until, polled_s_ago(self._consumer)) < self._poll_limit_s
+            age_s is not None
+            and min(age_s, now - self._renewed_at) < self.patience_s
+            and max(now - self._stable_at, poll_age_s(self._consumer)) < self._poll_limit_s
         )

@@ -29,16 +29,16 @@ from kafka_assignors import (
 )
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import (
-    confirmed_s_ago,
     drop_unsent,
     ended,
+    heartbeat_age_s,
     is_closing,
     is_fenced,
-    kept_up_until,
-    polled_s_ago,
+    poll_age_s,
     replicas,
     request_rejoin,
     runs_cooperative,
+    stable_heartbeat_at,
     static_member_id,
     timeouts,
 )
@@ -277,18 +277,18 @@ def test_membership_age_counts_from_the_last_answered_heartbeat(consumer: MakeCo
     """It counts from the send time: an answer may wait while the process is suspended."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
-    assert confirmed_s_ago(made) is None, "it is in no group"
+    assert heartbeat_age_s(made) is None, "it is in no group"
     coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
-    assert confirmed_s_ago(made) == float("inf"), "it never heard of the group"
+    assert heartbeat_age_s(made) == float("inf"), "it never heard of the group"
     coordinator.heartbeat.sent_heartbeat()
-    assert confirmed_s_ago(made) == float("inf"), "there is no answer yet"
+    assert heartbeat_age_s(made) == float("inf"), "there is no answer yet"
     coordinator.heartbeat.last_send -= 100
     coordinator.heartbeat.received_heartbeat()
-    ago = confirmed_s_ago(made)
+    ago = heartbeat_age_s(made)
     assert ago is not None
     assert 100 <= ago < 200
     coordinator.state = MemberState.REBALANCING
-    assert confirmed_s_ago(made) is None, "it joins"
+    assert heartbeat_age_s(made) is None, "it joins"
 
 
 def test_timeouts_are_the_ones_of_the_join(consumer: MakeConsumer) -> None:
@@ -303,24 +303,24 @@ def test_timeouts_are_the_ones_of_the_join(consumer: MakeConsumer) -> None:
     assert min(timeouts(made)) > 0
 
 
-def test_polled_s_ago_counts_from_the_last_poll_or_coordinator_lookup(
+def test_poll_age_counts_from_the_last_poll_or_coordinator_lookup(
     consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = consumer(CooperativeStickyAssignor)
-    assert polled_s_ago(made) == float("inf")
+    assert poll_age_s(made) == float("inf")
     made._coordinator.poll_heartbeat()
     made._coordinator.heartbeat.last_poll -= 100
-    assert 100 <= polled_s_ago(made) < 200
+    assert 100 <= poll_age_s(made) < 200
     response = FindCoordinatorResponse(error_code=0, node_id=0, host="127.0.0.1", port=9, coordinators=[])
     monkeypatch.setattr(made._coordinator._client, "maybe_connect", lambda _: None)
     made._coordinator._handle_find_coordinator_response(response)
-    assert polled_s_ago(made) < 100, "it believes so whenever it has looked for its coordinator"
+    assert poll_age_s(made) < 100, "a lookup of the coordinator counts as a poll"
 
 
-def test_kept_up_until_is_the_send_time_of_the_last_heartbeat_without_rebalance(
+def test_stable_heartbeat_is_the_last_one_answered_without_rebalance(
     consumer: MakeConsumer,
 ) -> None:
-    """When the last heartbeat was sent that was answered, and not with the news of one."""
+    """It is None before the answer, and after an answer that reports a rebalance."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     beat = coordinator.heartbeat
@@ -332,16 +332,16 @@ def test_kept_up_until_is_the_send_time_of_the_last_heartbeat_without_rebalance(
 
     coordinator._send_heartbeat_request = answered
     coordinator.rejoin_needed = False
-    assert kept_up_until(made) is None, "it is in no group"
+    assert stable_heartbeat_at(made) is None, "it is in no group"
     coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
     made._net.run(coordinator._do_heartbeat)
-    assert kept_up_until(made) == beat.last_send
+    assert stable_heartbeat_at(made) == beat.last_send
     beat.sent_heartbeat()
-    assert kept_up_until(made) is None, "there is no answer yet"
+    assert stable_heartbeat_at(made) is None, "there is no answer yet"
     answer[0] = RebalanceInProgressError
     made._net.run(coordinator._do_heartbeat)
-    assert beat.last_receive >= beat.last_send, "an answer all the same"
-    assert kept_up_until(made) is None, "one is under way"
+    assert beat.last_receive >= beat.last_send, "this answer counts as received, too"
+    assert stable_heartbeat_at(made) is None, "a rebalance is under way"
     coordinator.reset_generation()
 
 
@@ -352,7 +352,7 @@ def test_fenced_static_member_is_no_member(consumer: MakeConsumer) -> None:
     coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
     coordinator._enable_heartbeat()
     assert not is_fenced(made)
-    assert confirmed_s_ago(made) is not None
+    assert heartbeat_age_s(made) is not None
     assert static_member_id(made) == "m"
 
     async def fenced() -> None:
@@ -362,7 +362,7 @@ def test_fenced_static_member_is_no_member(consumer: MakeConsumer) -> None:
     made._net.run(coordinator._do_heartbeat)
     assert coordinator.generation_if_stable() is not None
     assert is_fenced(made)
-    assert confirmed_s_ago(made) is None
+    assert heartbeat_age_s(made) is None
     coordinator.rejoining = True
     assert not is_fenced(made), "a join stops heartbeats, too"
 

@@ -32,7 +32,7 @@ from kafka.protocol.consumer import (
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_continuous
-from kafka_assignors.assignor.coordinator_access import confirmed_s_ago, is_settled
+from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled
 from kafka_assignors.consumer.continuous import coordinator, known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
 from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
@@ -668,7 +668,7 @@ def test_member_that_lost_its_membership_is_not_confirmed_while_it_joins(member:
     m.poll()
     m.poll()
     m.open(JoinGroupRequest)
-    assert confirmed_s_ago(m.consumer) is None
+    assert heartbeat_age_s(m.consumer) is None
 
 
 @pytest.mark.parametrize("change", ["member", "partitions"])
@@ -840,18 +840,18 @@ def test_join_is_confirmed_in_each_of_its_rounds(member: Any) -> None:
 
 
 def test_commit_is_confirmed_during_a_join(member: Any) -> None:
-    """`confirmed_s_ago` knows the membership until the join is over, and after it."""
+    """`heartbeat_age_s` knows the membership until the join is over, and after it."""
     m = member(0)
     m.beat()
     assert is_settled(m.consumer)
     m.rebalance()
     assert not is_settled(m.consumer)
-    assert confirmed_s_ago(m.consumer) is not None
+    assert heartbeat_age_s(m.consumer) is not None
     m.joined(0)
-    assert confirmed_s_ago(m.consumer) is not None
+    assert heartbeat_age_s(m.consumer) is not None
     assert not is_settled(m.consumer)
     m.beat(UnknownMemberIdError.errno)
-    assert confirmed_s_ago(m.consumer) is None
+    assert heartbeat_age_s(m.consumer) is None
     assert not is_settled(m.consumer)
 
 
