@@ -15,7 +15,6 @@ from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.assignor.coordinator_access.consumer import (
     Timeouts,
     commit,
-    drop_unsent,
     ended,
     generation_of,
     heartbeat_age_s,
@@ -29,6 +28,7 @@ from kafka_assignors.assignor.coordinator_access.consumer import (
     runs_cooperative,
     stable_heartbeat_at,
     static_member_id,
+    stop_producer,
     timeouts,
 )
 
@@ -36,7 +36,6 @@ __all__ = [
     "CoordinatorAccess",
     "Timeouts",
     "commit",
-    "drop_unsent",
     "ended",
     "generation_of",
     "heartbeat_age_s",
@@ -50,5 +49,6 @@ __all__ = [
     "runs_cooperative",
     "stable_heartbeat_at",
     "static_member_id",
+    "stop_producer",
     "timeouts",
 ]

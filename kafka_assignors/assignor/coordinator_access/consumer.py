@@ -139,7 +139,7 @@ def timeouts(consumer: KafkaConsumer) -> Timeouts:
     return Timeouts(*(float(config[name] / 1000) for name in names))
 
 
-def drop_unsent(producer: KafkaProducer, timeout_s: float) -> None:
+def stop_producer(producer: KafkaProducer, timeout_s: float) -> None:
     """Stop a producer and drop its unsent records; ``close`` alone would wait for them."""
     producer._sender.force_close()
     producer._sender.join(timeout_s)

@@ -30,7 +30,7 @@ from kafka.errors import (
     RecordListTooLargeError,
 )
 
-from kafka_assignors.assignor.coordinator_access import drop_unsent
+from kafka_assignors.assignor.coordinator_access import stop_producer
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.shutdown import Shutdown
@@ -218,7 +218,7 @@ class ChangelogWriter:
         producer, self._producer = self._producer, None
         if producer is None:
             return
-        drop_unsent(producer, timeout_s)
+        stop_producer(producer, timeout_s)
         try:
             producer.close(timeout=0)
         except KafkaError as error:  # about the dropped records

@@ -29,7 +29,6 @@ from kafka_assignors import (
 )
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import (
-    drop_unsent,
     ended,
     heartbeat_age_s,
     is_closing,
@@ -40,6 +39,7 @@ from kafka_assignors.assignor.coordinator_access import (
     runs_cooperative,
     stable_heartbeat_at,
     static_member_id,
+    stop_producer,
     timeouts,
 )
 from kafka_assignors.strategies import STRATEGIES
@@ -383,7 +383,7 @@ def test_dropped_producer_sends_nothing_more() -> None:
         with pytest.raises(KafkaTimeoutError):
             producer.close(timeout=0)
         assert producer._sender.is_alive()
-        drop_unsent(producer, 60.0)
+        stop_producer(producer, 60.0)
         assert not producer._sender.is_alive()
         producer.close(timeout=0)
 
