@@ -153,8 +153,9 @@ def _decode(
 ) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.Assignment | None]:
     """Decode a member's subscription and assignment; note in ``unread`` why one is unreadable."""
     try:
-        subscription = stateful_subscription.decode(member.said) if member.said else None
-        assignment = None if member.told in (b"", CLASSIC_ONLY) else stateful_assignment.decode(member.told)
+        sent, received = member.subscription_user_data, member.assignment_user_data
+        subscription = stateful_subscription.decode(sent) if sent else None
+        assignment = None if received in (b"", CLASSIC_ONLY) else stateful_assignment.decode(received)
     except CodecError as error:
         unread[member.member_id] = str(error)
         return None, None

@@ -40,8 +40,8 @@ class GroupMember:
         host: of its connection.
         owned: its last assignment.
         readable: False: the assignment cannot be decoded, and ``owned`` is empty.
-        said: the user data of its subscription; empty if there is none, or it cannot be decoded.
-        told: the user data of its assignment.
+        subscription_user_data: empty if there is none, or it cannot be decoded.
+        assignment_user_data: likewise.
     """
 
     member_id: str
@@ -50,8 +50,8 @@ class GroupMember:
     host: str
     owned: tuple[TopicPartition, ...]
     readable: bool = True
-    said: bytes = b""
-    told: bytes = b""
+    subscription_user_data: bytes = b""
+    assignment_user_data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +179,12 @@ def _member(member: Any, kind: str) -> GroupMember:
         host=(member.client_host or "").lstrip("/"),
         owned=owned,
         readable=readable,
-        said=_user_data(ConsumerProtocolSubscription, member.member_metadata) if kind == "consumer" else b"",
-        told=_user_data(ConsumerProtocolAssignment, member.member_assignment) if kind == "consumer" else b"",
+        subscription_user_data=_user_data(ConsumerProtocolSubscription, member.member_metadata)
+        if kind == "consumer"
+        else b"",
+        assignment_user_data=_user_data(ConsumerProtocolAssignment, member.member_assignment)
+        if kind == "consumer"
+        else b"",
     )
 
 

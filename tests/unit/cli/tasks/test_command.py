@@ -39,8 +39,8 @@ def member(
         member_id[:9],
         "10.0.0.7",
         (),
-        said=stateful_subscription.encode(subscription),
-        told=stateful_assignment.encode(assignment),
+        subscription_user_data=stateful_subscription.encode(subscription),
+        assignment_user_data=stateful_assignment.encode(assignment),
     )
 
 
@@ -133,7 +133,9 @@ def test_narrow_terminal_cuts_nothing() -> None:
     ],
 )
 def test_unreadable_member_is_named(subscription: bytes, assignment: bytes, why: str) -> None:
-    strange = GroupMember("x", None, "x", "h", (), said=subscription, told=assignment)
+    strange = GroupMember(
+        "x", None, "x", "h", (), subscription_user_data=subscription, assignment_user_data=assignment
+    )
     current = task_report(group(strange, member("y", {}, stateful_assignment.Assignment((("s", 0),)))), TIME)
     assert why in current.unread["x"]
     assert [row.task for row in current.rows] == [("s", 0)]
