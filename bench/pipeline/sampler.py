@@ -23,7 +23,7 @@ from kafka.structs import OffsetAndMetadata
 from bench.lag.fetching import more_heap
 from bench.machine import machine
 from kafka_assignors.broker import development_broker
-from kafka_assignors.lag.fetch.looks import look_at_groups
+from kafka_assignors.lag.fetch.group_offsets import fetch_groups
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import Wanted
 from kafka_assignors.pipeline.session import local_session
@@ -65,8 +65,8 @@ def _row(
     rows = len(names) * partitions
 
     def asking() -> None:
-        looks = list(look_at_groups(settings, names, TIMEOUT_S * 1000))
-        assert sum(len(look.offsets) for look in looks) == rows
+        groups = list(fetch_groups(settings, names, TIMEOUT_S * 1000))
+        assert sum(len(group.offsets) for group in groups) == rows
 
     wanted = Wanted(names, timeout_s=TIMEOUT_S, num_partitions=given.cores)
     source = spark.read.format(NAME).options(**wanted.as_options())

@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kafka_assignors.errors import LagError, PipelineError
-from kafka_assignors.lag.fetch.looks import find_groups, look_at_groups
+from kafka_assignors.lag.fetch.group_offsets import fetch_groups, find_groups
 from kafka_assignors.pipeline.record.own_groups import selects
 from kafka_assignors.pipeline.record.sampling import ROWS, Connection, Row, Wanted, deal, problem_row, rows_of
 
@@ -111,10 +111,10 @@ class _Reader:
         if partition.problem is not None:
             yield problem_row(datetime.now(timezone.utc), "", partition.problem)
         wanted = self._wanted
-        for look in look_at_groups(
+        for group in fetch_groups(
             self._connection.settings, partition.groups, wanted.timeout_s * 1000, wanted.topics_like
         ):
-            yield from rows_of(look, datetime.now(timezone.utc))
+            yield from rows_of(group, datetime.now(timezone.utc))
 
 
 class _Batch(_Reader, DataSourceReader):

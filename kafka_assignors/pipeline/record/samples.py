@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import LagError, PipelineError
-from kafka_assignors.lag.fetch.looks import reach
+from kafka_assignors.lag.fetch.group_offsets import reach
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.record.sample_report import SamplesReport, Tally, observed
 from kafka_assignors.pipeline.record.sampling import Wanted

@@ -11,7 +11,7 @@ from re import Pattern
 from typing import Any
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.lag.fetch.looks import GroupLook
+from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
 
 #: Columns of the source.  A row has offsets, or a problem: of a partition, of a group (no topic), or of the
 #: list of groups (neither group nor topic).
@@ -131,24 +131,24 @@ def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
     return [tuple(names[n::num_partitions]) for n in range(min(num_partitions, len(names)))]
 
 
-def rows_of(look: GroupLook, now: datetime) -> Iterator[Row]:
+def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
     """Return a row for each partition, and one for the group if it has a problem.
 
     Args:
-        look: the offsets of one group.
+        group: the offsets of one group.
         now: time of the rows with a problem.
     """
-    if look.problem is not None:
-        yield problem_row(now, look.group_id, look.problem)
-    for tp, offsets in look.offsets.items():
+    if group.problem is not None:
+        yield problem_row(now, group.group_id, group.problem)
+    for tp, offsets in group.offsets.items():
         yield (
-            datetime.fromtimestamp(look.seen_at[tp], timezone.utc),
-            *(look.group_id, tp.topic, tp.partition),
+            datetime.fromtimestamp(group.seen_at[tp], timezone.utc),
+            *(group.group_id, tp.topic, tp.partition),
             *(offsets.begin, offsets.end, -1 if offsets.committed is None else offsets.committed),
             *(_SOURCE, None),
         )
-    for tp, problem in look.missing.items():
-        yield (now, look.group_id, tp.topic, tp.partition, None, None, None, _SOURCE, problem)
+    for tp, problem in group.missing.items():
+        yield (now, group.group_id, tp.topic, tp.partition, None, None, None, _SOURCE, problem)
 
 
 def problem_row(now: datetime, group: str, problem: str) -> Row:

@@ -1,4 +1,4 @@
-"""What the sampler is to look at, and looks as rows."""
+"""What the sampler is to group at, and looks as rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import Offsets
-from kafka_assignors.lag.fetch.looks import GroupLook
+from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
 from kafka_assignors.pipeline.record.sampling import ROWS, Connection, Wanted, deal, problem_row, rows_of
 from kafka_assignors.plan import TopicPartition
 
@@ -69,13 +69,13 @@ def test_no_groups_need_no_task() -> None:
 
 
 def test_rows_have_one_partition_each_and_the_time_of_its_end_offset() -> None:
-    look = GroupLook(
+    group = GroupOffsets(
         "g",
         {T0: Offsets(1, 9, 4), T1: Offsets(0, 5, None)},
         {T0: SEEN.timestamp(), T1: NOW.timestamp()},
         {T2: "no such partition"},
     )
-    assert list(rows_of(look, NOW)) == [
+    assert list(rows_of(group, NOW)) == [
         (SEEN, "g", "t", 0, 1, 9, 4, "sampler", None),
         (NOW, "g", "t", 1, 0, 5, -1, "sampler", None),
         (NOW, "g", "t", 2, None, None, None, "sampler", "no such partition"),
@@ -83,8 +83,8 @@ def test_rows_have_one_partition_each_and_the_time_of_its_end_offset() -> None:
 
 
 def test_group_with_a_problem_is_one_row() -> None:
-    look = GroupLook("g", problem="no such group")
-    assert list(rows_of(look, NOW)) == [problem_row(NOW, "g", "no such group")]
+    group = GroupOffsets("g", problem="no such group")
+    assert list(rows_of(group, NOW)) == [problem_row(NOW, "g", "no such group")]
 
 
 def test_rows_have_the_declared_columns() -> None:

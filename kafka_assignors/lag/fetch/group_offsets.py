@@ -35,7 +35,7 @@ _DENIED = "not authorised to describe the group"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupLook:
+class GroupOffsets:
     """The offsets of one group.
 
     Attributes:
@@ -93,12 +93,12 @@ def find_groups(
         time.sleep(_PAUSE_S)
 
 
-def look_at_groups(
+def fetch_groups(
     settings: Mapping[str, Any],
     group_ids: Sequence[str],
     timeout_ms: float,
     topics_like: Pattern[str] | None = None,
-) -> Iterator[GroupLook]:
+) -> Iterator[GroupOffsets]:
     """Fetch the offsets of each group, in no particular order; retry in time.
 
     Never raises for a failure of the cluster: such a group has a ``problem``.
@@ -118,15 +118,15 @@ def look_at_groups(
         asked, rest = rest, []
         try:
             with _link(settings, deadline) as link, ThreadPoolExecutor(_AT_ONCE) as pool:
-                fetch = _GroupFetch(settings, link, deadline, topics_like)
-                for look, failure in pool.map(fetch.look, asked):
+                groups = _GroupFetch(settings, link, deadline, topics_like)
+                for offsets, failure in pool.map(groups.fetch, asked):
                     if failure is not None and _may_pass(failure, deadline):
-                        rest.append(look.group_id)
+                        rest.append(offsets.group_id)
                     else:
-                        yield look
+                        yield offsets
         except LagError as error:  # no connection, before any group was fetched
             if not _may_pass(error, deadline):
-                yield from (GroupLook(group_id, problem=str(error)) for group_id in asked)
+                yield from (GroupOffsets(group_id, problem=str(error)) for group_id in asked)
                 return
             rest = asked
         if rest:
@@ -144,25 +144,25 @@ class _GroupFetch:
         self._deadline = deadline
         self._topics_like = topics_like
 
-    def look(self, group_id: str) -> tuple[GroupLook, LagError | None]:
+    def fetch(self, group_id: str) -> tuple[GroupOffsets, LagError | None]:
         """Fetch a group; return it with the error that left a part of it unknown."""
         try:
             state = self._run(ask_group, self._link, group_id, max(self._left_s() * 1000, 1))
             return self._offsets(state)
         except GroupError:
-            return GroupLook(group_id, problem=_NO_SUCH_GROUP), None
+            return GroupOffsets(group_id, problem=_NO_SUCH_GROUP), None
         except GroupAuthorizationFailedError:
-            return GroupLook(group_id, problem=_DENIED), None
+            return GroupOffsets(group_id, problem=_DENIED), None
         except Exception as error:  # the other groups must go on
             failure = lag_error(error)
-            return GroupLook(group_id, problem=str(failure)), failure
+            return GroupOffsets(group_id, problem=str(failure)), failure
 
-    def _offsets(self, state: GroupState) -> tuple[GroupLook, LagError | None]:
+    def _offsets(self, state: GroupState) -> tuple[GroupOffsets, LagError | None]:
         wanted = {*state.commits, *(tp for member in state.members for tp in member.owned)}
         if self._topics_like is not None:
             wanted = {tp for tp in wanted if self._topics_like.fullmatch(tp.topic)}
         if not wanted:
-            return GroupLook(state.group_id), None
+            return GroupOffsets(state.group_id), None
         # The offset reset matters for lag only, which is not computed here.
         settings = fetch_settings(self._settings, state.group_id, "earliest")
         gathering = Gathering(self._link, settings, sorted(wanted), self._deadline, all_begins=True)
@@ -174,8 +174,8 @@ class _GroupFetch:
         reading = gathering.reading()
         now, ticks = time.time(), time.monotonic()
         seen_at = {tp: now - (ticks - gathering.ended_at[tp]) for tp in reading.offsets}
-        look = GroupLook(state.group_id, reading.offsets, seen_at, reading.missing)
-        return look, LagUnreachableError("a broker did not answer") if failed and reading.missing else None
+        offsets = GroupOffsets(state.group_id, reading.offsets, seen_at, reading.missing)
+        return offsets, LagUnreachableError("a broker did not answer") if failed and reading.missing else None
 
     def _run(self, call: Any, *args: Any) -> Any:
         return self._link.run(call, *args, timeout_s=max(self._left_s(), 0.001))
