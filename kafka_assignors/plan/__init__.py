@@ -12,7 +12,7 @@ from kafka_assignors.plan.load.lag_aware import plan_lag_aware
 from kafka_assignors.plan.metrics import Metrics, measure
 from kafka_assignors.plan.model import (
     NO_GENERATION,
-    NOBODY,
+    NO_MEMBER,
     UNKNOWN_LAG,
     Group,
     Member,
@@ -40,8 +40,8 @@ from kafka_assignors.plan.unlisted import keep_owned, unlisted_owners
 
 __all__ = [
     "CONTESTED",
-    "NOBODY",
     "NO_GENERATION",
+    "NO_MEMBER",
     "UNKNOWN_LAG",
     "Assignment",
     "Claims",

@@ -9,10 +9,10 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY, Group, Ownership
+from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership
 
 Owners = npt.NDArray[np.int32]
-"""By partition: the index of its member, or ``NOBODY``."""
+"""By partition: the index of its member, or ``NO_MEMBER``."""
 
 
 class Assignment(Mapping[str, dict[str, list[int]]]):
@@ -23,7 +23,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     Attributes:
         group: the group it was planned for.
-        owners: by partition, the index of the member that gets it, or ``NOBODY``.
+        owners: by partition, the index of the member that gets it, or ``NO_MEMBER``.
         unlisted: further partitions of members, which the group's metadata does not list.
     """
 
@@ -41,7 +41,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         Raises:
             KeyError: the group has no such member or topic.
         """
-        owners = np.full(group.size, NOBODY, np.int32)
+        owners = np.full(group.size, NO_MEMBER, np.int32)
         for member_id, topics in plan.items():
             for topic, numbers in topics.items():
                 owners[np.asarray(numbers, np.int64) + group.first[topic]] = group.index[member_id]

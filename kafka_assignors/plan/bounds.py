@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.goals import Mask, Vector
 from kafka_assignors.plan.sticky.planner import plan_fair
 
@@ -202,7 +202,7 @@ def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
     A member that owns more must give partitions away, and giving the heaviest first takes the fewest.
     Cost: a sort.
     """
-    owned = np.flatnonzero(claims.owner != NOBODY)
+    owned = np.flatnonzero(claims.owner != NO_MEMBER)
     owner, lag = claims.owner[owned], group.lag[owned]
     order = np.lexsort((-lag, owner))
     moves = 0

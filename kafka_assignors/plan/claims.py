@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.model import NO_GENERATION, NOBODY, Group
+from kafka_assignors.plan.model import NO_GENERATION, NO_MEMBER, Group
 
 Vector = npt.NDArray[np.int64]
 
@@ -34,9 +34,9 @@ class Claims:
     """Resolved claims.  Arrays are by partition (see ``Group``) and hold indices into ``Group.members``.
 
     Attributes:
-        owner: the member with the winning claim, if it subscribes to the topic; else ``NOBODY``.
+        owner: the member with the winning claim, if it subscribes to the topic; else ``NO_MEMBER``.
         holder: the cooperative member that has not revoked the partition yet; ``CONTESTED`` if several of
-            the same generation have not; else ``NOBODY``.
+            the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
         disputed: member id -> (id of a member that claims the same in the same generation, number of such
@@ -53,14 +53,14 @@ class Claims:
 def resolve(group: Group) -> Claims:
     """Resolve all claims of the group.  Cost: linear, and a sort of the partitions with several claims."""
     partition, by, refused = _claimed(group)
-    owner = np.full(group.size, NOBODY, np.int32)
+    owner = np.full(group.size, NO_MEMBER, np.int32)
     holder = owner.copy()
     holds = np.array([m.holds for m in group.members], np.bool_)
     several = np.bincount(partition, minlength=group.size)[partition] > 1
     # Nearly every partition has at most one claim, which then wins.
     alone, alone_by = partition[~several], by[~several]
     owner[alone] = alone_by
-    holder[alone] = np.where(holds[alone_by], alone_by, NOBODY)
+    holder[alone] = np.where(holds[alone_by], alone_by, NO_MEMBER)
     holders: dict[int, frozenset[int]] = {}
     disputed: dict[str, tuple[str, int]] = {}
     if several.any():
@@ -68,7 +68,7 @@ def resolve(group: Group) -> Claims:
         pairs = np.divmod(np.unique(partition[several] * members + by[several]), members)
         _settle(group, (*pairs, holds), (owner, holder), (holders, disputed))
     known = np.flatnonzero(owner >= 0)
-    owner[known[~group.subscribed[group.topic_of[known], owner[known]]]] = NOBODY
+    owner[known[~group.subscribed[group.topic_of[known], owner[known]]]] = NO_MEMBER
     return Claims(
         owner=owner,
         holder=holder,
@@ -122,7 +122,7 @@ def _settle(
     generations = np.array([m.generation for m in group.members], np.int64)[by]
     latest = _is_newest(partition, generations, group.size)
     alone, several = _by_partition(partition[latest], by[latest])
-    owner[partition] = NOBODY
+    owner[partition] = NO_MEMBER
     owner[alone[0]] = alone[1]
     for first, *others in several.values():
         for other in others:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership, shown
+from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership, shown
 from kafka_assignors.plan.rounds import Hold
 
 _MOST_NAMES = 3  # a thousand members may claim one partition; a line names only a few
@@ -109,7 +109,7 @@ def explain(
     owner = {
         partition: group.members[i].member_id
         for partition, i in zip(partitions, claims.owner.tolist(), strict=True)
-        if i != NOBODY
+        if i != NO_MEMBER
     }
     unowned = frozenset(partitions) - owner.keys()
     claimed = _newest_claims(group.members, unowned)
@@ -153,15 +153,15 @@ def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, 
     if before is None:
         return frozenset()
     after = group.near(Assignment.of(group, target).owners)
-    moved = (claims.owner != NOBODY) & ~before & after
+    moved = (claims.owner != NO_MEMBER) & ~before & after
     return frozenset(group.at(partition) for partition in np.flatnonzero(moved).tolist())
 
 
 def _for_load(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
     """Partitions that move although the old owner had at most one partition more than the new one."""
     after = Assignment.of(group, target).owners
-    moved = np.flatnonzero((claims.owner != NOBODY) & (after != NOBODY) & (claims.owner != after))
-    owned = np.bincount(claims.owner[claims.owner != NOBODY], minlength=len(group.members))
+    moved = np.flatnonzero((claims.owner != NO_MEMBER) & (after != NO_MEMBER) & (claims.owner != after))
+    owned = np.bincount(claims.owner[claims.owner != NO_MEMBER], minlength=len(group.members))
     even = owned[claims.owner[moved]] - owned[after[moved]] < 2
     return frozenset(group.at(partition) for partition in moved[even].tolist())
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Metrics:
 def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     """Measure an assignment against the ownership before it.  Cost: partitions + topics x members."""
     owners, members = assignment.owners, len(group.members)
-    known = claims.owner != NOBODY
+    known = claims.owner != NO_MEMBER
     kept = int((known & (claims.owner == owners)).sum())
     loads = np.sort(assignment.loads).tolist()
-    given = owners != NOBODY
+    given = owners != NO_MEMBER
     cells = group.topic_of[given].astype(np.int64) * members + owners[given]
     shares = np.bincount(cells, minlength=len(group.names) * members).reshape(len(group.names), members)
     near = group.near(owners)

@@ -31,7 +31,7 @@ UNKNOWN_LAG = -1
 _MOST_RECORDS = 2**62
 """Largest lag of all partitions together.  Sums of lags, and twice those, must fit into 64 bits."""
 
-NOBODY = -1
+NO_MEMBER = -1
 """No member, in arrays of member indices."""
 
 NO_GENERATION = -1
@@ -200,7 +200,7 @@ class Group:
         """By partition: whether its owner is in a rack that has a replica; None if ``in_racks`` is None."""
         if self.in_racks is None:
             return None
-        near: npt.NDArray[np.bool_] = (owners != NOBODY) & self.in_racks[self.rack_sets[0], owners]
+        near: npt.NDArray[np.bool_] = (owners != NO_MEMBER) & self.in_racks[self.rack_sets[0], owners]
         return near
 
     @cached_property

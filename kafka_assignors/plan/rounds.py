@@ -9,7 +9,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import CONTESTED, Claims
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 
 
 class Hold(NamedTuple):
@@ -46,8 +46,8 @@ def this_round(
     Returns:
         The assignment of this round, and the partitions that need another round to reach their target.
     """
-    held = (claims.holder != NOBODY) & (claims.holder != target.owners) & (target.owners != NOBODY)
-    given = np.where(held, np.int32(NOBODY), target.owners)
+    held = (claims.holder != NO_MEMBER) & (claims.holder != target.owners) & (target.owners != NO_MEMBER)
+    given = np.where(held, np.int32(NO_MEMBER), target.owners)
     holds: list[Hold] = []
     for partition in np.flatnonzero(held).tolist():
         holder, new_owner = int(claims.holder[partition]), int(target.owners[partition])

@@ -22,7 +22,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims, resolve
-from kafka_assignors.plan.model import NOBODY, Group, Member, Ownership
+from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership
 
 MOST_PARTITIONS = 1_000_000
 """Largest plausible number of partitions of one topic; brokers hold fewer."""
@@ -70,8 +70,8 @@ def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[in
     compact = Group(members, {topic: len(numbers) for topic, numbers in numbered.items()})
     resolved = resolve(compact)
     # A partition that another live member still holds must not be given away (KIP-429).
-    is_free = (resolved.holder == NOBODY) | (resolved.holder == resolved.owner)
-    kept = Assignment(compact, np.where(is_free, resolved.owner, np.int32(NOBODY)))
+    is_free = (resolved.holder == NO_MEMBER) | (resolved.holder == resolved.owner)
+    kept = Assignment(compact, np.where(is_free, resolved.owner, np.int32(NO_MEMBER)))
     return {
         member_id: {topic: [numbered[topic][i] for i in places] for topic, places in topics.items()}
         for member_id, topics in kept.items()
@@ -91,13 +91,13 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
         The plan.  Ties go by seniority.  Cost: partitions without an owner x members.
     """
     owners = claims.owner.copy()
-    loads = np.bincount(owners[owners != NOBODY], minlength=len(group.members))
+    loads = np.bincount(owners[owners != NO_MEMBER], minlength=len(group.members))
     for member_id, topics in unlisted.items():
         loads[group.index[member_id]] += sum(map(len, topics.values()))
     for topic, subscribed in enumerate(group.subscribed):
         subscribers = np.flatnonzero(subscribed)
         first = int(group.firsts[topic])
-        free = np.flatnonzero(owners[first : int(group.firsts[topic + 1])] == NOBODY) + first
+        free = np.flatnonzero(owners[first : int(group.firsts[topic + 1])] == NO_MEMBER) + first
         for partition in free.tolist() if len(subscribers) else ():
             owner = subscribers[loads[subscribers].argmin()]
             owners[partition] = owner

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafka_assignors.plan import (
     NO_GENERATION,
-    NOBODY,
+    NO_MEMBER,
     Assignment,
     Group,
     Member,
@@ -60,7 +60,7 @@ class GroupModel:
         self._generation = 0
         self._empty = Group((), topics)
         self._settling: Counts | None = None  # load of all rounds of the current rebalance
-        self.owner: Counts = np.full(self._empty.size, NOBODY, np.int64)
+        self.owner: Counts = np.full(self._empty.size, NO_MEMBER, np.int64)
         self.last_owner = self.owner.copy()
         self.present: list[int] = []
 
@@ -83,7 +83,7 @@ class GroupModel:
     def remove(self, member: int) -> None:
         """Remove a member that left or expired; its partitions have no owner then."""
         self.present.remove(member)
-        self.owner[self.owner == member] = NOBODY
+        self.owner[self.owner == member] = NO_MEMBER
         self._generations[member] = NO_GENERATION
 
     def round(self, load: Counts) -> Round:
@@ -99,10 +99,10 @@ class GroupModel:
         result = rebalance(group, strategy.plan)
         held = bool(result.holds)
         before, self.owner = self.owner, self._owners(group, result.given)
-        is_owned = self.owner != NOBODY
+        is_owned = self.owner != NO_MEMBER
         gained = np.bincount(self.owner[is_owned & (self.owner != before)], minlength=len(self._ids))
-        taken = before[(before != NOBODY) & (self.owner != before)]
-        moved = np.flatnonzero(is_owned & (self.last_owner != NOBODY) & (self.owner != self.last_owner))
+        taken = before[(before != NO_MEMBER) & (self.owner != before)]
+        moved = np.flatnonzero(is_owned & (self.last_owner != NO_MEMBER) & (self.owner != self.last_owner))
         changes = Round(
             gained=gained,
             moved=moved,
@@ -129,7 +129,7 @@ class GroupModel:
         """
         if not (self._strategy.by_lag or self._strategy.by_load):
             return 0, 0
-        owned = self.owner != NOBODY
+        owned = self.owner != NO_MEMBER
         loads = np.zeros(len(self._ids), np.int64)
         np.add.at(loads, self.owner[owned], load[owned])  # bincount would add floats
         largest = int(loads.max(initial=0))
@@ -174,5 +174,5 @@ class GroupModel:
 
     def _owners(self, group: Group, plan: Assignment) -> Counts:
         """Return a plan's owners as member numbers."""
-        numbers = np.array([self._number[m.member_id] for m in group.members] + [NOBODY], np.int64)
+        numbers = np.array([self._number[m.member_id] for m in group.members] + [NO_MEMBER], np.int64)
         return numbers[plan.owners]

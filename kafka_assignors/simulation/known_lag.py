@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan import NOBODY, Group, enough_expected, with_expected
+from kafka_assignors.plan import NO_MEMBER, Group, enough_expected, with_expected
 from kafka_assignors.simulation.history import Counts, Levels
 
 
@@ -34,7 +34,7 @@ class KnownLag:
         self._reported = np.zeros(size, np.bool_)
         self._fetched = np.zeros(size)
         self._fetched_at = np.full(size, -np.inf)
-        self._leader = NOBODY
+        self._leader = NO_MEMBER
 
     def record(self, now: float, lag: Levels) -> None:
         """Record the real lag now; it changed evenly since the last call."""
@@ -45,7 +45,7 @@ class KnownLag:
     def assigned(self, now: float, owners: Counts) -> None:
         """End a round: each member fetches the lag of its partitions."""
         self._since = now
-        self._reported = owners != NOBODY
+        self._reported = owners != NO_MEMBER
 
     def removed(self, partitions: npt.NDArray[np.bool_]) -> None:
         """Drop the reports for the partitions of a removed member."""

@@ -154,7 +154,7 @@ class _Simulation:
         owner = self._group.owner
         return np.where(
             self._reads[owner], owner, len(self._names)
-        )  # NOBODY, -1, is the last one, which never reads
+        )  # NO_MEMBER, -1, is the last one, which never reads
 
     def _advance(self, until: float) -> None:
         """Advance to a time before the next event."""

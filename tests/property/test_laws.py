@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.plan import (
-    NOBODY,
+    NO_MEMBER,
     Assignment,
     Group,
     keep_owned,
@@ -204,6 +204,6 @@ def test_leader_with_stale_metadata_keeps_owned_partitions(
         assert known or tp not in wanted or owned.get(tp, owner) == owner
     for tp, owner in owned.items():
         index = group.first[tp.topic] + tp.partition
-        elsewhere = holders.holder[index] not in (NOBODY, holders.owner[index])
+        elsewhere = holders.holder[index] not in (NO_MEMBER, holders.owner[index])
         assert owner_of.get(tp) == owner or elsewhere, tp
     assert plan(shuffled(stale, seed)) == first

@@ -12,7 +12,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.cli.plan.problem import VERSION
 from kafka_assignors.plan import (
-    NOBODY,
+    NO_MEMBER,
     Assignment,
     Group,
     Member,
@@ -65,7 +65,7 @@ class StrategyPlan:
         if not in_records(self.group):
             return None
         lag = np.zeros(len(self.group.members), np.int64)
-        assigned = self.assignment.owners != NOBODY
+        assigned = self.assignment.owners != NO_MEMBER
         np.add.at(lag, self.assignment.owners[assigned], self.group.lag[assigned])
         return {member.member_id: int(total) for member, total in zip(self.group.members, lag, strict=True)}
 

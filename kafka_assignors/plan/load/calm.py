@@ -12,7 +12,7 @@ from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exact import least
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Field, Standing
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.goals import Matrix
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
@@ -36,7 +36,7 @@ def calm_owners(
     owners: Owners = planner(group, claims).owners.copy()
     if rule.skew is not None and rule.skew > 1 and not _even_out(field, owners, home, rule.skew, _WORK):
         owners = plan_sticky(group, claims).owners.copy()  # even counts keep any rule
-    free = (home == NOBODY) | (owners != home)
+    free = (home == NO_MEMBER) | (owners != home)
     if not free[field.dealt].any():
         return owners
     dealt = redeal(field, owners, free, by_room=rule.skew is not None)
@@ -49,7 +49,7 @@ def calm_owners(
     standing = Standing(field, owners)
     descend(standing, rule, goal, budget, home)
     owners = standing.owner
-    moved = int(((home != NOBODY) & (owners != home)).sum())
+    moved = int(((home != NO_MEMBER) & (owners != home)).sum())
     better = least(
         field,
         home,

@@ -18,7 +18,7 @@ from kafka_assignors.plan.load.lag_aware import plan_lag_aware
 from kafka_assignors.plan.load.lightest import lightest
 from kafka_assignors.plan.load.saving import with_few_moves
 from kafka_assignors.plan.load.standing import Field
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_sticky
 
 _WORK, _WORK_EACH = 2_500_000, 100
@@ -68,7 +68,7 @@ def plan_cooperative_lag_aware(
     noise = -(-len(field.dealt) // max(int(field.plays.sum()), 1)) if min_improvement else 0
     bounds = LagBound(group)
     owners = calm_owners(group, claims, field, rule, bounds=bounds, budget=Budget(work))
-    movable = bool((claims.owner[field.dealt] == NOBODY).all())
+    movable = bool((claims.owner[field.dealt] == NO_MEMBER).all())
     greedy: Owners | None = None
     while True:
         load = int(field.loads(owners).max(initial=0))

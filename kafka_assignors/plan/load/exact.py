@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.standing import Field
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 
 MOST_PARTITIONS = 24
 """Largest problem.  With more partitions the search would run out of nodes without a result."""
@@ -29,7 +29,7 @@ class _Search:
         subscribers = field.subscribed[field.topic_of[self.partitions]]
         self.choices = [np.flatnonzero(row).tolist() for row in subscribers]
         self.kinds = [column.tobytes() for column in field.subscribed.T]
-        self.owns = {owner for owner in self.homes if owner != NOBODY}
+        self.owns = {owner for owner in self.homes if owner != NO_MEMBER}
         self.largest_count = largest_count
         self.fits = fits
         self.left = [sum(self.lags[i:]) for i in range(len(self.lags) + 1)]
@@ -39,7 +39,7 @@ class _Search:
         self.picked: list[int] = []
         self.best: list[int] | None = None
         self.nodes = _MOST_NODES
-        self.owners = np.full(len(home), NOBODY, np.int32)
+        self.owners = np.full(len(home), NO_MEMBER, np.int32)
 
     def run(self, load: int, moves: int, *, by_moves: bool, enough: int) -> Owners | None:
         self.load, self.moves, self.by_moves, self.enough = load, moves, by_moves, enough
@@ -68,7 +68,7 @@ class _Search:
         loads, counts = self.loads, self.counts
         order = sorted(choices, key=lambda m: (self.by_moves and m != home, loads[m], counts[m], m))
         for member in order:
-            cost = moved + (home not in (NOBODY, member))
+            cost = moved + (home not in (NO_MEMBER, member))
             if loads[member] + lag > self.load or counts[member] >= self.largest_count or cost > self.moves:
                 continue
             # Members without history, with equal load, count and subscription, are interchangeable.

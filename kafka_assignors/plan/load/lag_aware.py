@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 
 
 def plan_lag_aware(group: Group) -> Assignment:
@@ -19,7 +19,7 @@ def plan_lag_aware(group: Group) -> Assignment:
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort of each topic's partitions, and of its
     subscribers for each round (10,000 partitions on 100 members: some milliseconds).
     """
-    owners = np.full(group.size, NOBODY, np.int32)
+    owners = np.full(group.size, NO_MEMBER, np.int32)
     for topic, first in enumerate(group.firsts[:-1].tolist()):
         members = np.flatnonzero(group.subscribed[topic])
         lag = group.lag[first : first + int(group.counts[topic])]

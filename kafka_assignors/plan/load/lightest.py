@@ -12,7 +12,7 @@ from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exact import least
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 
 TOLERANCE = 256
 """A load at most this part above the lowest counts as equal, because the last records cost most moves."""
@@ -73,7 +73,7 @@ def lightest(
                 best, load = standing.owner, standing.load
         exact = least(
             field,
-            np.full_like(owners, NOBODY),
+            np.full_like(owners, NO_MEMBER),
             (load - 1, len(owners)),
             by_moves=False,
             enough=bound,

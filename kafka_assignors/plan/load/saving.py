@@ -9,7 +9,7 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exact import least
 from kafka_assignors.plan.load.lightest import Lightest
 from kafka_assignors.plan.load.standing import Exchange, Field, Standing
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 
 
 def with_few_moves(
@@ -47,7 +47,7 @@ def with_few_moves(
 
 
 def _moves(field: Field, owners: Owners, home: Owners) -> int:
-    return int(((home != owners) & (home != NOBODY))[field.dealt].sum())
+    return int(((home != owners) & (home != NO_MEMBER))[field.dealt].sum())
 
 
 def _relabelled(field: Field, owners: Owners, home: Owners) -> Owners:
@@ -55,16 +55,16 @@ def _relabelled(field: Field, owners: Owners, home: Owners) -> Owners:
     if not field.equal:
         return owners
     members = len(field.plays)
-    owned = field.dealt[home[field.dealt] != NOBODY]
+    owned = field.dealt[home[field.dealt] != NO_MEMBER]
     cells, sizes = np.unique(owners[owned].astype(np.int64) * members + home[owned], return_counts=True)
-    member_of = np.full(members, NOBODY, np.int32)
+    member_of = np.full(members, NO_MEMBER, np.int32)
     taken = np.zeros(members, np.bool_)
     for cell in cells[np.argsort(-sizes, kind="stable")].tolist():
         part, member = divmod(cell, members)
-        if member_of[part] == NOBODY and not taken[member]:
+        if member_of[part] == NO_MEMBER and not taken[member]:
             member_of[part] = member
             taken[member] = True
-    member_of[(member_of == NOBODY) & field.plays] = np.flatnonzero(~taken & field.plays)
+    member_of[(member_of == NO_MEMBER) & field.plays] = np.flatnonzero(~taken & field.plays)
     relabelled: Owners = owners.copy()
     relabelled[field.dealt] = member_of[owners[field.dealt]]
     return relabelled
@@ -74,7 +74,7 @@ def _bring_home(standing: Standing, rule: CountRule, home: Owners, limit: int) -
     """Undo moves where loads allow it, in exchange for another partition away from home, or for none."""
     field = standing.field
     while True:
-        away = field.dealt[(home != NOBODY)[field.dealt] & (home != standing.owner)[field.dealt]]
+        away = field.dealt[(home != NO_MEMBER)[field.dealt] & (home != standing.owner)[field.dealt]]
         changed = False
         for partition in away[np.argsort(-field.lag[away], kind="stable")].tolist():
             exchange = _return(standing, rule, home, partition, limit)

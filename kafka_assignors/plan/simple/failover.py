@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.model import NOBODY, Group, Member
+from kafka_assignors.plan.model import NO_MEMBER, Group, Member
 
 Vector = npt.NDArray[np.int64]
 
@@ -40,7 +40,7 @@ def plan_failover(
         a sort of the partitions.
     """
     if not group.members:
-        return Assignment(group, np.full(group.size, NOBODY, np.int32))
+        return Assignment(group, np.full(group.size, NO_MEMBER, np.int32))
     line = np.array(sorted(range(len(group.members)), key=lambda i: _place(group.members[i])), np.int64)
     kind_of, subscribed = _kinds(group)
     if preempt:
@@ -56,8 +56,8 @@ def plan_failover(
 def plan_seniors(group: Group) -> Assignment:
     """Assign each whole topic to its most senior subscriber, with as little code as possible."""
     if not group.members:
-        return Assignment(group, np.full(group.size, NOBODY, np.int32))
-    owner = np.where(group.subscribed.any(axis=1), group.subscribed.argmax(axis=1), NOBODY)
+        return Assignment(group, np.full(group.size, NO_MEMBER, np.int32))
+    owner = np.where(group.subscribed.any(axis=1), group.subscribed.argmax(axis=1), NO_MEMBER)
     return Assignment(group, owner[group.topic_of].astype(np.int32))
 
 
@@ -75,14 +75,14 @@ def _kinds(group: Group) -> tuple[Vector, npt.NDArray[np.bool_]]:
 
 
 def _first(line: Vector, subscribed: npt.NDArray[np.bool_]) -> Vector:
-    """By kind: the subscriber that is first in line, or ``NOBODY``."""
-    return np.where(subscribed.any(axis=1), line[subscribed[:, line].argmax(axis=1)], NOBODY)
+    """By kind: the subscriber that is first in line, or ``NO_MEMBER``."""
+    return np.where(subscribed.any(axis=1), line[subscribed[:, line].argmax(axis=1)], NO_MEMBER)
 
 
 def _owning(group: Group, claims: Claims, kind: Vector, line: Vector, kinds: int) -> Vector:
-    """By kind: the member that was active for it, or ``NOBODY``; ``kind`` is by partition."""
+    """By kind: the member that was active for it, or ``NO_MEMBER``; ``kind`` is by partition."""
     members = len(group.members)
-    known = claims.owner != NOBODY
+    known = claims.owner != NO_MEMBER
     pairs, counts = np.unique(kind[known] * members + claims.owner[known], return_counts=True)
     kind_of_pair, member = np.divmod(pairs, members)
     rank = np.empty(members, np.int64)
@@ -90,7 +90,7 @@ def _owning(group: Group, claims: Claims, kind: Vector, line: Vector, kinds: int
     generation = np.array([m.generation for m in group.members], np.int64)
     order = np.lexsort((rank[member], -counts, -generation[member], kind_of_pair))
     owned_kinds, firsts = np.unique(kind_of_pair[order], return_index=True)
-    active = np.full(kinds, NOBODY, np.int64)
+    active = np.full(kinds, NO_MEMBER, np.int64)
     active[owned_kinds] = member[order][firsts]
     return active
 
@@ -99,5 +99,5 @@ def _or_else(*choices: Vector) -> Vector:
     """By kind: the first choice that is a member."""
     chosen = choices[0]
     for other in choices[1:]:
-        chosen = np.where(chosen == NOBODY, other, chosen)
+        chosen = np.where(chosen == NO_MEMBER, other, chosen)
     return chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 
 
 def plan_range(group: Group) -> Assignment:
@@ -15,7 +15,7 @@ def plan_range(group: Group) -> Assignment:
     them and can join them.  Agrees with the Java client's ``RangeAssignor`` (without racks) partition by
     partition.  Linear in the partitions; ignores history.
     """
-    owners = np.full(group.size, NOBODY, np.int32)
+    owners = np.full(group.size, NO_MEMBER, np.int32)
     for topic, first in enumerate(group.firsts[:-1].tolist()):
         members = np.flatnonzero(group.subscribed[topic])
         if len(members):

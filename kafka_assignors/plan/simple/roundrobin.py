@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 
 
 def plan_roundrobin(group: Group) -> Assignment:
@@ -15,7 +15,7 @@ def plan_roundrobin(group: Group) -> Assignment:
     ``RoundRobinAssignor`` partition by partition.  Linear in the partitions, and in topics x members; ignores
     history.
     """
-    owners = np.full(group.size, NOBODY, np.int32)
+    owners = np.full(group.size, NO_MEMBER, np.int32)
     turn = 0
     for topic, first in enumerate(group.firsts[:-1].tolist()):
         members = np.flatnonzero(group.subscribed[topic])

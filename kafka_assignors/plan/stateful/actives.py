@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import History
@@ -26,15 +26,15 @@ def standing_owners(history: History) -> Vector:
     """By task: the member that could run it at once, or soonest.
 
     The owner, if no member is more caught up.  Otherwise, of the most caught-up members with state, the one
-    with the fewest tasks (KIP-441, "Computing the most-caught-up instances").  ``NOBODY`` if no member has
+    with the fewest tasks (KIP-441, "Computing the most-caught-up instances").  ``NO_MEMBER`` if no member has
     state; tasks without state or changelog stand with their owner only.
     """
     owners = np.array(history.owner, np.int64)
     for task, owner in enumerate(history.owner):
-        if owner != NOBODY and history.rank(task, history.process[owner]) != history.best_rank(task):
-            owners[task] = NOBODY
+        if owner != NO_MEMBER and history.rank(task, history.process[owner]) != history.best_rank(task):
+            owners[task] = NO_MEMBER
     members = len(history.process)
-    known = owners != NOBODY
+    known = owners != NO_MEMBER
     loads = np.bincount(owners[known], minlength=members).tolist()
     cells = _cells(history, owners)
     for task in np.flatnonzero(~known).tolist():
@@ -55,7 +55,7 @@ def standing_owners(history: History) -> Vector:
 
 
 def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], base: Vector) -> Vector:
-    """By task of the subtopologies ``kinds``: its owner in the target; for other tasks ``NOBODY``.
+    """By task of the subtopologies ``kinds``: its owner in the target; for other tasks ``NO_MEMBER``.
 
     Goals in order: balance in all (with ``base``, each member's other tasks) and in each subtopology; the
     fewest tasks that leave ``standing``; of those, the fewest without a copy at the new owner.  The first two
@@ -65,7 +65,7 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     If ``base`` itself is beyond the factor, balance in all ranks before balance in each subtopology: the
     tasks fill up the members' loads.
     """
-    target = np.full(len(history.tasks), NOBODY, np.int64)
+    target = np.full(len(history.tasks), NO_MEMBER, np.int64)
     if not kinds:
         return target
     mine = np.isin(history.sub, kinds)
@@ -73,7 +73,7 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     supply = np.diff(history.firsts)[list(kinds)]
     owned = _cells(history, target)[list(kinds)]
     factor = history.options.balance_factor
-    if bool((target[mine] != NOBODY).all()) and is_within(owned, base, factor):
+    if bool((target[mine] != NO_MEMBER).all()) and is_within(owned, base, factor):
         return target
     if is_beyond(base, factor):
         shares = even_loads(supply, owned, base)
@@ -89,7 +89,7 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
 def _cells(history: History, owners: Vector) -> Matrix:
     """The number of tasks of each subtopology that each member has."""
     rows, members = len(history.firsts) - 1, len(history.process)
-    known = owners != NOBODY
+    known = owners != NO_MEMBER
     cells: Matrix = np.bincount(
         history.sub[known] * members + owners[known], minlength=rows * members
     ).reshape(rows, members)
@@ -119,10 +119,10 @@ def _preference(history: History, owners: Vector, kinds: list[int], owned: Matri
                 for member in crews[process]:
                     if member != owner:
                         weight = 1 + history.begun(task, owner, member)
-                        weight += 4 * bool(owner == NOBODY or too_much[row, owner])
+                        weight += 4 * bool(owner == NO_MEMBER or too_much[row, owner])
                         there[:weight, row, member] += 1
                         most = max(most, weight)
-            if owner != NOBODY:
+            if owner != NO_MEMBER:
                 leaves[:most, row, owner] += 1
     wanted = np.abs(floor[:, None] - owned) + gets
     preference: Matrix = np.where(gets, there >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)

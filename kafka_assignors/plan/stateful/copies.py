@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import History
 
 Vector = npt.NDArray[np.int64]
@@ -60,12 +60,12 @@ class Standbys:
             candidates = reported  # unchanged
         else:
             kept = {process[m] for m in reported}
-            last = NOBODY if standing == NOBODY else process[standing]
+            last = NO_MEMBER if standing == NO_MEMBER else process[standing]
             order = sorted(
                 (rank > 0, p not in kept, p != last, rank, p)
                 for p, rank in ranks.items() if p != process[active]
             )  # fmt: skip
-            roles = {process[m]: m for m in (*reported, *([standing] if standing != NOBODY else []))}
+            roles = {process[m]: m for m in (*reported, *([standing] if standing != NO_MEMBER else []))}
             candidates = [roles[p] if p in roles else self._lightest(history.crews[p]) for *_, p in order]
         chosen, left = self.of[task], list(candidates)
         while len(chosen) < wanted:

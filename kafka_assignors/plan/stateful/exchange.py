@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import History
 
 Vector = npt.NDArray[np.int64]
@@ -21,7 +21,9 @@ def exchange(history: History, target: Vector, standing: Vector, kinds: list[int
     sub, process = history.sub.tolist(), history.process
     cold = [
         t
-        for t in np.flatnonzero((target != standing) & (standing != NOBODY) & (target != NOBODY)).tolist()
+        for t in np.flatnonzero(
+            (target != standing) & (standing != NO_MEMBER) & (target != NO_MEMBER)
+        ).tolist()
         if process[target[t]] not in history.ready[t] and len(history.ready[t]) >= copies[sub[t]]
     ]
     if not cold:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, Task
 
 FAR = 2**63
@@ -35,7 +35,7 @@ class History:
         process: the process of each member.
         crews: the members of each process.
         racks: the rack of each member, None if unknown.
-        owner: by task, the member that runs it, or ``NOBODY``.
+        owner: by task, the member that runs it, or ``NO_MEMBER``.
         standbys: by task, members that report to keep a copy up to date; at most one of each process, and
             none of the owner's process.
         held: by member, the number of tasks it owns or is a standby of.
@@ -70,13 +70,13 @@ class History:
         self._read_owners()
         self._read_ranks()
         self.held = [0] * len(self.process)
-        for roles in ([m] if m != NOBODY else [] for m in self.owner), self.standbys:
+        for roles in ([m] if m != NO_MEMBER else [] for m in self.owner), self.standbys:
             for members in roles:
                 for member in members:
                     self.held[member] += 1
 
     def _read_owners(self) -> None:
-        self.owner = [NOBODY] * len(self.tasks)
+        self.owner = [NO_MEMBER] * len(self.tasks)
         newest: dict[int, int] = {}
         for number, member in enumerate(self.group.members):
             for task in set(member.active):
@@ -84,7 +84,7 @@ class History:
                 if t is None or member.generation < newest.get(t, member.generation):
                     continue
                 # Two claims of one generation cancel out, until a higher one comes.
-                self.owner[t] = NOBODY if newest.get(t) == member.generation else number
+                self.owner[t] = NO_MEMBER if newest.get(t) == member.generation else number
                 newest[t] = member.generation
 
     def _read_ranks(self) -> None:
@@ -114,12 +114,12 @@ class History:
                     continue
                 self.ranks[t].setdefault(process, self.absent[t])
                 taken = [self.process[other] for other in self.standbys[t]]
-                if self.owner[t] != NOBODY:
+                if self.owner[t] != NO_MEMBER:
                     taken.append(self.process[self.owner[t]])
                 if process not in taken:
                     self.standbys[t].append(number)
         for t, owner in enumerate(self.owner):
-            if owner == NOBODY or not logged[sub[t]]:
+            if owner == NO_MEMBER or not logged[sub[t]]:
                 continue
             # An owner is caught up (Kafka Streams' "latest"), unless it reports a lag because it restores.
             if self.group.members[owner].lags.get(self.tasks[t], -1) < 0:
@@ -131,7 +131,7 @@ class History:
 
     def _has_role(self, task: int, process: int) -> bool:
         owner = self.owner[task]
-        return (owner != NOBODY and self.process[owner] == process) or self.is_standby(task, process)
+        return (owner != NO_MEMBER and self.process[owner] == process) or self.is_standby(task, process)
 
     def begun(self, task: int, owner: int, member: int) -> int:
         """How likely a copy is a warm-up for a move.
@@ -143,7 +143,7 @@ class History:
             3: there is one more, and the rack rule excludes it as a standby beside the owner.
         """
         more = len(self.ready[task]) - self.copies[self.sub[task]]
-        if more != 1 or owner == NOBODY:
+        if more != 1 or owner == NO_MEMBER:
             return 2 if more > 0 else 0
         if not self.fits([owner])[member]:
             return 3

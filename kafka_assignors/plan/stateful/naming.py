@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import History
 from kafka_assignors.plan.sticky.deal import turns
 
@@ -30,7 +30,7 @@ def pick_tasks(history: History, target: Vector, kinds: list[int], change: Matri
         may_go = [t for t in range(first, end) if int(target[t]) in give]
         _follow_state(history, target, may_go, give, need)
         leaving = _leaving(history, target, may_go, give)
-        leaving += [t for t in range(first, end) if target[t] == NOBODY]
+        leaving += [t for t in range(first, end) if target[t] == NO_MEMBER]
         free += sorted(leaving)
         cells += [row * members + m for m in sorted(need) if need[m]]
         change[row] = 0
@@ -56,7 +56,7 @@ def _follow_state(
     choices = {t: sum(len(processes.get(p, ())) for p in history.ready[t]) for t in may_go}
     ways = [
         (
-            history.owner[task] == NOBODY,
+            history.owner[task] == NO_MEMBER,
             process not in history.ready[task],
             not (begun := history.begun(task, int(target[task]), member)),
             choices[task],
@@ -90,7 +90,7 @@ def _leaving(history: History, target: Vector, may_go: list[int], give: dict[int
     def order(task: int) -> tuple[bool, bool, int]:
         return (
             len(history.ready[task]) >= copies[sub[task]],
-            history.owner[task] == NOBODY,
+            history.owner[task] == NO_MEMBER,
             task,
         )
 

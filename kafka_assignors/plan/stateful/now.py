@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import History
 
 
@@ -65,7 +65,7 @@ def this_round(history: History, standing: list[int], active: list[int], standby
             continue
         best = history.best_rank(task)
         runs = target
-        if target != NOBODY and history.rank(task, process[target]) != best:
+        if target != NO_MEMBER and history.rank(task, process[target]) != best:
             runs = standing[task]
         now.active.append(runs)
         if history.copies[sub[task]] == 1 and runs == target:
@@ -91,7 +91,7 @@ def _next_caught_up(history: History, task: int, runs: int, wanted: list[int]) -
     count = history.copies[history.sub[task]] - 1
     target = {process[m]: m for m in wanted}
     current = {process[m]: m for m in history.standbys[task]}
-    if history.owner[task] != NOBODY:
+    if history.owner[task] != NO_MEMBER:
         current.setdefault(process[history.owner[task]], history.owner[task])
     candidates = sorted(
         (history.rank(task, p), p not in target, p not in current, p)

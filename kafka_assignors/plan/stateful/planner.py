@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.actives import balanced_owners, standing_owners
 from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import History
@@ -56,7 +56,7 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     members = len(group.members)
     standing = standing_owners(history)
     active = balanced_owners(history, standing, history.stateful, np.zeros(members, np.int64))
-    stateful = active != NOBODY
+    stateful = active != NO_MEMBER
 
     standbys = Standbys(history, standing, active)
     low, high = limits(history, int(history.copies_of[stateful].sum()))

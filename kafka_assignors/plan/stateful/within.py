@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import History
 
 Vector = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ def undo_needless_moves(
     moves: list[tuple[bool, bool, int, int, int]] = []
     for task in np.flatnonzero(np.isin(history.sub, kinds)).tolist():
         here, there = int(standing[task]), int(target[task])
-        if here not in (NOBODY, there):
+        if here not in (NO_MEMBER, there):
             rank = history.rank(task, process[there])
             is_begun = history.is_standby(task, process[there])
             moves.append((rank > 0, not is_begun, rank, task, there))

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.model import NOBODY, Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.goals import Mask, Matrix, Problem, Vector
 
 
@@ -25,7 +25,7 @@ class Lots:
         players: the index of each column's member.
         partitions: all partitions to deal, lot by lot.
         lot: the lot of each of these partitions.
-        owner: the owner of each of these partitions, as a column or ``NOBODY``.
+        owner: the owner of each of these partitions, as a column or ``NO_MEMBER``.
         rows: the topic of each lot.
         away: whether a member is in no rack of a lot's replicas while others are, shape (lots, members); None
             without racks.
@@ -35,23 +35,23 @@ class Lots:
         self.group = group
         self.topics = np.flatnonzero((group.counts > 0) & group.subscribed.any(axis=1))
         self.players = np.flatnonzero(group.subscribed[self.topics].any(axis=0))
-        row = np.full(len(group.names), NOBODY)
+        row = np.full(len(group.names), NO_MEMBER)
         row[self.topics] = np.arange(len(self.topics))
         lot = row[group.topic_of]
-        self.partitions = np.flatnonzero(lot != NOBODY)
+        self.partitions = np.flatnonzero(lot != NO_MEMBER)
         self.lot = lot[self.partitions]
         self.rows = self.topics
         self.away: Mask | None = None
         if group.in_racks is not None:
             self._split_by_rack(group.in_racks)
-        column = np.full(len(group.members) + 1, NOBODY)  # the last entry is for NOBODY
+        column = np.full(len(group.members) + 1, NO_MEMBER)  # the last entry is for NO_MEMBER
         column[self.players] = np.arange(len(self.players))
-        self.owner = column[(np.full(group.size, NOBODY) if owner is None else owner)[self.partitions]]
+        self.owner = column[(np.full(group.size, NO_MEMBER) if owner is None else owner)[self.partitions]]
 
     def problem(self, *, keep_all: bool) -> Problem:
         """Return the counts; with ``keep_all`` every partition must stay with its owner."""
         shape = len(self.rows), len(self.players)
-        known = self.owner != NOBODY
+        known = self.owner != NO_MEMBER
         cells = self.lot[known] * shape[1] + self.owner[known]
         owned = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
         return Problem(
@@ -91,7 +91,7 @@ def deal(lots: Lots, shares: Matrix) -> Owners:
     where the last stopped, so that a first plan with equal subscriptions is the round-robin plan.  Cost: two
     sorts.
     """
-    owners = np.full(lots.group.size, NOBODY, np.int32)
+    owners = np.full(lots.group.size, NO_MEMBER, np.int32)
     keeps = _keeps(lots, shares)
     kept = np.flatnonzero(keeps)
     owners[lots.partitions[kept]] = lots.players[lots.owner[kept]]
@@ -107,7 +107,7 @@ def deal(lots: Lots, shares: Matrix) -> Owners:
 def _keeps(lots: Lots, shares: Matrix) -> npt.NDArray[np.bool_]:
     """Whether each partition stays: the owner keeps the first ones of each lot, up to its share."""
     keeps = np.zeros(len(lots.partitions), np.bool_)
-    owned = np.flatnonzero(lots.owner != NOBODY)
+    owned = np.flatnonzero(lots.owner != NO_MEMBER)
     cell = lots.lot[owned] * shares.shape[1] + lots.owner[owned]
     order = np.argsort(cell, kind="stable")
     cell = cell[order]

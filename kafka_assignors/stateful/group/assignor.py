@@ -23,7 +23,7 @@ from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.members import JoinedMember, MemberReport
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
-    NOBODY,
+    NO_MEMBER,
     Assignment,
     Claims,
     Group,
@@ -203,7 +203,7 @@ class StatefulAssignor(Assignor):
         plan = merge_plans(plans)
         self._warn("topologies", topology_warning(self._topology, group))
         self._warn("processes", process_warning(self._joined))
-        owners = np.full(group.size, NOBODY, np.int32)
+        owners = np.full(group.size, NO_MEMBER, np.int32)
         for member_id, tasks in plan.active.items():
             for task in tasks:
                 for topic, partition in self._topology.partitions(task):
@@ -238,7 +238,7 @@ class StatefulAssignor(Assignor):
                 places = [group.first[topic] + number for topic in topics]
                 if len({int(owners[place]) for place in places}) < 2:
                     continue
-                owners[places] = NOBODY
+                owners[places] = NO_MEMBER
                 holder = next(
                     (waits_for[topic, number] for topic in topics if (topic, number) in waits_for), None
                 )

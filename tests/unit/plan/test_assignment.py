@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.plan import NOBODY, Assignment, Group, Ownership
+from kafka_assignors.plan import NO_MEMBER, Assignment, Group, Ownership
 from tests.support.builders import member
 
 GROUP = Group((member("b"), member("a"), member("c")), {"t1": 2, "t0": 3})
@@ -14,7 +14,7 @@ PLAN: dict[str, Ownership] = {"a": {"t0": [0, 2], "t1": [1]}, "b": {"t0": [1]}, 
 def test_an_assignment_equals_the_dictionaries_it_was_built_from() -> None:
     """Members by seniority, topics by name, numbers ascending."""
     plan = Assignment.of(GROUP, PLAN)
-    assert plan.owners.tolist() == [0, 1, 0, NOBODY, 0]
+    assert plan.owners.tolist() == [0, 1, 0, NO_MEMBER, 0]
     assert plan == PLAN
     assert list(plan) == ["a", "b", "c"]
     assert list(plan["a"]) == ["t0", "t1"]

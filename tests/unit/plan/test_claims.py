@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan import CONTESTED, NOBODY, Group, resolve
+from kafka_assignors.plan import CONTESTED, NO_MEMBER, Group, resolve
 from tests.support.builders import member
 
 TWO = {"t0": 2}
@@ -13,14 +13,14 @@ def test_the_highest_generation_wins() -> None:
     group = Group(
         (member("a", owned={"t0": [0]}, generation=3), member("b", owned={"t0": [0]}, generation=7)), TWO
     )
-    assert resolve(group).owner.tolist() == [1, NOBODY]
+    assert resolve(group).owner.tolist() == [1, NO_MEMBER]
 
 
 def test_two_claims_of_one_generation_cancel_out() -> None:
     """The later member is reported, with the member it contradicts."""
     group = Group((member("a", owned={"t0": [0, 1]}), member("b", owned={"t0": [0]})), TWO)
     claims = resolve(group)
-    assert claims.owner.tolist() == [NOBODY, 0]
+    assert claims.owner.tolist() == [NO_MEMBER, 0]
     assert dict(claims.disputed) == {"b": ("a", 1)}
 
 
@@ -34,14 +34,14 @@ def test_an_older_claim_does_not_replace_two_contradicting_ones() -> None:
         ),
         TWO,
     )
-    assert resolve(group).owner.tolist() == [NOBODY, NOBODY]
+    assert resolve(group).owner.tolist() == [NO_MEMBER, NO_MEMBER]
 
 
 def test_claims_on_unknown_partitions_are_refused() -> None:
     """Unknown topics, numbers out of range and negative numbers are counted."""
     group = Group((member("a", owned={"t0": [0, 2, -1, 2**31 - 1], "gone": [0]}),), TWO)
     claims = resolve(group)
-    assert claims.owner.tolist() == [0, NOBODY]
+    assert claims.owner.tolist() == [0, NO_MEMBER]
     assert dict(claims.refused) == {"a": 4}
 
 
@@ -49,7 +49,7 @@ def test_a_duplicate_claim_of_one_member_counts_once() -> None:
     """A member does not contradict itself."""
     group = Group((member("a", owned={"t0": [0, 0]}),), TWO)
     claims = resolve(group)
-    assert claims.owner.tolist() == [0, NOBODY]
+    assert claims.owner.tolist() == [0, NO_MEMBER]
     assert not claims.disputed
 
 
@@ -57,8 +57,8 @@ def test_an_unsubscribed_member_is_no_owner_but_may_hold() -> None:
     """It cannot keep the partition, and no other member gets it before it is revoked."""
     group = Group((member("a", ["t1"], {"t0": [0]}, holds=True),), TWO)
     claims = resolve(group)
-    assert claims.owner.tolist() == [NOBODY, NOBODY]
-    assert claims.holder.tolist() == [0, NOBODY]
+    assert claims.owner.tolist() == [NO_MEMBER, NO_MEMBER]
+    assert claims.holder.tolist() == [0, NO_MEMBER]
 
 
 def test_a_newer_owner_that_revoked_overrides_older_holders() -> None:
@@ -72,7 +72,7 @@ def test_a_newer_owner_that_revoked_overrides_older_holders() -> None:
         TWO,
     )
     claims = resolve(group)
-    assert claims.holder.tolist() == [NOBODY, NOBODY]
+    assert claims.holder.tolist() == [NO_MEMBER, NO_MEMBER]
     assert not claims.holders
 
 
@@ -80,7 +80,7 @@ def test_all_holders_of_a_contested_partition_are_listed() -> None:
     """Three of one generation."""
     group = Group(tuple(member(m, owned={"t0": [0]}, holds=True) for m in "abc"), TWO)
     claims = resolve(group)
-    assert claims.holder.tolist() == [CONTESTED, NOBODY]
+    assert claims.holder.tolist() == [CONTESTED, NO_MEMBER]
     assert dict(claims.holders) == {0: frozenset({0, 1, 2})}
 
 
@@ -106,4 +106,4 @@ def test_a_live_claim_with_a_generation_precedes_one_without() -> None:
         ),
         TWO,
     )
-    assert resolve(group).holder.tolist() == [0, NOBODY]
+    assert resolve(group).holder.tolist() == [0, NO_MEMBER]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NOBODY, UNKNOWN_LAG, Group, seniority
+from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, seniority
 from tests.support.builders import member
 
 
@@ -64,7 +64,7 @@ def test_racks_are_compared_as_sets() -> None:
         [False, False],
         [True, False],
     ]
-    assert group.near(np.array([0, 1, 0, NOBODY], np.int32)) is not None
+    assert group.near(np.array([0, 1, 0, NO_MEMBER], np.int32)) is not None
 
 
 def test_unknown_lag_counts_as_the_mean_of_its_topic() -> None:

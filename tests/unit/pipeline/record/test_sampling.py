@@ -1,4 +1,4 @@
-"""What the sampler is to group at, and looks as rows."""
+"""The options of the sampler, and the offsets of groups as rows."""
 
 from __future__ import annotations
 

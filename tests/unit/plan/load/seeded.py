@@ -12,7 +12,7 @@ from kafka_assignors.plan import Group, Member
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.standing import Field
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 
 
 def group_of(
@@ -33,12 +33,12 @@ def group_of(
 def any_owners(rng: Random, group: Group) -> Owners:
     """Give each partition to a random subscriber."""
     choices = [np.flatnonzero(group.subscribed[t]).tolist() for t in group.topic_of.tolist()]
-    return np.array([rng.choice(members) if members else NOBODY for members in choices], np.int32)
+    return np.array([rng.choice(members) if members else NO_MEMBER for members in choices], np.int32)
 
 
 def every_owners(group: Group) -> Iterator[Owners]:
     """All plans of a group.  Exponential in the partitions."""
-    choices = [np.flatnonzero(group.subscribed[t]).tolist() or [NOBODY] for t in group.topic_of.tolist()]
+    choices = [np.flatnonzero(group.subscribed[t]).tolist() or [NO_MEMBER] for t in group.topic_of.tolist()]
     for owners in product(*choices):
         yield np.array(owners, np.int32)
 
@@ -48,7 +48,7 @@ def history(rng: Random, group: Group, owners: Owners, *, kept: float) -> Owners
     others = any_owners(rng, group).tolist()
     return np.array(
         [
-            now if rng.random() < kept else rng.choice((NOBODY, other))
+            now if rng.random() < kept else rng.choice((NO_MEMBER, other))
             for now, other in zip(owners.tolist(), others, strict=True)
         ],
         np.int32,
@@ -65,7 +65,7 @@ def load_of(field: Field, owners: Owners) -> int:
 
 def moves_of(field: Field, owners: Owners, home: Owners) -> int:
     return sum(
-        was not in (NOBODY, now)
+        was not in (NO_MEMBER, now)
         for was, now in zip(home[field.dealt].tolist(), owners[field.dealt].tolist(), strict=True)
     )
 
@@ -74,6 +74,6 @@ def is_valid(group: Group, owners: Owners) -> bool:
     """Whether every subscribed partition has a subscriber as owner, and no other partition has an owner."""
     read: list[bool] = np.any(group.subscribed, axis=1).tolist()
     return all(
-        group.subscribed[topic, owner] if read[topic] else owner == NOBODY
+        group.subscribed[topic, owner] if read[topic] else owner == NO_MEMBER
         for topic, owner in zip(group.topic_of.tolist(), owners.tolist(), strict=True)
     )

@@ -13,7 +13,7 @@ from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.exact import MOST_PARTITIONS, least
 from kafka_assignors.plan.load.standing import Field
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,
@@ -140,7 +140,7 @@ def test_skipping_interchangeable_members_loses_no_plan(
         kept = next(p for p in plans if skew is None or fair(field, p, plans, skew))
         plan = least(
             field,
-            np.full(group.size, NOBODY, np.int32),
+            np.full(group.size, NO_MEMBER, np.int32),
             (10**6, group.size),
             by_moves=False,
             enough=0,

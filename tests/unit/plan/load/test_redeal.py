@@ -11,7 +11,7 @@ from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.standing import Field
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.sticky.goals import Mask
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
@@ -19,19 +19,19 @@ from tests.unit.plan.load.seeded import any_owners, group_of
 
 def one_by_one(field: Field, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
     """The heaviest first, each to the least loaded subscriber with room in the lot."""
-    dealt = [NOBODY if away else m for away, m in zip(free.tolist(), owners.tolist(), strict=True)]
+    dealt = [NO_MEMBER if away else m for away, m in zip(free.tolist(), owners.tolist(), strict=True)]
     loads = [0] * field.subscribed.shape[1]
     room: dict[tuple[bytes, int], int] = {}
     lots = [field.subscribed[topic].tobytes() for topic in field.topic_of]
     for partition, m in enumerate(owners.tolist()):
-        if m == NOBODY:
+        if m == NO_MEMBER:
             continue
         if free[partition]:
             room[lots[partition], m] = room.get((lots[partition], m), 0) + 1
         else:
             loads[m] += int(field.lag[partition])
     for partition in sorted(range(len(owners)), key=lambda p: -int(field.lag[p])):
-        if not free[partition] or owners[partition] == NOBODY:
+        if not free[partition] or owners[partition] == NO_MEMBER:
             continue
         lot = lots[partition]
         takers = np.flatnonzero(field.subscribed[field.topic_of[partition]]).tolist()

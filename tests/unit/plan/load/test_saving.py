@@ -13,7 +13,7 @@ from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import Lightest, lightest
 from kafka_assignors.plan.load.saving import with_few_moves
 from kafka_assignors.plan.load.standing import Exchange, Field
-from kafka_assignors.plan.model import NOBODY
+from kafka_assignors.plan.model import NO_MEMBER
 from tests.support import load_oracle, oracle
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
@@ -137,7 +137,7 @@ def test_partitions_go_home_within_the_limit() -> None:
 def test_a_return_prefers_to_bring_another_partition_home() -> None:
     """Two members swap their partitions back, though a heavier unowned one would fit too."""
     lags = [10, 9, 10, 9]
-    home = [0, 1, NOBODY, NOBODY] + [0, 1] * 11
+    home = [0, 1, NO_MEMBER, NO_MEMBER] + [0, 1] * 11
     now = [1, 0, 0, 1] + [0, 1] * 11
     group = busy(lags)
     plan = saved(group, now, limit=20, home=home)
@@ -157,8 +157,8 @@ def test_a_partition_goes_home_without_exchange_if_counts_and_limit_allow_it() -
 def test_no_partition_goes_home_above_the_limit() -> None:
     """The limit holds for both members: the other one would get a heavier partition in return."""
     group = busy([5, 30, 50], idle=0)
-    home = [0, NOBODY, NOBODY] + [0, 1] * 11 + [1]
-    now = [1, 0, 1] + [0, 1] * 11 + [NOBODY]
+    home = [0, NO_MEMBER, NO_MEMBER] + [0, 1] * 11 + [1]
+    now = [1, 0, 1] + [0, 1] * 11 + [NO_MEMBER]
     now[-1] = 0
     home[-1] = 0
     plan = saved(group, now, limit=55, home=home)
