@@ -13,7 +13,7 @@ from kafka_assignors.pipeline.backtest.phrases import verdict
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.markup import card, name
-from kafka_assignors.report.palette import NOBODY
+from kafka_assignors.report.palette import NO_OWNER
 from kafka_assignors.report.rows import seconds
 
 _RUNS = {"replay": "the replay", "backlog": "the backlog"}
@@ -52,7 +52,7 @@ def with_candidates(
     backtest = pipeline and pipeline["backtest"]
     for one in backtest["candidates"] if backtest else ():
         if one["candidate"] not in found:
-            found[one["candidate"]] = next(more, NOBODY)
+            found[one["candidate"]] = next(more, NO_OWNER)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from demo.results import HoldResult, Results, StepResult, StrategyResult
 from kafka_assignors.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked, number
-from kafka_assignors.report.palette import NOBODY, member_colour
+from kafka_assignors.report.palette import NO_OWNER, member_colour
 
 PAUSE = INK
 TIME = "time since the first record (s)"
@@ -26,7 +26,7 @@ def ownership(one: StrategyResult, partitions: int, span: Sequence[float]) -> Fi
 
     A band is as high as its row; the thin dark line in it marks a pause.
     """
-    data = [_bars(_gaps(one, partitions, span), name="no owner", colour=NOBODY)]
+    data = [_bars(_gaps(one, partitions, span), name="no owner", colour=NO_OWNER)]
     by_member: dict[str, list[HoldResult]] = defaultdict(list)
     for hold in one["holds"]:
         by_member[hold["member"]].append(hold)

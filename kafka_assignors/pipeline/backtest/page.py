@@ -13,7 +13,7 @@ from kafka_assignors.pipeline.backtest.rows import ROWS
 from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.markup import card, figures_table, name
 from kafka_assignors.report.page import html_page
-from kafka_assignors.report.palette import NOBODY, strategy_colour
+from kafka_assignors.report.palette import NO_OWNER, strategy_colour
 
 EXTRA = "spark"
 """The extra with plotly."""
@@ -75,7 +75,7 @@ def _colours(results: Results) -> dict[str, str]:
     plotted = {line["candidate"] for plot in results["plots"] for line in plot["lines"]}
     order = [candidate["candidate"] for candidate in results["candidates"]]
     own = [candidate for candidate in order if candidate in plotted]
-    return dict.fromkeys(order, NOBODY) | {
+    return dict.fromkeys(order, NO_OWNER) | {
         candidate: strategy_colour(number) for number, candidate in enumerate(own)
     }
 

@@ -15,7 +15,7 @@ from kafka_assignors.pipeline.backtest.results import CandidateResult, Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
 from kafka_assignors.report import page as report_page
 from kafka_assignors.report.drawing import Figure
-from kafka_assignors.report.palette import NOBODY, strategy_colour
+from kafka_assignors.report.palette import NO_OWNER, strategy_colour
 from tests.unit.pipeline.backtest.trials import small_results
 
 
@@ -102,7 +102,7 @@ def test_best_of_many_candidates_are_drawn_and_all_are_in_the_table(results: Res
     text = render(results)
     bars = drawn(text)["moves"]["data"][0]
     assert len(bars["y"]) == MOST_BARS
-    assert bars["marker"]["color"][10:] == [NOBODY] * (MOST_BARS - 10)
+    assert bars["marker"]["color"][10:] == [NO_OWNER] * (MOST_BARS - 10)
     assert "the table has 5 more" in text
     table = text[text.index("In figures") : text.index("</table>", text.index("In figures"))]
     assert table.count("<tr>") == 1 + MOST_BARS + 5
