@@ -15,7 +15,7 @@ from kafka_assignors.pipeline.record.sampling import Connection, Wanted
 # kafka-python 3.0 does not close the socket of a connection that was refused.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
-NOBODY = Connection({"bootstrap_servers": ["127.0.0.1:1"]})
+UNREACHABLE = Connection({"bootstrap_servers": ["127.0.0.1:1"]})
 
 
 class Clocks:
@@ -30,7 +30,7 @@ class Clocks:
 
     def stream(self, every_s: float = 10.0) -> sampler._Stream:
         return sampler._Stream(
-            NOBODY, Wanted(("a", "b", "c"), every_s=every_s), lambda: self.time, lambda: self.ticks
+            UNREACHABLE, Wanted(("a", "b", "c"), every_s=every_s), lambda: self.time, lambda: self.ticks
         )
 
 

@@ -114,7 +114,7 @@ def test_member_without_topics_is_a_member() -> None:
     assert one.topics == frozenset()
 
 
-NOBODY: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
+WITHOUT_MEMBERS: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ NOBODY: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
             described(group_state="", error="[Error 30] GroupAuthorizationFailedError"),
             "the broker does not describe group 'g': [Error 30] GroupAuthorizationFailedError",
         ),
-        (described(**NOBODY), "group 'g' has no members to plan for"),
+        (described(**WITHOUT_MEMBERS), "group 'g' has no members to plan for"),
         (
             described(a_member(), protocol_type="connect"),
             "group 'g' is no consumer group: its protocol type is 'connect'",
