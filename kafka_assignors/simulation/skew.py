@@ -35,7 +35,7 @@ class SimulatedSkewWatcher:
         if leader not in self._watches:
             self._watches[leader] = SkewWatch(self._policy, client_id(self._names[leader]), self._pays_from)
         watch = self._watches[leader]
-        watch.settled(now)
+        watch.begin_cool_down(now)
         return now + watch.check_s
 
     def next_check(self, now: float) -> float:
@@ -45,8 +45,8 @@ class SimulatedSkewWatcher:
     def asks(self, now: float, load: Counts) -> bool:
         """Return whether the leader asks for a rebalance now; ``load`` by partition, records."""
         watch = self._watches[self._group.leader]
-        largest, least = self._group.imbalance(load, watch.counts)
-        if watch.worth(now, largest, least, lambda: self._group.planned_load(load)) is None:
+        largest, least = self._group.imbalance(load, watch.is_uneven)
+        if watch.load_after_rebalance(now, largest, least, lambda: self._group.planned_load(load)) is None:
             return False
-        watch.asked(now)
+        watch.record_request(now)
         return True

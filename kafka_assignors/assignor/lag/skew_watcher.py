@@ -65,7 +65,7 @@ class SkewWatcher:
     def lead(self, planned: Assignment, is_current: Callable[[], bool] = lambda: True) -> None:
         """Watch a group that has settled on this assignment, as long as ``is_current()``."""
         self._turn += 1
-        self._watch.settled(self._now())
+        self._watch.begin_cool_down(self._now())
         members = tuple(
             replace(member, owned=planned.of_member(i), generation=0, holds=False)
             for i, member in enumerate(planned.group.members)
@@ -104,7 +104,7 @@ class SkewWatcher:
         group = self._with_expected(with_lags)
         claims = resolve(group)
         largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
-        after = self._watch.worth(
+        after = self._watch.load_after_rebalance(
             self._now(),
             largest,
             lag_lower_bound(group),
@@ -112,7 +112,7 @@ class SkewWatcher:
         )
         if after is None or turn != self._turn:
             return
-        self._watch.asked(self._now())
+        self._watch.record_request(self._now())
         log.info(
             "requesting a rebalance: the largest %s of a member is %d records, a new plan makes it %d",
             *("lag" if group is with_lags else "expected load", largest, after),

@@ -70,31 +70,31 @@ class SkewWatch:
 
     Args:
         policy: the options.
-        who: a name that differs between consumers.  It alone decides the jitter.
+        name: a name that differs between consumers.  It alone decides the jitter.
         min_improvement: the part by which a plan must reduce the largest load.  A plan that does not reduce
             it never pays.
     """
 
-    def __init__(self, policy: RebalanceOnSkew, who: str, min_improvement: float = 0.1) -> None:
+    def __init__(self, policy: RebalanceOnSkew, name: str, min_improvement: float = 0.1) -> None:
         self._policy = policy
-        self._pays = 1 - min_improvement
+        self._worth_ratio = 1 - min_improvement
         # Derived from the name instead of random, so that a run can be replayed.
-        self._stretch = 1 + policy.jitter * zlib.crc32(who.encode()) / 2**32
-        self._since: float | None = None
+        self._stretch = 1 + policy.jitter * zlib.crc32(name.encode()) / 2**32
+        self._uneven_since: float | None = None
         self._not_before = 0.0
-        self._asked: deque[float] = deque()
+        self._requested_at: deque[float] = deque()
 
     @property
     def check_s(self) -> float:
         """Seconds to the next check."""
         return self._policy.check_s * self._stretch
 
-    def settled(self, now: float) -> None:
-        """Start anew after a rebalance."""
-        self._since = None
+    def begin_cool_down(self, now: float) -> None:
+        """Start a new cool-down, after a rebalance or a check that found no better plan."""
+        self._uneven_since = None
         self._not_before = now + self._policy.cool_down_s * self._stretch
 
-    def counts(self, largest: int, least: int) -> bool:
+    def is_uneven(self, largest: int, least: int) -> bool:
         """Whether these loads are uneven; a largest load of 0 never is.
 
         If it is False for a lower bound of ``least``, it is False for ``least``, too.
@@ -102,29 +102,31 @@ class SkewWatch:
         policy = self._policy
         return largest > 0 and largest >= policy.threshold * least and largest - least >= policy.at_least
 
-    def worth(self, now: float, largest: int, least: int, planned: Callable[[], int]) -> int | None:
+    def load_after_rebalance(
+        self, now: float, largest: int, least: int, planned_load: Callable[[], int]
+    ) -> int | None:
         """Record a check; return the largest load after a rebalance if one pays now.
 
         Args:
             now: seconds, on a monotonic clock.
             largest: the largest load of a member, records.
             least: its lower bound, records.
-            planned: returns the largest load after a rebalance; called only when a rebalance is allowed.
+            planned_load: returns the largest load after a rebalance; called only when a rebalance is allowed.
 
         Returns:
             The largest load after the rebalance, records; None if a rebalance does not pay or is not allowed
             yet.
         """
-        if not self.lasting(now, largest, least):
+        if not self.record_check(now, largest, least):
             return None
-        after = planned()
-        if after >= largest or after > self._pays * largest:
-            self.settled(now)  # a better plan is unlikely before the cool-down has passed
+        after = planned_load()
+        if after >= largest or after > self._worth_ratio * largest:
+            self.begin_cool_down(now)  # a better plan is unlikely before the cool-down has passed
             return None
         return after
 
-    def lasting(self, now: float, largest: int, least: int) -> bool:
-        """Record a check; return whether lag is uneven for long enough and a rebalance is allowed.
+    def record_check(self, now: float, largest: int, least: int) -> bool:
+        """Record a check; return whether lag was uneven for long enough and a request is allowed.
 
         Args:
             now: seconds, on a monotonic clock.
@@ -132,20 +134,20 @@ class SkewWatch:
             least: its lower bound, records.
         """
         policy = self._policy
-        if not self.counts(largest, least):
-            self._since = None
+        if not self.is_uneven(largest, least):
+            self._uneven_since = None
             return False
-        if self._since is None:
-            self._since = now
-        while self._asked and now - self._asked[0] >= _HOUR_S:
-            self._asked.popleft()
+        if self._uneven_since is None:
+            self._uneven_since = now
+        while self._requested_at and now - self._requested_at[0] >= _HOUR_S:
+            self._requested_at.popleft()
         return (
-            now - self._since >= policy.for_s * self._stretch
+            now - self._uneven_since >= policy.for_s * self._stretch
             and now >= self._not_before
-            and len(self._asked) < policy.per_hour
+            and len(self._requested_at) < policy.per_hour
         )
 
-    def asked(self, now: float) -> None:
+    def record_request(self, now: float) -> None:
         """Record that a rebalance was requested."""
-        self._asked.append(now)
-        self.settled(now)
+        self._requested_at.append(now)
+        self.begin_cool_down(now)

@@ -18,49 +18,49 @@ UNEVEN = (2_000, 900)
 
 def watch(policy: RebalanceOnSkew = POLICY) -> SkewWatch:
     watcher = SkewWatch(policy, "m")
-    watcher.settled(0.0)
+    watcher.begin_cool_down(0.0)
     return watcher
 
 
 def test_imbalance_has_to_last() -> None:
     watcher = watch()
     times = [(100.0, False), (120.0, False), (129.9, False), (130.0, True)]
-    assert [watcher.lasting(t, *UNEVEN) for t, _ in times] == [expected for _, expected in times]
+    assert [watcher.record_check(t, *UNEVEN) for t, _ in times] == [expected for _, expected in times]
 
 
 def test_an_even_check_restarts_the_wait() -> None:
     watcher = watch()
-    assert not watcher.lasting(100, *UNEVEN)
-    assert not watcher.lasting(125, *EVEN)
-    assert not watcher.lasting(135, *UNEVEN)
-    assert watcher.lasting(165, *UNEVEN)
+    assert not watcher.record_check(100, *UNEVEN)
+    assert not watcher.record_check(125, *EVEN)
+    assert not watcher.record_check(135, *UNEVEN)
+    assert watcher.record_check(165, *UNEVEN)
 
 
 @pytest.mark.parametrize(("largest", "least"), [(1_999, 1_000), (150, 60), (0, 0)])
 def test_small_imbalance_never_pays(largest: int, least: int) -> None:
     """Less than twice the bound, or less than a hundred records above it."""
     watcher = watch()
-    assert not any(watcher.lasting(t, largest, least) for t in range(0, 1000, 10))
+    assert not any(watcher.record_check(t, largest, least) for t in range(0, 1000, 10))
 
 
 def test_lag_of_a_single_member_is_uneven() -> None:
-    assert [watch().lasting(t, 500, 0) for t in (100, 200)] == [False, False]
+    assert [watch().record_check(t, 500, 0) for t in (100, 200)] == [False, False]
     watcher = watch()
-    watcher.lasting(100, 500, 0)
-    assert watcher.lasting(130, 500, 0)
+    watcher.record_check(100, 500, 0)
+    assert watcher.record_check(130, 500, 0)
 
 
 def test_a_group_without_lag_is_never_uneven() -> None:
     watcher = watch(RebalanceOnSkew(at_least=0, for_s=0, cool_down_s=0, jitter=0))
-    assert not watcher.lasting(100, 0, 0)
-    assert watcher.lasting(100, 1, 0)
+    assert not watcher.record_check(100, 0, 0)
+    assert watcher.record_check(100, 1, 0)
 
 
 def test_a_load_that_is_even_for_a_bound_is_even_for_all_higher_bounds() -> None:
     """A check relies on this: it computes the exact bound only if a simple one is uneven."""
     watcher = watch(RebalanceOnSkew(threshold=1.3, at_least=7))
     for largest in range(0, 40):
-        counts = [watcher.counts(largest, least) for least in range(0, 40)]
+        counts = [watcher.is_uneven(largest, least) for least in range(0, 40)]
         assert counts == sorted(counts, reverse=True)
 
 
@@ -70,29 +70,29 @@ def test_a_load_that_is_even_for_a_bound_is_even_for_all_higher_bounds() -> None
 )
 def test_a_plan_has_to_reduce_the_load(min_improvement: float, after: int, expected: int | None) -> None:
     watcher = SkewWatch(replace(POLICY, for_s=0), "m", min_improvement)
-    watcher.settled(0.0)
-    assert watcher.worth(60, *UNEVEN, lambda: after) == expected
+    watcher.begin_cool_down(0.0)
+    assert watcher.load_after_rebalance(60, *UNEVEN, lambda: after) == expected
     # A plan that does not pay starts a cool-down.
-    assert watcher.lasting(61, *UNEVEN) is (expected is not None)
+    assert watcher.record_check(61, *UNEVEN) is (expected is not None)
 
 
 def test_nothing_is_planned_before_the_wait_is_over() -> None:
-    assert watch().worth(100, *UNEVEN, lambda: pytest.fail("planned")) is None
+    assert watch().load_after_rebalance(100, *UNEVEN, lambda: pytest.fail("planned")) is None
 
 
 def test_any_rebalance_starts_a_cool_down() -> None:
     watcher = watch()
-    watcher.settled(100)
-    assert not any(watcher.lasting(t, *UNEVEN) for t in (101, 131, 159.9))
-    assert watcher.lasting(160, *UNEVEN)
+    watcher.begin_cool_down(100)
+    assert not any(watcher.record_check(t, *UNEVEN) for t in (101, 131, 159.9))
+    assert watcher.record_check(160, *UNEVEN)
 
 
 def test_rebalances_an_hour_are_limited() -> None:
     watcher = watch()
     asked = []
     for t in range(0, 7_200, 10):
-        if watcher.lasting(t, *UNEVEN):
-            watcher.asked(t)
+        if watcher.record_check(t, *UNEVEN):
+            watcher.record_request(t)
             asked.append(t)
     assert len(asked) == 6
     assert all(later - first >= 3_600 for first, later in zip(asked, asked[3:], strict=False))
