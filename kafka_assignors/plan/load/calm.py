@@ -11,7 +11,7 @@ from kafka_assignors.plan.load.counts import CountRule, lowest_within_reach
 from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exact import least
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.standing import Field, Standing
+from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.goals import Matrix
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
@@ -24,7 +24,7 @@ _WORK = 50_000_000
 
 
 def calm_owners(
-    group: Group, claims: Claims, field: Field, rule: CountRule, *, bounds: LagBound, budget: Budget
+    group: Group, claims: Claims, problem: LoadProblem, rule: CountRule, *, bounds: LagBound, budget: Budget
 ) -> Owners:
     """Move only the partitions that the rule of counts needs; place these, and unowned ones, by lag.
 
@@ -34,41 +34,41 @@ def calm_owners(
     home = claims.owner
     planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky
     owners: Owners = planner(group, claims).owners.copy()
-    if rule.skew is not None and rule.skew > 1 and not _even_out(field, owners, home, rule.skew, _WORK):
+    if rule.skew is not None and rule.skew > 1 and not _even_out(problem, owners, home, rule.skew, _WORK):
         owners = plan_sticky(group, claims).owners.copy()  # even counts keep any rule
     free = (home == NO_MEMBER) | (owners != home)
-    if not free[field.dealt].any():
+    if not free[problem.dealt].any():
         return owners
-    dealt = redeal(field, owners, free, by_room=rule.skew is not None)
-    if field.loads(dealt).max() < field.loads(owners).max() and rule.holds(
-        field.subscribed, field.shares(dealt)
+    dealt = redeal(problem, owners, free, by_room=rule.skew is not None)
+    if problem.loads(dealt).max() < problem.loads(owners).max() and rule.holds(
+        problem.subscribed, problem.shares(dealt)
     ):
         owners = dealt
-    bound = bounds.of_plans(rule.fewest(field, owners))
+    bound = bounds.of_plans(rule.fewest(problem, owners))
     goal = bound + bound // _FINE
-    standing = Standing(field, owners)
-    descend(standing, rule, goal, budget, home)
-    owners = standing.owner
+    plan = WorkingPlan(problem, owners)
+    descend(plan, rule, goal, budget, home)
+    owners = plan.owner
     moved = int(((home != NO_MEMBER) & (owners != home)).sum())
     better = least(
-        field,
+        problem,
         home,
-        (standing.load - 1, moved),
+        (plan.load - 1, moved),
         by_moves=False,
         enough=bound,
-        largest_count=rule.largest(field, owners),
-        fits=lambda plan: rule.allows(field, plan, owners),
+        largest_count=rule.largest(problem, owners),
+        fits=lambda plan: rule.allows(problem, plan, owners),
     )
     return owners if better is None else better
 
 
-def _even_out(field: Field, owners: Owners, home: Owners, skew: int, work: int) -> bool:
+def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int, work: int) -> bool:
     """Move partitions from members with too many to the fewest within reach; False if ``work`` runs out."""
-    shares = field.shares(owners)
-    mean = int(shares.sum()) / max(int(field.plays.sum()), 1)
+    shares = problem.shares(owners)
+    mean = int(shares.sum()) / max(int(problem.plays.sum()), 1)
     while True:
         counts = shares.sum(axis=0)
-        beyond = counts - lowest_within_reach(field.subscribed, shares)
+        beyond = counts - lowest_within_reach(problem.subscribed, shares)
         high = int(beyond.argmax())
         gap = int(beyond[high])
         if gap <= skew:
@@ -76,21 +76,21 @@ def _even_out(field: Field, owners: Owners, home: Owners, skew: int, work: int) 
         work -= shares.size + len(owners)
         if work < 0:
             return False
-        chain = _chain(field, shares, high, int(counts[high]) - gap)
+        chain = _chain(problem, shares, high, int(counts[high]) - gap)
         # Several move at once, but no member passes the mean, because it might have to give some back.
         room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 2)
         passed = min(int(shares[topic, giver]) for giver, _taker, topic in chain)
         many = max(min(room, passed), 1)
         for giver, taker, topic in chain:
-            partitions = np.flatnonzero((owners == giver) & (field.topic_of == topic))
+            partitions = np.flatnonzero((owners == giver) & (problem.topic_of == topic))
             # Partitions away from home first, then the heaviest.
-            order = np.lexsort((-field.lag[partitions], home[partitions] == giver))
+            order = np.lexsort((-problem.lag[partitions], home[partitions] == giver))
             owners[partitions[order[:many]]] = taker
             shares[topic, giver] -= many
             shares[topic, taker] += many
 
 
-def _chain(field: Field, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:
+def _chain(problem: LoadProblem, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:
     """The shortest chain of (giver, taker, topic) from ``start`` to a member with ``count`` partitions."""
     counts = shares.sum(axis=0)
     came: dict[int, tuple[int, int]] = {start: (-1, -1)}
@@ -99,7 +99,7 @@ def _chain(field: Field, shares: Matrix, start: int, count: int) -> list[tuple[i
         following = []
         for giver in layer:
             for topic in np.flatnonzero(shares[:, giver]).tolist():
-                for taker in np.flatnonzero(field.subscribed[topic]).tolist():
+                for taker in np.flatnonzero(problem.subscribed[topic]).tolist():
                     if taker in came:
                         continue
                     came[taker] = giver, topic

@@ -17,7 +17,7 @@ from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lag_aware import plan_lag_aware
 from kafka_assignors.plan.load.lightest import lightest
 from kafka_assignors.plan.load.saving import with_few_moves
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_sticky
 
@@ -61,27 +61,27 @@ def plan_cooperative_lag_aware(
     elif max_partition_skew == 1:
         return plan_sticky(group, claims)
     improvement = Fraction(min_improvement).limit_denominator(10**6)
-    field = Field(group)
-    rule = CountRule(max_partition_skew, equal=field.equal, players=field.plays)
+    problem = LoadProblem(group)
+    rule = CountRule(max_partition_skew, equal=problem.equal, players=problem.plays)
     work = _WORK + _WORK_EACH * group.size
     # Lag fluctuates by about a record a partition.
-    noise = -(-len(field.dealt) // max(int(field.plays.sum()), 1)) if min_improvement else 0
+    noise = -(-len(problem.dealt) // max(int(problem.plays.sum()), 1)) if min_improvement else 0
     bounds = LagBound(group)
-    owners = calm_owners(group, claims, field, rule, bounds=bounds, budget=Budget(work))
-    movable = bool((claims.owner[field.dealt] == NO_MEMBER).all())
+    owners = calm_owners(group, claims, problem, rule, bounds=bounds, budget=Budget(work))
+    movable = bool((claims.owner[problem.dealt] == NO_MEMBER).all())
     greedy: Owners | None = None
     while True:
-        load = int(field.loads(owners).max(initial=0))
+        load = int(problem.loads(owners).max(initial=0))
         wanted = min(int(load * (1 - improvement)), load - noise)
-        bound = bounds.of_plans(rule.fewest(field, owners), None if movable else wanted)
+        bound = bounds.of_plans(rule.fewest(problem, owners), None if movable else wanted)
         if load <= bound or (bound > wanted and not movable):
             return Assignment(group, owners)
         greedy = plan_lag_aware(group).owners if greedy is None else greedy
-        best = lightest(field, rule, owners, greedy=greedy, bound=bound, budget=Budget(work))
+        best = lightest(problem, rule, owners, greedy=greedy, bound=bound, budget=Budget(work))
         if movable:
             wanted = load - 1
         if best.load > wanted or load <= best.enough:
             return Assignment(group, owners)
         limit = min(best.enough, wanted)
-        owners = with_few_moves(field, rule, owners, best=best, home=claims.owner, limit=limit)
+        owners = with_few_moves(problem, rule, owners, best=best, home=claims.owner, limit=limit)
         movable = False

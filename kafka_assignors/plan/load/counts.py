@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
 from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 
@@ -29,27 +29,27 @@ class CountRule:
         self.players = players
         self._looks_further = not (skew is None or skew == 1 or equal)
 
-    def allows(self, field: Field, owners: Owners, kept: Owners) -> bool:
+    def allows(self, problem: LoadProblem, owners: Owners, kept: Owners) -> bool:
         """Whether ``owners`` keeps the rule, given that ``kept`` does."""
         if self.skew != 1:
-            return self.holds(field.subscribed, field.shares(owners))
-        return _squares(field, owners) == _squares(field, kept)
+            return self.holds(problem.subscribed, problem.shares(owners))
+        return _squares(problem, owners) == _squares(problem, kept)
 
-    def largest(self, field: Field, kept: Owners) -> int:
+    def largest(self, problem: LoadProblem, kept: Owners) -> int:
         """Most partitions of one member in a plan that keeps the rule, given that ``kept`` does."""
         if self.skew != 1:
-            return len(field.dealt)
-        return int(field.counts(kept).max(initial=0))
+            return len(problem.dealt)
+        return int(problem.counts(kept).max(initial=0))
 
-    def fewest(self, field: Field, kept: Owners) -> Vector:
+    def fewest(self, problem: LoadProblem, kept: Owners) -> Vector:
         """By member: its fewest partitions in any plan that keeps the rule, given that ``kept`` does."""
-        fewest = np.zeros(len(field.plays), np.int64)
-        if self.skew is not None and self.equal and len(field.players):
-            spare = len(field.dealt) - self.skew * (len(field.players) - 1)
-            fewest[field.players] = max(-(-spare // len(field.players)), 0)
+        fewest = np.zeros(len(problem.plays), np.int64)
+        if self.skew is not None and self.equal and len(problem.players):
+            spare = len(problem.dealt) - self.skew * (len(problem.players) - 1)
+            fewest[problem.players] = max(-(-spare // len(problem.players)), 0)
         elif self.skew == 1:
             # In two equally fair plans one member's counts differ by one at most.
-            fewest = np.maximum(field.counts(kept) - 1, 0)
+            fewest = np.maximum(problem.counts(kept) - 1, 0)
         return fewest
 
     def steps(self, counts: Vector, high: int, low: int, most: int) -> list[int]:
@@ -72,14 +72,14 @@ class CountRule:
                 allowed.append(step)
         return allowed
 
-    def keeps(self, standing: Standing, exchange: Exchange) -> bool:
+    def keeps(self, plan: WorkingPlan, exchange: Exchange) -> bool:
         """Whether an exchange allowed by ``steps`` keeps the rule for all other members, too."""
         if not self._looks_further:
             return True
-        owner = standing.owner.copy()
+        owner = plan.owner.copy()
         owner[list(exchange.gives)] = exchange.low
         owner[list(exchange.takes)] = exchange.high
-        return self.holds(standing.field.subscribed, standing.field.shares(owner))
+        return self.holds(plan.problem.subscribed, plan.problem.shares(owner))
 
     def holds(self, subscribed: Mask, shares: Matrix) -> bool:
         """Whether a matrix of shares (topics, members) keeps the rule.  Not for a skew of 1."""
@@ -89,8 +89,8 @@ class CountRule:
         return bool((counts - lowest_within_reach(subscribed, shares) <= self.skew).all())
 
 
-def _squares(field: Field, owners: Owners) -> int:
-    return int((field.counts(owners) ** 2).sum())
+def _squares(problem: LoadProblem, owners: Owners) -> int:
+    return int((problem.counts(owners) ** 2).sum())
 
 
 def lowest_within_reach(subscribed: Mask, shares: Matrix) -> Vector:

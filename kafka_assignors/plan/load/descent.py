@@ -9,7 +9,7 @@ import numpy as np
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
-from kafka_assignors.plan.load.standing import Exchange, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 
 _ENOUGH = 8
 """Number of partners with an improving exchange to compare before the best is taken."""
@@ -40,12 +40,12 @@ class Budget:
 
 
 def descend(
-    standing: Standing, rule: CountRule, goal: int, budget: Budget, home: Owners | None = None
+    plan: WorkingPlan, rule: CountRule, goal: int, budget: Budget, home: Owners | None = None
 ) -> list[Exchange]:
     """Relieve the member with the largest load while that helps and the load is above ``goal``.
 
     Args:
-        standing: changed in place.
+        plan: changed in place.
         rule: the rule of counts; kept, if it was kept before.
         goal: records.
         budget: the limit of the search.
@@ -56,12 +56,12 @@ def descend(
         The exchanges made, in order.
     """
     done: list[Exchange] = []
-    search = _Search(standing, rule, budget, home)
-    while standing.load > goal:
-        high = standing.highest
+    search = _Search(plan, rule, budget, home)
+    while plan.load > goal:
+        high = plan.highest
         relief = search.relief(high)
         if relief is not None:
-            standing.do(relief.exchange)
+            plan.do(relief.exchange)
             done.append(relief.exchange)
         elif relayed := search.relay(high):
             done += relayed
@@ -73,8 +73,8 @@ def descend(
 class _Search:
     """Finds exchanges that lower the largest load."""
 
-    def __init__(self, standing: Standing, rule: CountRule, budget: Budget, home: Owners | None) -> None:
-        self._standing, self._rule, self._budget, self._home = standing, rule, budget, home
+    def __init__(self, plan: WorkingPlan, rule: CountRule, budget: Budget, home: Owners | None) -> None:
+        self._plan, self._rule, self._budget, self._home = plan, rule, budget, home
 
     def relief(self, high: int) -> RatedExchange | None:
         """The best exchange of a member with one of the least loaded members."""
@@ -82,20 +82,20 @@ class _Search:
             best: RatedExchange | None = None
             better = 0
             for low in self._partners(high):
-                gap = int(self._standing.loads[high] - self._standing.loads[low])
+                gap = int(self._plan.loads[high] - self._plan.loads[low])
                 if gap < 2 or better >= _ENOUGH:
                     break
                 pair = self._pair(high, low, most)
                 if not self._budget.spend(_CALL + (pair.work if most == 1 else pair.work_in_bundles)):
                     return best
                 relief = search(pair)
-                if relief is None or not self._rule.keeps(self._standing, relief.exchange):
+                if relief is None or not self._rule.keeps(self._plan, relief.exchange):
                     continue
                 better += 1
                 if best is None or relief.load < best.load:
                     best = relief
                 # An exchange that closes a quarter of the gap is good enough; half would be ideal.
-                if relief.load <= self._standing.loads[high] - gap // 4:
+                if relief.load <= self._plan.loads[high] - gap // 4:
                     break
             if best is not None:
                 return best
@@ -106,8 +106,8 @@ class _Search:
 
         Tries the two heaviest partitions of ``high`` for the lightest of the other member.
         """
-        standing = self._standing
-        before = int(standing.loads[high])
+        plan = self._plan
+        before = int(plan.loads[high])
         for via in self._partners(high)[:_RELAYS]:
             pair = self._pair(high, via, 1)
             gives, takes = pair.gives, pair.takes
@@ -117,28 +117,26 @@ class _Search:
                 continue
             for give in gives[-2:][::-1].tolist():
                 first = Exchange(high, via, (give,), (int(takes[0]),))
-                if not self._budget.spend(_CALL) or not self._rule.keeps(standing, first):
+                if not self._budget.spend(_CALL) or not self._rule.keeps(plan, first):
                     continue
-                standing.do(first)
-                if standing.loads[high] < before:
+                plan.do(first)
+                if plan.loads[high] < before:
                     second = self.relief(via)
                     if second is not None and second.load < before and second.exchange.low != high:
-                        standing.do(second.exchange)
+                        plan.do(second.exchange)
                         return [first, second.exchange]
-                standing.do(Exchange(via, high, first.gives, first.takes))
+                plan.do(Exchange(via, high, first.gives, first.takes))
         return []
 
     def _pair(self, high: int, low: int, most: int) -> Pair:
-        return Pair(
-            self._standing, high, low, self._rule.steps(self._standing.counts, high, low, most), self._home
-        )
+        return Pair(self._plan, high, low, self._rule.steps(self._plan.counts, high, low, most), self._home)
 
     def _partners(self, high: int) -> list[int]:
         """The members that could take a partition of ``high``, in the order of their loads."""
-        standing, field = self._standing, self._standing.field
-        members = field.players
-        if not field.equal:
-            topics = np.unique(field.topic_of[standing.parts[high]])
-            members = np.flatnonzero(field.subscribed[topics].any(axis=0))
-        order: list[int] = members[np.argsort(standing.loads[members], kind="stable")].tolist()
+        plan, problem = self._plan, self._plan.problem
+        members = problem.players
+        if not problem.equal:
+            topics = np.unique(problem.topic_of[plan.parts[high]])
+            members = np.flatnonzero(problem.subscribed[topics].any(axis=0))
+        order: list[int] = members[np.argsort(plan.loads[members], kind="stable")].tolist()
         return [member for member in order if member != high]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 
 MOST_PARTITIONS = 24
@@ -20,22 +20,22 @@ class _Search:
     """Depth-first search: heaviest partition first, least loaded member first, or home if moves count."""
 
     def __init__(
-        self, field: Field, home: Owners, largest_count: int, fits: Callable[[Owners], bool]
+        self, problem: LoadProblem, home: Owners, largest_count: int, fits: Callable[[Owners], bool]
     ) -> None:
-        order = np.argsort(-field.lag[field.dealt], kind="stable")
-        self.partitions = field.dealt[order].tolist()
-        self.lags = field.lag[self.partitions].tolist()
+        order = np.argsort(-problem.lag[problem.dealt], kind="stable")
+        self.partitions = problem.dealt[order].tolist()
+        self.lags = problem.lag[self.partitions].tolist()
         self.homes = home[self.partitions].tolist()
-        subscribers = field.subscribed[field.topic_of[self.partitions]]
+        subscribers = problem.subscribed[problem.topic_of[self.partitions]]
         self.choices = [np.flatnonzero(row).tolist() for row in subscribers]
-        self.kinds = [column.tobytes() for column in field.subscribed.T]
+        self.kinds = [column.tobytes() for column in problem.subscribed.T]
         self.owns = {owner for owner in self.homes if owner != NO_MEMBER}
         self.largest_count = largest_count
         self.fits = fits
         self.left = [sum(self.lags[i:]) for i in range(len(self.lags) + 1)]
         self.loads = [0] * len(self.kinds)
         self.counts = [0] * len(self.kinds)
-        self.players = field.players.tolist()
+        self.players = problem.players.tolist()
         self.picked: list[int] = []
         self.best: list[int] | None = None
         self.nodes = _MOST_NODES
@@ -100,7 +100,7 @@ class _Search:
 
 
 def least(
-    field: Field,
+    problem: LoadProblem,
     home: Owners,
     limits: tuple[int, int],
     *,
@@ -112,7 +112,7 @@ def least(
     """Find the plan with the smallest largest load, or with the fewest moves, within limits.
 
     Args:
-        field: the problem.
+        problem: the part that exchanges do not change.
         home: by partition, its owner before.
         limits: the largest load (records) and the number of moves allowed.
         by_moves: minimise the moves; else the largest load.
@@ -123,6 +123,6 @@ def least(
     Returns:
         The best plan within a fixed number of nodes (counted, not timed); None if there was none.
     """
-    if len(field.dealt) > MOST_PARTITIONS:
+    if len(problem.dealt) > MOST_PARTITIONS:
         return None
-    return _Search(field, home, largest_count, fits).run(*limits, by_moves=by_moves, enough=enough)
+    return _Search(problem, home, largest_count, fits).run(*limits, by_moves=by_moves, enough=enough)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.standing import Exchange, Indices, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, Indices, WorkingPlan
 from kafka_assignors.plan.sticky.goals import Mask, Vector
 
 _NEVER = 2**63 - 1
@@ -28,7 +28,7 @@ class Pair:
     """Two members, and the partitions that each may give to the other.
 
     Args:
-        standing: the plan.
+        plan: the plan to change.
         high: the member with the larger load.
         low: the other member.
         steps: the net numbers of partitions that ``high`` may give.
@@ -37,18 +37,18 @@ class Pair:
     """
 
     def __init__(
-        self, standing: Standing, high: int, low: int, steps: list[int], home: Owners | None = None
+        self, plan: WorkingPlan, high: int, low: int, steps: list[int], home: Owners | None = None
     ) -> None:
-        field = standing.field
+        problem = plan.problem
         self.high, self.low, self.steps = high, low, steps
-        self.floor = int(standing.loads[low])
-        self.gap = int(standing.loads[high]) - self.floor
-        self.gives, self.give_lags = standing.parts[high], standing.lags[high]
-        self.takes, self.take_lags = standing.parts[low], standing.lags[low]
-        if not field.equal:
-            may = field.subscribed[field.topic_of[self.gives], low]
+        self.floor = int(plan.loads[low])
+        self.gap = int(plan.loads[high]) - self.floor
+        self.gives, self.give_lags = plan.parts[high], plan.lags[high]
+        self.takes, self.take_lags = plan.parts[low], plan.lags[low]
+        if not problem.equal:
+            may = problem.subscribed[problem.topic_of[self.gives], low]
             self.gives, self.give_lags = self.gives[may], self.give_lags[may]
-            may = field.subscribed[field.topic_of[self.takes], high]
+            may = problem.subscribed[problem.topic_of[self.takes], high]
             self.takes, self.take_lags = self.takes[may], self.take_lags[may]
         self.calm = home is not None
         if home is not None:

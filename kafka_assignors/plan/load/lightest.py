@@ -11,7 +11,7 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exact import least
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER
 
 TOLERANCE = 256
@@ -35,7 +35,7 @@ class Lightest(NamedTuple):
 
 
 def lightest(
-    field: Field, rule: CountRule, owners: Owners, *, greedy: Owners, bound: int, budget: Budget
+    problem: LoadProblem, rule: CountRule, owners: Owners, *, greedy: Owners, bound: int, budget: Budget
 ) -> Lightest:
     """Search for the lowest largest load in several ways.  Deterministic.
 
@@ -44,7 +44,7 @@ def lightest(
     groups.
 
     Args:
-        field: the problem.
+        problem: the part that exchanges do not change.
         rule: the rule of counts.
         owners: the given plan; it keeps the rule.
         greedy: KIP-169's plan.  If it keeps the rule, the result is no worse.
@@ -53,34 +53,34 @@ def lightest(
     """
     goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
     limit = None
-    if rule.allows(field, greedy, owners):
-        limit = int(field.loads(greedy).max(initial=0))
+    if rule.allows(problem, greedy, owners):
+        limit = int(problem.loads(greedy).max(initial=0))
         goal = min(goal, limit)
-    standing = Standing(field, owners)
-    exchanges = descend(standing, rule, goal, budget)
-    best, load = standing.owner, standing.load
+    plan = WorkingPlan(problem, owners)
+    exchanges = descend(plan, rule, goal, budget)
+    best, load = plan.owner, plan.load
     if load > goal:
         everything = np.ones(len(owners), np.bool_)
-        starts = [redeal(field, owners, everything, by_room=rule.skew is not None)]
+        starts = [redeal(problem, owners, everything, by_room=rule.skew is not None)]
         if limit is not None:
             starts.append(greedy)
         for start in starts:
-            if not rule.allows(field, start, owners):
+            if not rule.allows(problem, start, owners):
                 continue
-            standing = Standing(field, start)
-            descend(standing, rule, goal, budget)
-            if standing.load < load:
-                best, load = standing.owner, standing.load
+            plan = WorkingPlan(problem, start)
+            descend(plan, rule, goal, budget)
+            if plan.load < load:
+                best, load = plan.owner, plan.load
         exact = least(
-            field,
+            problem,
             np.full_like(owners, NO_MEMBER),
             (load - 1, len(owners)),
             by_moves=False,
             enough=bound,
-            largest_count=rule.largest(field, owners),
-            fits=lambda plan: rule.allows(field, plan, owners),
+            largest_count=rule.largest(problem, owners),
+            fits=lambda plan: rule.allows(problem, plan, owners),
         )
         if exact is not None:
-            best, load = exact, int(field.loads(exact).max())
+            best, load = exact, int(problem.loads(exact).max())
     enough = goal if load <= goal else load + load // TOLERANCE
     return Lightest(load, enough if limit is None else min(enough, limit), exchanges, best)

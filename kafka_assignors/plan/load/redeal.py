@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heapreplace
 import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 _FULL = 2**63 - 1
@@ -17,7 +17,7 @@ _MOST_WORK = 2**27
 """Limit of partitions times members with unequal subscriptions; above it nothing is dealt."""
 
 
-def redeal(field: Field, owners: Owners, free: Mask, *, by_room: bool) -> Owners:
+def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -> Owners:
     """Deal the free partitions by lag; with ``by_room`` every member keeps its count.
 
     Topics with the same subscribers form a lot.  With ``by_room`` each member gets as many partitions of a
@@ -29,27 +29,27 @@ def redeal(field: Field, owners: Owners, free: Mask, *, by_room: bool) -> Owners
     dealt: Owners = owners.copy()
     dealt[chosen] = -1
     kept = np.flatnonzero(dealt >= 0)
-    loads = np.zeros(field.subscribed.shape[1], np.int64)
-    np.add.at(loads, dealt[kept], field.lag[kept])
-    kinds, subscribers = _lots(field)
+    loads = np.zeros(problem.subscribed.shape[1], np.int64)
+    np.add.at(loads, dealt[kept], problem.lag[kept])
+    kinds, subscribers = _lots(problem)
     members = len(loads)
-    lot = kinds[field.topic_of[chosen]]
+    lot = kinds[problem.topic_of[chosen]]
     room = subscribers * np.int64(len(chosen))
     if by_room:
         cells = np.bincount(lot * members + owners[chosen], minlength=room.size)
         room = cells.reshape(room.shape)
-    chosen, lot = _by_lag(field, chosen, lot)
+    chosen, lot = _by_lag(problem, chosen, lot)
     if len(room) == 1:
-        dealt[chosen] = _of_one_lot(field.lag[chosen].tolist(), loads.tolist(), room[0].tolist())
+        dealt[chosen] = _of_one_lot(problem.lag[chosen].tolist(), loads.tolist(), room[0].tolist())
     elif len(chosen) * members <= _MOST_WORK:
-        dealt[chosen] = _of_several(field.lag[chosen], lot, loads, room)
+        dealt[chosen] = _of_several(problem.lag[chosen], lot, loads, room)
     else:
         return owners
     return dealt
 
 
-def _by_lag(field: Field, chosen: Vector, lot: Vector) -> tuple[Vector, Vector]:
-    order = np.argsort(-field.lag[chosen], kind="stable")
+def _by_lag(problem: LoadProblem, chosen: Vector, lot: Vector) -> tuple[Vector, Vector]:
+    order = np.argsort(-problem.lag[chosen], kind="stable")
     return chosen[order], lot[order]
 
 
@@ -78,9 +78,9 @@ def _of_several(lags: Vector, lot: Vector, loads: Vector, room: Matrix) -> list[
     return dealt
 
 
-def _lots(field: Field) -> tuple[Vector, Mask]:
+def _lots(problem: LoadProblem) -> tuple[Vector, Mask]:
     """By topic: the index of its set of subscribers, -1 if it has none; and the distinct sets."""
     kinds: dict[bytes, int] = {}
-    kind_of = [kinds.setdefault(row.tobytes(), len(kinds)) if row.any() else -1 for row in field.subscribed]
+    kind_of = [kinds.setdefault(row.tobytes(), len(kinds)) if row.any() else -1 for row in problem.subscribed]
     rows = np.frombuffer(b"".join(kinds), np.bool_)
-    return np.array(kind_of, np.int64), rows.reshape(len(kinds), field.subscribed.shape[1])
+    return np.array(kind_of, np.int64), rows.reshape(len(kinds), problem.subscribed.shape[1])

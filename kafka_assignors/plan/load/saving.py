@@ -8,54 +8,54 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exact import least
 from kafka_assignors.plan.load.lightest import Lightest
-from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER
 
 
 def with_few_moves(
-    field: Field, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int
+    problem: LoadProblem, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int
 ) -> Owners:
     """Make a plan whose largest load is at most ``limit`` records, with few moves.
 
     Args:
-        field: the problem.
+        problem: the part that exchanges do not change.
         rule: the rule of counts.
         owners: the plan to start from.
         best: the result of ``lightest`` for ``owners``; its load is at most ``limit``.
         home: by partition, its owner before.
         limit: records.
     """
-    standing = Standing(field, owners)
+    plan = WorkingPlan(problem, owners)
     for exchange in best.exchanges:
-        if standing.load <= limit:
+        if plan.load <= limit:
             break
-        standing.do(exchange)
-    if standing.load > limit:
-        standing = Standing(field, _relabelled(field, best.owners, home))
-    _bring_home(standing, rule, home, limit)
-    moves = _moves(field, standing.owner, home)
+        plan.do(exchange)
+    if plan.load > limit:
+        plan = WorkingPlan(problem, _relabelled(problem, best.owners, home))
+    _bring_home(plan, rule, home, limit)
+    moves = _moves(problem, plan.owner, home)
     fewer = least(
-        field,
+        problem,
         home,
         (limit, moves - 1),
         by_moves=True,
         enough=1,
-        largest_count=rule.largest(field, owners),
-        fits=lambda plan: rule.allows(field, plan, owners),
+        largest_count=rule.largest(problem, owners),
+        fits=lambda plan: rule.allows(problem, plan, owners),
     )
-    return standing.owner if fewer is None else fewer
+    return plan.owner if fewer is None else fewer
 
 
-def _moves(field: Field, owners: Owners, home: Owners) -> int:
-    return int(((home != owners) & (home != NO_MEMBER))[field.dealt].sum())
+def _moves(problem: LoadProblem, owners: Owners, home: Owners) -> int:
+    return int(((home != owners) & (home != NO_MEMBER))[problem.dealt].sum())
 
 
-def _relabelled(field: Field, owners: Owners, home: Owners) -> Owners:
+def _relabelled(problem: LoadProblem, owners: Owners, home: Owners) -> Owners:
     """With equal subscriptions, give each part of the plan to the member that owned most of it, if free."""
-    if not field.equal:
+    if not problem.equal:
         return owners
-    members = len(field.plays)
-    owned = field.dealt[home[field.dealt] != NO_MEMBER]
+    members = len(problem.plays)
+    owned = problem.dealt[home[problem.dealt] != NO_MEMBER]
     cells, sizes = np.unique(owners[owned].astype(np.int64) * members + home[owned], return_counts=True)
     member_of = np.full(members, NO_MEMBER, np.int32)
     taken = np.zeros(members, np.bool_)
@@ -64,45 +64,45 @@ def _relabelled(field: Field, owners: Owners, home: Owners) -> Owners:
         if member_of[part] == NO_MEMBER and not taken[member]:
             member_of[part] = member
             taken[member] = True
-    member_of[(member_of == NO_MEMBER) & field.plays] = np.flatnonzero(~taken & field.plays)
+    member_of[(member_of == NO_MEMBER) & problem.plays] = np.flatnonzero(~taken & problem.plays)
     relabelled: Owners = owners.copy()
-    relabelled[field.dealt] = member_of[owners[field.dealt]]
+    relabelled[problem.dealt] = member_of[owners[problem.dealt]]
     return relabelled
 
 
-def _bring_home(standing: Standing, rule: CountRule, home: Owners, limit: int) -> None:
+def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, limit: int) -> None:
     """Undo moves where loads allow it, in exchange for another partition away from home, or for none."""
-    field = standing.field
+    problem = plan.problem
     while True:
-        away = field.dealt[(home != NO_MEMBER)[field.dealt] & (home != standing.owner)[field.dealt]]
+        away = problem.dealt[(home != NO_MEMBER)[problem.dealt] & (home != plan.owner)[problem.dealt]]
         changed = False
-        for partition in away[np.argsort(-field.lag[away], kind="stable")].tolist():
-            exchange = _return(standing, rule, home, partition, limit)
-            if exchange is not None and rule.keeps(standing, exchange):
-                standing.do(exchange)
+        for partition in away[np.argsort(-problem.lag[away], kind="stable")].tolist():
+            exchange = _return(plan, rule, home, partition, limit)
+            if exchange is not None and rule.keeps(plan, exchange):
+                plan.do(exchange)
                 changed = True
         if not changed:
             return
 
 
-def _return(standing: Standing, rule: CountRule, home: Owners, partition: int, limit: int) -> Exchange | None:
+def _return(plan: WorkingPlan, rule: CountRule, home: Owners, partition: int, limit: int) -> Exchange | None:
     """The exchange that brings a partition home; None if there is none, or it is home already."""
-    field = standing.field
-    owner, former = int(standing.owner[partition]), int(home[partition])
+    problem = plan.problem
+    owner, former = int(plan.owner[partition]), int(home[partition])
     if owner == former:
         return None
-    lag = int(field.lag[partition])
-    room = limit - int(standing.loads[former])  # records its home can take without giving any
-    others = standing.parts[former]
-    lags = standing.lags[former]
-    may = (home[others] != former) & field.subscribed[field.topic_of[others], owner]
+    lag = int(problem.lag[partition])
+    room = limit - int(plan.loads[former])  # records its home can take without giving any
+    others = plan.parts[former]
+    lags = plan.lags[former]
+    may = (home[others] != former) & problem.subscribed[problem.topic_of[others], owner]
     # Neither member may exceed the limit.
-    may &= (lag - lags <= room) & (standing.loads[owner] - lag + lags <= limit)
+    may &= (lag - lags <= room) & (plan.loads[owner] - lag + lags <= limit)
     fits = others[may]
     if len(fits):
         # Prefer a partition that comes home by the same exchange, then the heaviest.
         i = int(np.flatnonzero(home[fits] == owner)[-1:].max(initial=-1))
         return Exchange(owner, former, (partition,), (int(fits[i]),))
-    if 1 in rule.steps(standing.counts, owner, former, 1) and lag <= room:
+    if 1 in rule.steps(plan.counts, owner, former, 1) and lag <= room:
         return Exchange(owner, former, (partition,), ())
     return None

@@ -18,7 +18,7 @@ from kafka_assignors.plan import (
     resolve,
 )
 from kafka_assignors.plan.bounds import LagBound
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from tests.support.builders import groups, lagging, member
 from tests.unit.plan.load.seeded import every_owners, group_of, load_of
 
@@ -162,8 +162,8 @@ def test_bounds_compared_with_all_plans_of_small_groups(density: float, exactly:
     for seed in range(120):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=3, partitions=3, density=density, lag=rng.choice((5, 100)))
-        field, bounds = Field(group), LagBound(group)
-        plans = [(field.counts(plan), load_of(field, plan)) for plan in every_owners(group)]
+        problem, bounds = LoadProblem(group), LagBound(group)
+        plans = [(problem.counts(plan), load_of(problem, plan)) for plan in every_owners(group)]
         squares = min((counts**2).sum() for counts, _ in plans)
         fair = min(load for counts, load in plans if (counts**2).sum() == squares)
         assert lag_lower_bound(group, fair=True) <= fair

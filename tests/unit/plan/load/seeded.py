@@ -11,7 +11,7 @@ import numpy as np
 from kafka_assignors.plan import Group, Member
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 
 
@@ -55,18 +55,18 @@ def history(rng: Random, group: Group, owners: Owners, *, kept: float) -> Owners
     )
 
 
-def rule_of(field: Field, skew: int | None) -> CountRule:
-    return CountRule(skew, equal=field.equal, players=field.plays)
+def rule_of(problem: LoadProblem, skew: int | None) -> CountRule:
+    return CountRule(skew, equal=problem.equal, players=problem.plays)
 
 
-def load_of(field: Field, owners: Owners) -> int:
-    return int(field.loads(owners).max(initial=0))
+def load_of(problem: LoadProblem, owners: Owners) -> int:
+    return int(problem.loads(owners).max(initial=0))
 
 
-def moves_of(field: Field, owners: Owners, home: Owners) -> int:
+def moves_of(problem: LoadProblem, owners: Owners, home: Owners) -> int:
     return sum(
         was not in (NO_MEMBER, now)
-        for was, now in zip(home[field.dealt].tolist(), owners[field.dealt].tolist(), strict=True)
+        for was, now in zip(home[problem.dealt].tolist(), owners[problem.dealt].tolist(), strict=True)
     )
 
 

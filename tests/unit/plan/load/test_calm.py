@@ -12,19 +12,19 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.calm import calm_owners
 from kafka_assignors.plan.load.descent import Budget
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from tests.support import load_oracle, oracle
 from tests.support.builders import member, next_generation
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, load_of, moves_of, rule_of
 
 
 def calm(group: Group, skew: int | None) -> Owners:
-    field = Field(group)
+    problem = LoadProblem(group)
     return calm_owners(
         group,
         resolve(group),
-        field,
-        rule_of(field, skew),
+        problem,
+        rule_of(problem, skew),
         bounds=LagBound(group),
         budget=Budget(10**8),
     )
@@ -53,15 +53,15 @@ def test_small_groups_get_the_fewest_moves_then_the_smallest_load(skew: int | No
         rng = Random(seed)
         density = rng.choice((1, 0.7)) if skew in (1, None) else 1
         group = owned(rng, group_of(rng, members=3, topics=2, partitions=4, density=density, lag=50))
-        field, home = Field(group), resolve(group).owner
+        problem, home = LoadProblem(group), resolve(group).owner
         plans = [
-            (moves_of(field, plan, home), load_of(field, plan))
+            (moves_of(problem, plan, home), load_of(problem, plan))
             for plan in every_owners(group)
             if within_skew(group, plan, skew)
         ]
         plan = calm(group, skew)
         assert within_skew(group, plan, skew)
-        assert (moves_of(field, plan, home), load_of(field, plan)) == min(plans)
+        assert (moves_of(problem, plan, home), load_of(problem, plan)) == min(plans)
 
 
 @pytest.mark.parametrize("skew", [2, 3])
@@ -97,5 +97,5 @@ def test_free_partitions_of_larger_groups_are_placed_near_the_bound(skew: int | 
         rng = Random(seed)
         members = tuple(member(f"m{i}") for i in range(4))
         group = Group(members, {"t0": 40}, lags={"t0": [rng.randint(0, 10**4) for _ in range(40)]})
-        load = load_of(Field(group), calm(group, skew))
+        load = load_of(LoadProblem(group), calm(group, skew))
         assert load <= -(-int(group.lag.sum()) // 4) * (1 + 1 / 1024)

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors.plan import Assignment, Group
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
 from tests.support import load_oracle, oracle
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, rule_of
@@ -21,57 +21,57 @@ def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
     return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
 
 
-def small(seed: int) -> tuple[Group, Field, list[Owners]]:
+def small(seed: int) -> tuple[Group, LoadProblem, list[Owners]]:
     rng = Random(seed)
     group = group_of(rng, members=3, topics=2, partitions=3, density=rng.choice((1, 0.7)))
-    return group, Field(group), list(every_owners(group))
+    return group, LoadProblem(group), list(every_owners(group))
 
 
 def test_a_member_is_within_reach_through_a_chain() -> None:
     """A partition of a could go to b, and one of b to c, which has none."""
     group = Group((member("a"), member("b", ["t0", "t1"]), member("c", ["t1"])), {"t0": 3, "t1": 1})
-    field, owners = Field(group), np.array([0, 0, 1, 1], np.int32)
-    assert not rule_of(field, 1).holds(field.subscribed, field.shares(owners))
-    assert rule_of(field, 2).holds(field.subscribed, field.shares(owners))
+    problem, owners = LoadProblem(group), np.array([0, 0, 1, 1], np.int32)
+    assert not rule_of(problem, 1).holds(problem.subscribed, problem.shares(owners))
+    assert rule_of(problem, 2).holds(problem.subscribed, problem.shares(owners))
     owners = np.array([0, 0, 0, 2], np.int32)
-    assert not rule_of(field, 2).holds(field.subscribed, field.shares(owners))
-    assert rule_of(field, 3).holds(field.subscribed, field.shares(owners))
+    assert not rule_of(problem, 2).holds(problem.subscribed, problem.shares(owners))
+    assert rule_of(problem, 3).holds(problem.subscribed, problem.shares(owners))
 
 
 @pytest.mark.parametrize("skew", SKEWS)
 def test_allows_and_holds_agree_with_the_oracle(skew: int | None) -> None:
     """Given any plan that keeps the rule.  With a skew of 1 ``allows`` compares squares alone."""
     for seed in range(25):
-        group, field, plans = small(seed)
-        rule = rule_of(field, skew)
+        group, problem, plans = small(seed)
+        rule = rule_of(problem, skew)
         good = [within_skew(group, plan, skew) for plan in plans]
         kept = plans[good.index(True)]
-        assert [rule.allows(field, plan, kept) for plan in plans] == good
+        assert [rule.allows(problem, plan, kept) for plan in plans] == good
         if skew != 1:
-            assert [rule.holds(field.subscribed, field.shares(plan)) for plan in plans] == good
+            assert [rule.holds(problem.subscribed, problem.shares(plan)) for plan in plans] == good
 
 
 @pytest.mark.parametrize("skew", SKEWS)
 def test_largest_and_fewest_bound_all_plans_that_keep_the_rule(skew: int | None) -> None:
     """With equal subscriptions some plan has exactly the fewest."""
     for seed in range(25):
-        group, field, plans = small(seed)
-        rule = rule_of(field, skew)
-        counts = np.array([field.counts(plan) for plan in plans if within_skew(group, plan, skew)])
+        group, problem, plans = small(seed)
+        rule = rule_of(problem, skew)
+        counts = np.array([problem.counts(plan) for plan in plans if within_skew(group, plan, skew)])
         kept = next(plan for plan in plans if within_skew(group, plan, skew))
-        fewest = rule.fewest(field, kept)
+        fewest = rule.fewest(problem, kept)
         assert (counts >= fewest).all()
-        assert counts.max(initial=0) <= rule.largest(field, kept)
+        assert counts.max(initial=0) <= rule.largest(problem, kept)
         if skew == 1:
-            assert (fewest >= field.counts(kept) - 1).all()
-            assert counts.max(initial=0) == rule.largest(field, kept)
-        if field.equal and skew is not None:
+            assert (fewest >= problem.counts(kept) - 1).all()
+            assert counts.max(initial=0) == rule.largest(problem, kept)
+        if problem.equal and skew is not None:
             assert counts.min(axis=0).tolist() == fewest.tolist()
 
 
 def test_with_equal_subscriptions_steps_are_exactly_those_that_keep_the_rule() -> None:
     """The counts of other players count too; members without subscription do not."""
-    field = Field(Group((*(member(name) for name in "abcd"), member("e", [])), {"t0": 20}))
+    problem = LoadProblem(Group((*(member(name) for name in "abcd"), member("e", [])), {"t0": 20}))
     for seed in range(300):
         rng = Random(seed)
         skew = rng.randint(1, 4)
@@ -85,7 +85,7 @@ def test_with_equal_subscriptions_steps_are_exactly_those_that_keep_the_rule() -
             after[low] += step
             if step == 0 or (np.ptp(after) <= skew and (skew > 1 or np.ptp(after) <= np.ptp(counts[:4]))):
                 wanted.append(step)
-        steps = rule_of(field, skew).steps(counts, high, low, 2)
+        steps = rule_of(problem, skew).steps(counts, high, low, 2)
         if skew == 1:
             gap = counts[high] - counts[low]
             wanted = [step for step in range(-2, 3) if step in (0, gap)]
@@ -99,18 +99,16 @@ def test_exchanges_within_the_steps_keep_the_rule(skew: int) -> None:
     for seed in range(150):
         rng = Random(seed)
         group = group_of(rng, members=5, topics=4, partitions=3, density=0.6)
-        field = Field(group)
-        rule = rule_of(field, skew)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
         owners = any_owners(rng, group)
-        if field.equal or not within_skew(group, owners, skew):
+        if problem.equal or not within_skew(group, owners, skew):
             continue
-        standing = Standing(field, owners)
-        for high in field.players.tolist():
-            for low in field.players.tolist():
-                gives = [p for p in standing.parts[high].tolist() if group.subscribed[group.topic_of[p], low]]
-                others = [
-                    p for p in standing.parts[low].tolist() if group.subscribed[group.topic_of[p], high]
-                ]
+        plan = WorkingPlan(problem, owners)
+        for high in problem.players.tolist():
+            for low in problem.players.tolist():
+                gives = [p for p in plan.parts[high].tolist() if group.subscribed[group.topic_of[p], low]]
+                others = [p for p in plan.parts[low].tolist() if group.subscribed[group.topic_of[p], high]]
                 if high == low or not gives:
                     continue
                 for takes in ((), *((p,) for p in others)):
@@ -118,8 +116,8 @@ def test_exchanges_within_the_steps_keep_the_rule(skew: int) -> None:
                     after = owners.copy()
                     after[gives[0]] = low
                     after[list(takes)] = high
-                    steps = rule.steps(standing.counts, high, low, 1)
-                    keeps = 1 - len(takes) in steps and rule.keeps(standing, exchange)
+                    steps = rule.steps(plan.counts, high, low, 1)
+                    keeps = 1 - len(takes) in steps and rule.keeps(plan, exchange)
                     assert keeps == within_skew(group, after, skew)
                     compared += 1
     assert compared > 50

@@ -10,7 +10,7 @@ import pytest
 from kafka_assignors.plan import Assignment, Group
 from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exchange import Pair, best_bundles, best_single
-from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
 from tests.support import load_oracle, oracle
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of, history, is_valid, load_of, moves_of, rule_of
@@ -18,9 +18,9 @@ from tests.unit.plan.load.seeded import any_owners, group_of, history, is_valid,
 PLENTY = 10**9
 
 
-def undone(standing: Standing, exchanges: list[Exchange]) -> list[int]:
+def undone(plan: WorkingPlan, exchanges: list[Exchange]) -> list[int]:
     """The owners before these exchanges."""
-    owner = standing.owner.copy()
+    owner = plan.owner.copy()
     for exchange in reversed(exchanges):
         owner[list(exchange.gives)] = exchange.high
         owner[list(exchange.takes)] = exchange.low
@@ -35,21 +35,21 @@ def test_load_falls_within_the_rules(skew: int | None, calm: bool) -> None:
     for seed in range(120):
         rng = Random(seed)
         group = group_of(rng, members=5, topics=4, partitions=4, density=rng.choice((1, 0.6)))
-        field = Field(group)
-        rule = rule_of(field, skew)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
         owners = any_owners(rng, group)
         if not load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew):
             continue
         home = history(rng, group, owners, kept=0.5) if calm else None
-        standing = Standing(field, owners)
-        done = descend(standing, rule, 0, Budget(PLENTY), home)
-        assert is_valid(group, standing.owner)
-        assert load_oracle.within_skew(group, oracle.by_partition(Assignment(group, standing.owner)), skew)
-        assert standing.load == load_of(field, standing.owner) <= load_of(field, owners)
-        assert undone(standing, done) == owners.tolist()
+        plan = WorkingPlan(problem, owners)
+        done = descend(plan, rule, 0, Budget(PLENTY), home)
+        assert is_valid(group, plan.owner)
+        assert load_oracle.within_skew(group, oracle.by_partition(Assignment(group, plan.owner)), skew)
+        assert plan.load == load_of(problem, plan.owner) <= load_of(problem, owners)
+        assert undone(plan, done) == owners.tolist()
         if home is not None:
-            assert moves_of(field, standing.owner, home) <= moves_of(field, owners, home)
-        fell += standing.load < load_of(field, owners)
+            assert moves_of(problem, plan.owner, home) <= moves_of(problem, owners, home)
+        fell += plan.load < load_of(problem, owners)
     assert fell > 5
 
 
@@ -58,36 +58,36 @@ def test_descent_ends_only_when_no_pair_can_improve() -> None:
     for seed in range(80):
         rng = Random(seed)
         group = group_of(rng, members=5, topics=3, partitions=5, density=rng.choice((1, 0.7)), lag=1000)
-        field = Field(group)
-        rule = rule_of(field, None)
-        standing = Standing(field, any_owners(rng, group))
-        descend(standing, rule, 0, Budget(PLENTY))
-        high = standing.highest
-        for low in field.players.tolist():
+        problem = LoadProblem(group)
+        rule = rule_of(problem, None)
+        plan = WorkingPlan(problem, any_owners(rng, group))
+        descend(plan, rule, 0, Budget(PLENTY))
+        high = plan.highest
+        for low in problem.players.tolist():
             # A difference of one record cannot be improved.
-            if low != high and standing.loads[high] - standing.loads[low] > 1:
+            if low != high and plan.loads[high] - plan.loads[low] > 1:
                 for most, search in ((1, best_single), (2, best_bundles)):
-                    pair = Pair(standing, high, low, rule.steps(standing.counts, high, low, most))
+                    pair = Pair(plan, high, low, rule.steps(plan.counts, high, low, most))
                     assert search(pair) is None
 
 
 def test_descent_ends_at_the_goal_or_without_budget() -> None:
     """At the goal, or when the budget is spent."""
     group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [60, 40, 40, 20]})
-    field = Field(group)
+    problem = LoadProblem(group)
     owners = np.array([0, 0, 1, 1], np.int32)
     for goal, budget, load in ((100, PLENTY, 100), (99, PLENTY, 80), (0, PLENTY, 80), (0, 1, 100)):
-        standing = Standing(field, owners)
-        descend(standing, rule_of(field, 1), goal, Budget(budget))
-        assert standing.load == load
+        plan = WorkingPlan(problem, owners)
+        descend(plan, rule_of(problem, 1), goal, Budget(budget))
+        assert plan.load == load
 
 
 def test_a_difference_of_two_records_is_worth_an_exchange() -> None:
     group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [5, 4, 4, 3]})
-    field = Field(group)
-    standing = Standing(field, np.array([0, 0, 1, 1], np.int32))
-    descend(standing, rule_of(field, 1), 0, Budget(PLENTY))
-    assert standing.load == 8
+    problem = LoadProblem(group)
+    plan = WorkingPlan(problem, np.array([0, 0, 1, 1], np.int32))
+    descend(plan, rule_of(problem, 1), 0, Budget(PLENTY))
+    assert plan.load == 8
 
 
 RELAYED = Group(
@@ -99,19 +99,19 @@ RELAYED = Group(
 
 
 def test_load_is_relayed_where_no_direct_exchange_helps() -> None:
-    field = Field(RELAYED)
-    standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
-    done = descend(standing, rule_of(field, 1), 0, Budget(PLENTY))
-    assert (len(done), standing.load) == (2, 103)
+    problem = LoadProblem(RELAYED)
+    plan = WorkingPlan(problem, np.array([0, 0, 1, 1, 2, 2], np.int32))
+    done = descend(plan, rule_of(problem, 1), 0, Budget(PLENTY))
+    assert (len(done), plan.load) == (2, 103)
 
 
 def test_a_relay_takes_no_partition_from_home() -> None:
     """With ``home`` the plan stays as it is, and a failed try is undone."""
-    field = Field(RELAYED)
+    problem = LoadProblem(RELAYED)
     owners = np.array([0, 0, 1, 1, 2, 2], np.int32)
-    standing = Standing(field, owners)
-    assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY), owners.copy()) == []
-    assert standing.owner.tolist() == owners.tolist()
+    plan = WorkingPlan(problem, owners)
+    assert descend(plan, rule_of(problem, 1), 0, Budget(PLENTY), owners.copy()) == []
+    assert plan.owner.tolist() == owners.tolist()
 
 
 def test_a_relay_that_does_not_help_is_undone() -> None:
@@ -121,25 +121,25 @@ def test_a_relay_that_does_not_help_is_undone() -> None:
         {"t0": 4, "t1": 2},
         lags={"t0": [100, 100, 99, 100], "t1": [1, 1]},
     )
-    field = Field(group)
+    problem = LoadProblem(group)
     owners = np.array([0, 0, 1, 1, 2, 2], np.int32)
-    standing = Standing(field, owners)
-    assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY)) == []
-    assert standing.owner.tolist() == owners.tolist()
+    plan = WorkingPlan(problem, owners)
+    assert descend(plan, rule_of(problem, 1), 0, Budget(PLENTY)) == []
+    assert plan.owner.tolist() == owners.tolist()
 
 
 def test_a_relay_gives_no_member_the_old_largest_load() -> None:
     """Member b could take a heavy partition and be relieved by c, but would then carry the load of a."""
     group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 50, 0]})
-    field = Field(group)
-    standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
-    assert descend(standing, rule_of(field, 1), 0, Budget(PLENTY)) == []
-    assert standing.load == 100
+    problem = LoadProblem(group)
+    plan = WorkingPlan(problem, np.array([0, 0, 1, 1, 2, 2], np.int32))
+    assert descend(plan, rule_of(problem, 1), 0, Budget(PLENTY)) == []
+    assert plan.load == 100
 
 
 def test_the_best_of_several_partners_is_taken() -> None:
     """With b, the least loaded, the load falls to 95; with c to 90."""
     group = Group(tuple(member(name) for name in "abc"), {"t0": 6}, lags={"t0": [50, 50, 45, 0, 40, 20]})
-    field = Field(group)
-    standing = Standing(field, np.array([0, 0, 1, 1, 2, 2], np.int32))
-    assert descend(standing, rule_of(field, 1), 90, Budget(PLENTY))[0].low == 2
+    problem = LoadProblem(group)
+    plan = WorkingPlan(problem, np.array([0, 0, 1, 1, 2, 2], np.int32))
+    assert descend(plan, rule_of(problem, 1), 90, Budget(PLENTY))[0].low == 2

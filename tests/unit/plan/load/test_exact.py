@@ -12,7 +12,7 @@ import pytest
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.exact import MOST_PARTITIONS, least
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
@@ -36,28 +36,28 @@ def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) 
         group = group_of(
             rng, members=4, topics=2, partitions=3, density=rng.choice((1, 0.7)), lag=rng.choice((3, 30))
         )
-        field = Field(group)
-        rule = rule_of(field, skew)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
         plans = list(every_owners(group))
-        kept = next(p for p in plans if skew is None or fair(field, p, plans, skew))
+        kept = next(p for p in plans if skew is None or fair(problem, p, plans, skew))
         home = history(rng, group, any_owners(rng, group), kept=0.8)
         anchor = plans[rng.randrange(len(plans))]
-        load, moves = load_of(field, anchor), moves_of(field, anchor, home)
+        load, moves = load_of(problem, anchor), moves_of(problem, anchor, home)
         some = [
             plan
             for plan in plans
-            if load_of(field, plan) <= load
-            and moves_of(field, plan, home) <= moves
-            and rule.allows(field, plan, kept)
+            if load_of(problem, plan) <= load
+            and moves_of(problem, plan, home) <= moves
+            and rule.allows(problem, plan, kept)
         ]
         plan = least(
-            field,
+            problem,
             home,
             (load, moves),
             by_moves=by_moves,
             enough=0,
-            largest_count=rule.largest(field, kept),
-            fits=partial(rule.allows, field, kept=kept),
+            largest_count=rule.largest(problem, kept),
+            fits=partial(rule.allows, problem, kept=kept),
         )
         assert (plan is None) == (not some)
         if plan is None:
@@ -65,25 +65,25 @@ def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) 
         solved += 1
         assert any(np.array_equal(plan, other) for other in some)
         if by_moves:
-            assert moves_of(field, plan, home) == min(moves_of(field, other, home) for other in some)
+            assert moves_of(problem, plan, home) == min(moves_of(problem, other, home) for other in some)
         else:
-            assert load_of(field, plan) == min(load_of(field, other) for other in some)
+            assert load_of(problem, plan) == min(load_of(problem, other) for other in some)
     assert solved > 5
 
 
-def fair(field: Field, plan: Owners, plans: list[Owners], skew: int) -> bool:
+def fair(problem: LoadProblem, plan: Owners, plans: list[Owners], skew: int) -> bool:
     """Whether a plan keeps the rule; computed independently for a skew of 1."""
     if skew != 1:
-        return rule_of(field, skew).holds(field.subscribed, field.shares(plan))
-    squares = [int((field.counts(p) ** 2).sum()) for p in plans]
-    return int((field.counts(plan) ** 2).sum()) == min(squares)
+        return rule_of(problem, skew).holds(problem.subscribed, problem.shares(plan))
+    squares = [int((problem.counts(p) ** 2).sum()) for p in plans]
+    return int((problem.counts(plan) ** 2).sum()) == min(squares)
 
 
 def some_plan(lags: list[int], home: list[int], limits: tuple[int, int], **how: int) -> list[int] | None:
     """The best plan of two members, by default by load and without a limit of counts."""
     group = Group((member("a"), member("b")), {"t0": len(lags)}, lags={"t0": lags})
     plan = least(
-        Field(group),
+        LoadProblem(group),
         np.array(home, np.int32),
         limits,
         by_moves=bool(how.get("by_moves", 0)),
@@ -132,21 +132,21 @@ def test_skipping_interchangeable_members_loses_no_plan(
                     for m in group.members
                 ),
             )
-        field = Field(group)
-        rule = rule_of(field, skew)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
         plans = list(every_owners(group))
         if len(plans) > 600:
             continue
-        kept = next(p for p in plans if skew is None or fair(field, p, plans, skew))
+        kept = next(p for p in plans if skew is None or fair(problem, p, plans, skew))
         plan = least(
-            field,
+            problem,
             np.full(group.size, NO_MEMBER, np.int32),
             (10**6, group.size),
             by_moves=False,
             enough=0,
-            largest_count=rule.largest(field, kept),
-            fits=partial(rule.allows, field, kept=kept),
+            largest_count=rule.largest(problem, kept),
+            fits=partial(rule.allows, problem, kept=kept),
         )
         assert plan is not None
-        best = min(load_of(field, other) for other in plans if rule.allows(field, other, kept))
-        assert load_of(field, plan) == best
+        best = min(load_of(problem, other) for other in plans if rule.allows(problem, other, kept))
+        assert load_of(problem, plan) == best

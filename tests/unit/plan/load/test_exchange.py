@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
-from kafka_assignors.plan.load.standing import Field, Standing
+from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
 from tests.unit.plan.load.seeded import any_owners, group_of, history
 
 
@@ -24,11 +24,11 @@ def cost(home: Owners | None, partitions: tuple[int, ...], giver: int, taker: in
     return sum((home[p] == giver) - int(home[p] == taker) for p in partitions)
 
 
-def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) -> int | None:
+def least_after(plan: WorkingPlan, pair: Pair, most: int, home: Owners | None) -> int | None:
     """The smallest larger load that an exchange reaches; None if none lowers it."""
-    field, high, low = standing.field, pair.high, pair.low
-    gives = [p for p in standing.parts[high].tolist() if field.subscribed[field.topic_of[p], low]]
-    takes = [p for p in standing.parts[low].tolist() if field.subscribed[field.topic_of[p], high]]
+    problem, high, low = plan.problem, pair.high, pair.low
+    gives = [p for p in plan.parts[high].tolist() if problem.subscribed[problem.topic_of[p], low]]
+    takes = [p for p in plan.parts[low].tolist() if problem.subscribed[problem.topic_of[p], high]]
     best = None
     for give in up_to(gives, most):
         for take in up_to(takes, most):
@@ -36,25 +36,25 @@ def least_after(standing: Standing, pair: Pair, most: int, home: Owners | None) 
                 continue
             if cost(home, give, high, low) + cost(home, take, low, high) > 0:
                 continue
-            less = int(field.lag[list(give)].sum()) - int(field.lag[list(take)].sum())
-            after = max(int(standing.loads[high]) - less, int(standing.loads[low]) + less)
-            if after < standing.loads[high] and (best is None or after < best):
+            less = int(problem.lag[list(give)].sum()) - int(problem.lag[list(take)].sum())
+            after = max(int(plan.loads[high]) - less, int(plan.loads[low]) + less)
+            if after < plan.loads[high] and (best is None or after < best):
                 best = after
     return best
 
 
-def check(standing: Standing, pair: Pair, best: RatedExchange | None, most: int, home: Owners | None) -> None:
+def check(plan: WorkingPlan, pair: Pair, best: RatedExchange | None, most: int, home: Owners | None) -> None:
     """Assert that the exchange is allowed and the best, and that its load is right."""
-    assert (best.load if best else None) == least_after(standing, pair, most, home)
+    assert (best.load if best else None) == least_after(plan, pair, most, home)
     if best is None:
         return
     high, low, gives, takes = best.exchange
     assert len(gives) - len(takes) in pair.steps
-    field = standing.field
-    assert all(field.subscribed[field.topic_of[p], low] for p in gives)
-    assert all(field.subscribed[field.topic_of[p], high] for p in takes)
+    problem = plan.problem
+    assert all(problem.subscribed[problem.topic_of[p], low] for p in gives)
+    assert all(problem.subscribed[problem.topic_of[p], high] for p in takes)
     assert cost(home, gives, high, low) + cost(home, takes, low, high) <= 0
-    after = Standing(field, standing.owner)
+    after = WorkingPlan(problem, plan.owner)
     after.do(best.exchange)
     assert max(after.loads[high], after.loads[low]) == best.load
 
@@ -66,19 +66,19 @@ def test_the_best_exchange_is_found(calm: bool) -> None:
     for seed in range(250):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=2, partitions=6, density=rng.choice((1, 0.8)), lag=25)
-        field = Field(group)
+        problem = LoadProblem(group)
         owners = any_owners(rng, group)
-        standing = Standing(field, owners)
+        plan = WorkingPlan(problem, owners)
         home = history(rng, group, owners, kept=0.4) if calm else None
-        high = standing.highest
-        low = next((m for m in field.players.tolist() if m != high), None)
+        high = plan.highest
+        low = next((m for m in problem.players.tolist() if m != high), None)
         if low is None:
             continue
         for most, search in ((1, best_single), (2, best_bundles)):
             steps = rng.choice(([0], [0, 1], [-1, 0, 1], [-2, -1, 0, 1, 2], [0, 2]))
             steps = [step for step in steps if abs(step) <= most]
-            pair = Pair(standing, high, low, steps, home)
+            pair = Pair(plan, high, low, steps, home)
             best = search(pair)
-            check(standing, pair, best, most, home)
+            check(plan, pair, best, most, home)
             improved += best is not None
     assert improved > 100

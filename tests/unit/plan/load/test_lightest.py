@@ -13,16 +13,16 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import TOLERANCE, Lightest, lightest
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.standing import Field, Standing
+from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
 from tests.support import load_oracle, oracle
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, is_valid, load_of, rule_of
 
 
 def search(group: Group, rule: CountRule, owners: Owners, bound: int = 0) -> Lightest:
-    field = Field(group)
+    problem = LoadProblem(group)
     greedy = plan_lag_aware(group).owners
-    return lightest(field, rule, owners, greedy=greedy, bound=bound, budget=Budget(10**9))
+    return lightest(problem, rule, owners, greedy=greedy, bound=bound, budget=Budget(10**9))
 
 
 def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
@@ -35,19 +35,19 @@ def test_small_groups_get_the_lowest_load_of_all_plans(skew: int | None) -> None
     for seed in range(25):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=3, partitions=3, density=rng.choice((1, 0.7)), lag=1000)
-        field = Field(group)
-        rule = rule_of(field, skew)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
         plans = [plan for plan in every_owners(group) if within_skew(group, plan, skew)]
         start = rng.choice(plans)
         best = search(group, rule, start)
         assert is_valid(group, best.owners)
-        assert rule.allows(field, best.owners, start)
-        assert best.load == load_of(field, best.owners) == min(load_of(field, plan) for plan in plans)
+        assert rule.allows(problem, best.owners, start)
+        assert best.load == load_of(problem, best.owners) == min(load_of(problem, plan) for plan in plans)
         assert best.load <= best.enough <= best.load + best.load // TOLERANCE
-        standing = Standing(field, start)
+        plan = WorkingPlan(problem, start)
         for exchange in best.exchanges:
-            standing.do(exchange)
-            assert within_skew(group, standing.owner, skew)
+            plan.do(exchange)
+            assert within_skew(group, plan.owner, skew)
 
 
 @pytest.mark.parametrize("skew", [3, None])
@@ -57,23 +57,23 @@ def test_larger_groups_get_no_worse_load_than_by_greedy_or_redeal(skew: int | No
     for seed in range(40):
         rng = Random(seed)
         group = group_of(rng, members=4, topics=2, partitions=30, lag=rng.choice((20, 1000, 100_000)))
-        field = Field(group)
-        rule = rule_of(field, skew)
-        fresh = redeal(field, any_owners(rng, group), np.ones(group.size, np.bool_), by_room=False)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
+        fresh = redeal(problem, any_owners(rng, group), np.ones(group.size, np.bool_), by_room=False)
         if not within_skew(group, fresh, skew):
             continue
         start = fresh if skew else any_owners(rng, group)
-        anew = redeal(field, start, np.ones(group.size, np.bool_), by_room=skew is not None)
+        anew = redeal(problem, start, np.ones(group.size, np.bool_), by_room=skew is not None)
         best = search(group, rule, start, bound=-(-int(group.lag.sum()) // len(group.members)))
         assert within_skew(group, best.owners, skew)
-        assert best.load == load_of(field, best.owners) <= best.enough
+        assert best.load == load_of(problem, best.owners) <= best.enough
         greedy = plan_lag_aware(group).owners
         if within_skew(group, greedy, skew):
             compared += 1
-            assert best.enough <= load_of(field, greedy)
+            assert best.enough <= load_of(problem, greedy)
         if group.size > 24:
             goal = -(-int(group.lag.sum()) // len(group.members)) * (1 + 1 / TOLERANCE)
-            assert best.load <= max(load_of(field, anew), goal)
+            assert best.load <= max(load_of(problem, anew), goal)
     assert compared > 10
 
 
@@ -82,12 +82,12 @@ def test_the_goal_is_at_most_the_greedy_load() -> None:
     lags = [505, 679, 112, 47, 19, 361, 683, 293, 594, 256, 641, 142, 910, 609, 811, 1, 526, 157, 673, 298]
     lags += [43, 547, 73, 345, 949, 897, 393]
     group = Group((member("a"), member("b")), {"t0": 27}, lags={"t0": lags})
-    field = Field(group)
+    problem = LoadProblem(group)
     greedy = plan_lag_aware(group).owners
-    start = redeal(field, greedy, np.ones(27, np.bool_), by_room=True)
+    start = redeal(problem, greedy, np.ones(27, np.bool_), by_room=True)
     for owners in (start, np.array([0, 1] * 13 + [0], np.int32)):
-        best = search(group, rule_of(field, 1), owners, bound=-(-sum(lags) // 2))
-        assert best.load <= best.enough <= load_of(field, greedy)
+        best = search(group, rule_of(problem, 1), owners, bound=-(-sum(lags) // 2))
+        assert best.load <= best.enough <= load_of(problem, greedy)
 
 
 @pytest.mark.parametrize(
@@ -102,19 +102,19 @@ def test_the_greedy_plan_is_a_start_too(skew: int | None, lags: tuple[list[int],
         {f"t{i}": len(busy) + 52 for i, busy in enumerate(lags)},
         lags={f"t{i}": busy + idle for i, busy in enumerate(lags)},
     )
-    field = Field(group)
+    problem = LoadProblem(group)
     greedy = plan_lag_aware(group).owners
     owners = np.arange(group.size, dtype=np.int32) % 2
-    anew = redeal(field, owners, np.ones(group.size, np.bool_), by_room=skew is not None)
+    anew = redeal(problem, owners, np.ones(group.size, np.bool_), by_room=skew is not None)
     for start in (owners, anew):
-        assert search(group, rule_of(field, skew), start).load <= load_of(field, greedy)
+        assert search(group, rule_of(problem, skew), start).load <= load_of(problem, greedy)
 
 
 def test_a_greedy_plan_that_breaks_the_rule_is_no_start() -> None:
     """It gives the first member every partition, which breaks the skew."""
     topics = tuple(f"t{i}" for i in range(27))
     group = Group((member("a", topics), member("b", topics)), dict.fromkeys(topics, 1), lags={"t0": [1]})
-    field = Field(group)
+    problem = LoadProblem(group)
     owners = np.arange(27, dtype=np.int32) % 2
-    best = search(group, rule_of(field, 1), owners)
-    assert sorted(field.counts(best.owners).tolist()) == [13, 14]
+    best = search(group, rule_of(problem, 1), owners)
+    assert sorted(problem.counts(best.owners).tolist()) == [13, 14]

@@ -10,36 +10,36 @@ import pytest
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.standing import Field
+from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.sticky.goals import Mask
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
 
 
-def one_by_one(field: Field, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
+def one_by_one(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
     """The heaviest first, each to the least loaded subscriber with room in the lot."""
     dealt = [NO_MEMBER if away else m for away, m in zip(free.tolist(), owners.tolist(), strict=True)]
-    loads = [0] * field.subscribed.shape[1]
+    loads = [0] * problem.subscribed.shape[1]
     room: dict[tuple[bytes, int], int] = {}
-    lots = [field.subscribed[topic].tobytes() for topic in field.topic_of]
+    lots = [problem.subscribed[topic].tobytes() for topic in problem.topic_of]
     for partition, m in enumerate(owners.tolist()):
         if m == NO_MEMBER:
             continue
         if free[partition]:
             room[lots[partition], m] = room.get((lots[partition], m), 0) + 1
         else:
-            loads[m] += int(field.lag[partition])
-    for partition in sorted(range(len(owners)), key=lambda p: -int(field.lag[p])):
+            loads[m] += int(problem.lag[partition])
+    for partition in sorted(range(len(owners)), key=lambda p: -int(problem.lag[p])):
         if not free[partition] or owners[partition] == NO_MEMBER:
             continue
         lot = lots[partition]
-        takers = np.flatnonzero(field.subscribed[field.topic_of[partition]]).tolist()
+        takers = np.flatnonzero(problem.subscribed[problem.topic_of[partition]]).tolist()
         if by_room:
             takers = [m for m in takers if room.get((lot, m), 0) > 0]
         to = min(takers, key=lambda m: (loads[m], m))
         room[lot, to] = room.get((lot, to), 0) - 1
-        loads[to] += int(field.lag[partition])
+        loads[to] += int(problem.lag[partition])
         dealt[partition] = to
     return dealt
 
@@ -50,18 +50,18 @@ def test_result_equals_dealing_one_by_one(by_room: bool) -> None:
     for seed in range(120):
         rng = Random(seed)
         group = group_of(rng, density=rng.choice((1, 0.6)), lag=rng.choice((3, 100)))
-        field, owners = Field(group), any_owners(rng, group)
+        problem, owners = LoadProblem(group), any_owners(rng, group)
         free = np.array([rng.random() < rng.choice((1, 0.5)) for _ in owners], np.bool_)
         before = owners.copy()
-        dealt = redeal(field, owners, free, by_room=by_room)
-        assert dealt.tolist() == one_by_one(field, owners, free, by_room=by_room)
+        dealt = redeal(problem, owners, free, by_room=by_room)
+        assert dealt.tolist() == one_by_one(problem, owners, free, by_room=by_room)
         assert owners.tolist() == before.tolist()
         if by_room:
-            assert field.counts(dealt).tolist() == field.counts(owners).tolist()
+            assert problem.counts(dealt).tolist() == problem.counts(owners).tolist()
 
 
 def test_too_much_work_leaves_the_plan_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_assignors.plan.load.redeal._MOST_WORK", 1)
     group = Group((member("a", ["t0", "t1"]), member("b")), {"t0": 2, "t1": 1}, lags={"t0": [9, 8]})
     owners = np.array([0, 0, 0], np.int32)
-    assert redeal(Field(group), owners, owners == 0, by_room=False).tolist() == [0, 0, 0]
+    assert redeal(LoadProblem(group), owners, owners == 0, by_room=False).tolist() == [0, 0, 0]

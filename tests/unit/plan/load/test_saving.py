@@ -12,7 +12,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import Lightest, lightest
 from kafka_assignors.plan.load.saving import with_few_moves
-from kafka_assignors.plan.load.standing import Exchange, Field
+from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from tests.support import load_oracle, oracle
 from tests.support.builders import member
@@ -45,23 +45,23 @@ def test_load_is_reached_without_extra_moves(skew: int | None, partitions: int) 
         group = group_of(
             rng, members=5, topics=3, partitions=partitions, density=rng.choice((1, 0.7)), lag=100
         )
-        field = Field(group)
-        rule = rule_of(field, skew)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
         owners = any_owners(rng, group)
         if skew is not None:
             owners = plan_lag_aware(group).owners
         if not within_skew(group, owners, skew):
             continue
         home = history(rng, group, owners, kept=0.9)
-        best = lightest(field, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
-        for limit in {best.load, best.enough, (best.load + load_of(field, owners)) // 2}:
-            plan = with_few_moves(field, rule, owners, best=best, home=home, limit=limit)
+        best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
+        for limit in {best.load, best.enough, (best.load + load_of(problem, owners)) // 2}:
+            plan = with_few_moves(problem, rule, owners, best=best, home=home, limit=limit)
             assert is_valid(group, plan)
             assert within_skew(group, plan, skew)
-            assert load_of(field, plan) <= limit
-            if not field.equal:
-                most = max(moves_of(field, plan, home) for plan in (owners, best.owners))
-                assert moves_of(field, plan, home) <= most + 2 * len(best.exchanges)
+            assert load_of(problem, plan) <= limit
+            if not problem.equal:
+                most = max(moves_of(problem, plan, home) for plan in (owners, best.owners))
+                assert moves_of(problem, plan, home) <= most + 2 * len(best.exchanges)
             compared += 1
     assert compared > 5
 
@@ -71,15 +71,15 @@ def test_small_groups_get_the_fewest_moves(skew: int | None) -> None:
     for seed in range(20):
         rng = Random(seed)
         group = group_of(rng, members=3, topics=2, partitions=4, density=rng.choice((1, 0.7)), lag=40)
-        field = Field(group)
-        rule = rule_of(field, skew)
+        problem = LoadProblem(group)
+        rule = rule_of(problem, skew)
         plans = [plan for plan in every_owners(group) if within_skew(group, plan, skew)]
         owners = rng.choice(plans)
         home = history(rng, group, owners, kept=0.9)
-        best = lightest(field, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
-        plan = with_few_moves(field, rule, owners, best=best, home=home, limit=best.enough)
-        fewest = min(moves_of(field, p, home) for p in plans if load_of(field, p) <= best.enough)
-        assert moves_of(field, plan, home) == fewest
+        best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
+        plan = with_few_moves(problem, rule, owners, best=best, home=home, limit=best.enough)
+        fewest = min(moves_of(problem, p, home) for p in plans if load_of(problem, p) <= best.enough)
+        assert moves_of(problem, plan, home) == fewest
 
 
 def busy(lags: list[int], *, members: int = 2, idle: int = 0) -> Group:
@@ -99,12 +99,12 @@ def saved(
     best: list[int] | None = None,
 ) -> list[int]:
     """The owners that ``with_few_moves`` returns."""
-    field = Field(group)
+    problem = LoadProblem(group)
     best_owners = np.array(owners if best is None else best, np.int32)
-    lightest_plan = Lightest(load_of(field, best_owners), limit, list(exchanges), best_owners)
+    lightest_plan = Lightest(load_of(problem, best_owners), limit, list(exchanges), best_owners)
     plan = with_few_moves(
-        field,
-        rule_of(field, skew),
+        problem,
+        rule_of(problem, skew),
         np.array(owners, np.int32),
         best=lightest_plan,
         home=np.array(home, np.int32),
@@ -131,7 +131,7 @@ def test_partitions_go_home_within_the_limit() -> None:
     plan = saved(group, owners, limit=103, home=owners, exchanges=exchanges)
     assert plan == [0, 1, 0, 1] + [0, 1] * 11
     plan = saved(group, owners, limit=102, home=owners, exchanges=exchanges)
-    assert load_of(Field(group), np.array(plan, np.int32)) <= 102
+    assert load_of(LoadProblem(group), np.array(plan, np.int32)) <= 102
 
 
 def test_a_return_prefers_to_bring_another_partition_home() -> None:
@@ -162,7 +162,7 @@ def test_no_partition_goes_home_above_the_limit() -> None:
     now[-1] = 0
     home[-1] = 0
     plan = saved(group, now, limit=55, home=home)
-    loads = Field(group).loads(np.array(plan, np.int32))
+    loads = LoadProblem(group).loads(np.array(plan, np.int32))
     assert loads.max() <= 55
 
 

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from kafka_assignors.plan import Group
-from kafka_assignors.plan.load.standing import Exchange, Field, Standing
+from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
 
@@ -17,11 +17,11 @@ def test_only_subscribed_partitions_are_dealt_among_players() -> None:
     group = Group(
         (member("a", ["t0", "t1"]), member("b", ["t0"]), member("c", ["t1"])), {"t0": 2, "t1": 0, "t2": 3}
     )
-    field = Field(group)
-    assert (field.dealt.tolist(), field.players.tolist(), field.equal) == ([0, 1], [0, 1], True)
+    problem = LoadProblem(group)
+    assert (problem.dealt.tolist(), problem.players.tolist(), problem.equal) == ([0, 1], [0, 1], True)
     group = Group(group.members, {"t0": 2, "t1": 1, "t2": 3})
-    field = Field(group)
-    assert (field.dealt.tolist(), field.players.tolist(), field.equal) == ([0, 1, 2], [0, 1, 2], False)
+    problem = LoadProblem(group)
+    assert (problem.dealt.tolist(), problem.players.tolist(), problem.equal) == ([0, 1, 2], [0, 1, 2], False)
 
 
 def test_after_exchanges_the_state_equals_a_new_one() -> None:
@@ -29,23 +29,23 @@ def test_after_exchanges_the_state_equals_a_new_one() -> None:
     for seed in range(50):
         rng = Random(seed)
         group = group_of(rng, lag=5)
-        field = Field(group)
-        standing = Standing(field, any_owners(rng, group))
+        problem = LoadProblem(group)
+        plan = WorkingPlan(problem, any_owners(rng, group))
         for _ in range(5):
             high, low = rng.sample(range(len(group.members)), 2)
-            gives, takes = standing.parts[high].tolist(), standing.parts[low].tolist()
+            gives, takes = plan.parts[high].tolist(), plan.parts[low].tolist()
             gives, takes = rng.sample(gives, min(len(gives), 2)), rng.sample(takes, min(len(takes), 1))
-            standing.do(Exchange(high, low, tuple(gives), tuple(takes)))
-        anew = Standing(field, standing.owner)
-        assert standing.loads.tolist() == anew.loads.tolist()
-        assert standing.counts.tolist() == anew.counts.tolist()
-        assert [lags.tolist() for lags in standing.lags] == [lags.tolist() for lags in anew.lags]
-        for parts, lags, others in zip(standing.parts, standing.lags, anew.parts, strict=True):
+            plan.do(Exchange(high, low, tuple(gives), tuple(takes)))
+        anew = WorkingPlan(problem, plan.owner)
+        assert plan.loads.tolist() == anew.loads.tolist()
+        assert plan.counts.tolist() == anew.counts.tolist()
+        assert [lags.tolist() for lags in plan.lags] == [lags.tolist() for lags in anew.lags]
+        for parts, lags, others in zip(plan.parts, plan.lags, anew.parts, strict=True):
             assert sorted(parts.tolist()) == sorted(others.tolist())
-            assert field.lag[parts].tolist() == lags.tolist() == sorted(lags.tolist())
+            assert problem.lag[parts].tolist() == lags.tolist() == sorted(lags.tolist())
 
 
 def test_highest_is_the_senior_member_of_equal_loads() -> None:
     group = Group((member("a"), member("b"), member("c")), {"t0": 3}, lags={"t0": [1, 7, 7]})
-    standing = Standing(Field(group), np.array([0, 1, 2], np.int32))
-    assert (standing.highest, standing.load) == (1, 7)
+    plan = WorkingPlan(LoadProblem(group), np.array([0, 1, 2], np.int32))
+    assert (plan.highest, plan.load) == (1, 7)

@@ -1,4 +1,4 @@
-"""A plan that the search changes by exchanges, with each member's partitions in the order of lag."""
+"""A plan that the search changes by exchanges.  Each member's partitions are in the order of lag."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Exchange(NamedTuple):
     takes: tuple[int, ...]
 
 
-class Field:
-    """The problem: the part that exchanges do not change.
+class LoadProblem:
+    """The part of a load problem that exchanges do not change.
 
     Attributes:
         lag: by partition, records.
@@ -65,7 +65,7 @@ class Field:
         return loads
 
 
-class Standing:
+class WorkingPlan:
     """A plan under change.
 
     Attributes:
@@ -76,18 +76,18 @@ class Standing:
         lags: their lags.
     """
 
-    def __init__(self, field: Field, owners: Owners) -> None:
-        self.field = field
+    def __init__(self, problem: LoadProblem, owners: Owners) -> None:
+        self.problem = problem
         self.owner = owners.copy()
-        self.loads = field.loads(owners)
+        self.loads = problem.loads(owners)
         members = len(self.loads)
-        by_lag = field.dealt[np.argsort(field.lag[field.dealt], kind="stable")]
+        by_lag = problem.dealt[np.argsort(problem.lag[problem.dealt], kind="stable")]
         owner = owners[by_lag]
         by_member = by_lag[np.argsort(owner, kind="stable")]
         self.counts: Vector = np.bincount(owner, minlength=members)
         cuts = np.cumsum(self.counts)[:-1]
         self.parts: list[Indices] = np.split(by_member, cuts) if members else []
-        self.lags: list[Vector] = np.split(field.lag[by_member], cuts) if members else []
+        self.lags: list[Vector] = np.split(problem.lag[by_member], cuts) if members else []
 
     @property
     def highest(self) -> int:
@@ -107,7 +107,7 @@ class Standing:
 
     def _move(self, giver: int, taker: int, partitions: tuple[int, ...]) -> None:
         for partition in partitions:
-            lag = int(self.field.lag[partition])
+            lag = int(self.problem.lag[partition])
             i = int((self.parts[giver] == partition).argmax())
             for arrays in (self.parts, self.lags):  # np.delete and np.insert take ten times as long
                 arrays[giver] = np.concatenate([arrays[giver][:i], arrays[giver][i + 1 :]])
