@@ -25,7 +25,7 @@ _HEAD = struct.Struct(">hhq")
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class TaskAssignment:
     """The leader's assignment of one member.
 
     Attributes:
@@ -46,7 +46,7 @@ class Assignment:
     common_version: int = LATEST_VERSION
 
 
-def encode(assignment: Assignment, owners: bytes | None = None) -> bytes:
+def encode(assignment: TaskAssignment, owners: bytes | None = None) -> bytes:
     """Encode in the version that all members can read (``common_version``); version 1 omits the owners.
 
     Args:
@@ -75,7 +75,7 @@ def encode(assignment: Assignment, owners: bytes | None = None) -> bytes:
     return b"".join(parts)
 
 
-def decode(data: bytes, latest: int = LATEST_VERSION) -> Assignment | Newer:
+def decode(data: bytes, latest: int = LATEST_VERSION) -> TaskAssignment | Newer:
     """Decode an assignment, tasks in order, or the header of a newer leader's.
 
     Args:
@@ -91,7 +91,7 @@ def decode(data: bytes, latest: int = LATEST_VERSION) -> Assignment | Newer:
         raise CodecError(f"stateful assignment: {error}") from None
 
 
-def _read(reader: Reader, latest: int) -> Assignment | Newer:
+def _read(reader: Reader, latest: int) -> TaskAssignment | Newer:
     version, common = reader.int16(), reader.int16()
     check_header(version, common)
     if version > latest:
@@ -99,7 +99,7 @@ def _read(reader: Reader, latest: int) -> Assignment | Newer:
     if (next_probe_ms := reader.int64()) < 0:
         raise CodecError(f"a next probe at {next_probe_ms} ms")
     ids = task_section.read_subtopologies(reader)
-    assignment = Assignment(
+    assignment = TaskAssignment(
         actives=task_section.read_tasks(reader, ids),
         standbys=task_section.read_tasks(reader, ids),
         warmups=task_section.read_tasks(reader, ids),

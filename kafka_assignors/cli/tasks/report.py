@@ -150,7 +150,7 @@ def task_report(group: GroupState, time: str) -> TaskReport:
 
 def _decode(
     member: GroupMember, unread: dict[str, str]
-) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.Assignment | None]:
+) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.TaskAssignment | None]:
     """Decode a member's subscription and assignment; note in ``unread`` why one is unreadable."""
     try:
         sent, received = member.subscription_user_data, member.assignment_user_data
@@ -160,7 +160,7 @@ def _decode(
         unread[member.member_id] = str(error)
         return None, None
     is_newer = not isinstance(subscription, stateful_subscription.Subscription | None) or not isinstance(
-        assignment, stateful_assignment.Assignment | None
+        assignment, stateful_assignment.TaskAssignment | None
     )
     if is_newer:
         unread[member.member_id] = "written by a newer release"
@@ -168,7 +168,7 @@ def _decode(
         unread[member.member_id] = "no assignment yet"
     return (
         subscription if isinstance(subscription, stateful_subscription.Subscription) else None,
-        assignment if isinstance(assignment, stateful_assignment.Assignment) else None,
+        assignment if isinstance(assignment, stateful_assignment.TaskAssignment) else None,
     )
 
 

@@ -67,7 +67,7 @@ class StatefulAssignor(Assignor):
         self._version = LATEST_VERSION
         self._probes = 0
         self._sent: tuple[object, bytes] | None = None
-        self._received = stateful_assignment.Assignment()  # the last assignment that could be read
+        self._received = stateful_assignment.TaskAssignment()  # the last assignment that could be read
         self._joined: dict[str, stateful_subscription.Subscription | Newer] = {}
         self._plan: planner.StatefulPlan | None = None
         self._warned: dict[str, str] = {}
@@ -137,7 +137,7 @@ class StatefulAssignor(Assignor):
 
     def _read_user_data(self, data: bytes) -> None:
         """Read the leader's orders; copies stay as they are if that fails."""
-        received: stateful_assignment.Assignment | Newer | None = None
+        received: stateful_assignment.TaskAssignment | Newer | None = None
         try:
             received = stateful_assignment.decode(data) if data not in (b"", CLASSIC_ONLY) else None
         except CodecError as error:
@@ -147,7 +147,7 @@ class StatefulAssignor(Assignor):
         if isinstance(received, Newer):
             log.info("%s: the leader has a newer release and will use our version next", self.name)
             self._version = min(LATEST_VERSION, received.latest_supported)
-        if not isinstance(received, stateful_assignment.Assignment):
+        if not isinstance(received, stateful_assignment.TaskAssignment):
             # The member with the probe keeps it: else a group that waits for warm-ups would wait forever.
             next_probe_ms = self._next_probe_ms(self._received.next_probe_ms > 0)
             self._received = replace(self._received, next_probe_ms=next_probe_ms)
@@ -273,7 +273,7 @@ class StatefulAssignor(Assignor):
             planned = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())}
             held_back = {task for task in planned if self._topology[task[0]].has_changelog}
             assignment.user_data = stateful_assignment.encode(
-                stateful_assignment.Assignment(
+                stateful_assignment.TaskAssignment(
                     actives=tuple(sorted(here)),
                     standbys=_without(plan.standby.get(member_id, ()), here),
                     warmups=_without([*plan.warmup.get(member_id, ()), *held_back], here),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafka_assignors.errors import CodecError
 from kafka_assignors.wire import owners_section, stateful_assignment, stateful_subscription, task_section
 from kafka_assignors.wire.primitives import Reader
-from kafka_assignors.wire.stateful_assignment import Assignment
+from kafka_assignors.wire.stateful_assignment import TaskAssignment
 from kafka_assignors.wire.stateful_subscription import Subscription
 from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, common_version
 from kafka_assignors.wire.task_section import Task
@@ -30,7 +30,7 @@ SUBSCRIPTION = Subscription(
     endpoint="h:1",
     rack="r",
 )
-ASSIGNMENT = Assignment(
+ASSIGNMENT = TaskAssignment(
     actives=(("a", 2), ("b", 0)),
     standbys=(),
     warmups=(("b", 1),),
@@ -55,7 +55,7 @@ subscriptions = st.builds(
 )
 owned = st.lists(st.tuples(ids, st.integers(0, 300)), max_size=20, unique=True)
 assignments = st.builds(
-    Assignment,
+    TaskAssignment,
     actives=tasks,
     standbys=tasks,
     warmups=tasks,
@@ -113,7 +113,8 @@ def test_a_member_without_tasks_takes_few_bytes() -> None:
         PROCESS
     )
     assert (
-        stateful_assignment.encode(Assignment()).hex() == "00020002" + 8 * "00" + "0000" + 3 * "00" + 4 * "00"
+        stateful_assignment.encode(TaskAssignment()).hex()
+        == "00020002" + 8 * "00" + "0000" + 3 * "00" + 4 * "00"
     )
 
 
@@ -123,12 +124,14 @@ def test_decode_reverses_encode_of_a_subscription(subscription: Subscription) ->
 
 
 @given(assignments)
-def test_decode_reverses_encode_of_an_assignment(assignment: Assignment) -> None:
+def test_decode_reverses_encode_of_an_assignment(assignment: TaskAssignment) -> None:
     assert stateful_assignment.decode(stateful_assignment.encode(assignment)) == assignment
 
 
 @given(subscriptions, assignments)
-def test_version_1_has_no_endpoint_rack_or_owners(subscription: Subscription, assignment: Assignment) -> None:
+def test_version_1_has_no_endpoint_rack_or_owners(
+    subscription: Subscription, assignment: TaskAssignment
+) -> None:
     before = stateful_subscription.encode(subscription, version=1)
     assert stateful_subscription.decode(before) == replace(subscription, endpoint="", rack="")
     answered = stateful_assignment.encode(replace(assignment, common_version=1))
@@ -182,7 +185,7 @@ def test_a_group_of_two_releases_settles_on_the_older_version() -> None:
     asked = stateful_assignment.decode(
         stateful_assignment.encode(replace(ASSIGNMENT, common_version=common_version(first, latest=1)))
     )
-    assert isinstance(asked, Assignment)
+    assert isinstance(asked, TaskAssignment)
     again = stateful_subscription.encode(SUBSCRIPTION, version=asked.common_version)
     second = stateful_subscription.decode(again, latest=1)
     assert isinstance(second, Subscription)
@@ -323,7 +326,7 @@ def test_invalid_subscriptions_are_not_written(subscription: Subscription) -> No
         replace(ASSIGNMENT, owners={"h": (("a", task_section.MOST_TASKS),)}),
     ],
 )
-def test_invalid_assignments_are_not_written(assignment: Assignment) -> None:
+def test_invalid_assignments_are_not_written(assignment: TaskAssignment) -> None:
     with pytest.raises(CodecError):
         stateful_assignment.encode(assignment)
 
@@ -337,7 +340,7 @@ def test_random_bytes_are_read_or_refused(data: bytes) -> None:
 
 @given(subscriptions, assignments, st.data())
 def test_changed_bytes_are_read_or_refused(
-    subscription: Subscription, assignment: Assignment, data: st.DataObject
+    subscription: Subscription, assignment: TaskAssignment, data: st.DataObject
 ) -> None:
     """Nearly valid bytes get further than random ones."""
     for raw, decode in (
@@ -351,7 +354,7 @@ def test_changed_bytes_are_read_or_refused(
 
 
 @given(subscriptions, assignments, st.integers(0, 10_000))
-def test_truncated_bytes_are_refused(subscription: Subscription, assignment: Assignment, at: int) -> None:
+def test_truncated_bytes_are_refused(subscription: Subscription, assignment: TaskAssignment, at: int) -> None:
     raw, answered = stateful_subscription.encode(subscription), stateful_assignment.encode(assignment)
     with pytest.raises(CodecError):
         stateful_subscription.decode(raw[: at % len(raw)])
@@ -382,8 +385,8 @@ def test_only_the_least_lag_of_unowned_state_is_sent() -> None:
 
 def test_many_endpoints_take_two_bytes_each() -> None:
     owners = {f"host-{n:03}:80": (("a", n),) for n in range(300)}
-    read = stateful_assignment.decode(stateful_assignment.encode(Assignment(owners=owners)))
-    assert isinstance(read, Assignment)
+    read = stateful_assignment.decode(stateful_assignment.encode(TaskAssignment(owners=owners)))
+    assert isinstance(read, TaskAssignment)
     assert read.owners == owners
 
 

@@ -28,7 +28,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "reference" / "tasks.md"
 def member(
     member_id: str,
     lags: Mapping[Task, int],
-    assignment: stateful_assignment.Assignment,
+    assignment: stateful_assignment.TaskAssignment,
     *,
     endpoint: str = "",
 ) -> GroupMember:
@@ -55,14 +55,14 @@ def a_report() -> TaskReport:
             member(
                 A,
                 {("count", 0): 0, ("count", 1): 0},
-                stateful_assignment.Assignment(
+                stateful_assignment.TaskAssignment(
                     actives=(("count", 0), ("count", 1), ("sum", 0)), next_probe_ms=1_795_262_405_000
                 ),
             ),
             member(
                 B,
                 {("count", 0): 1_200},
-                stateful_assignment.Assignment(standbys=(("count", 0),), warmups=(("count", 1),)),
+                stateful_assignment.TaskAssignment(standbys=(("count", 0),), warmups=(("count", 1),)),
                 endpoint="10.0.0.8:80",
             ),
         ),
@@ -89,7 +89,7 @@ def test_report_has_members_and_lag_of_each_task() -> None:
 
 def test_copy_with_unknown_offset_has_no_lag() -> None:
     """Its changelog did not answer when the member joined."""
-    assignment = stateful_assignment.Assignment((("s", 0),))
+    assignment = stateful_assignment.TaskAssignment((("s", 0),))
     assert task_report(group(member(A, {("s", 0): MOST_LAG}, assignment)), TIME).rows[0].active == Copy(
         A, None
     )
@@ -136,14 +136,18 @@ def test_unreadable_member_is_named(subscription: bytes, assignment: bytes, why:
     strange = GroupMember(
         "x", None, "x", "h", (), subscription_user_data=subscription, assignment_user_data=assignment
     )
-    current = task_report(group(strange, member("y", {}, stateful_assignment.Assignment((("s", 0),)))), TIME)
+    current = task_report(
+        group(strange, member("y", {}, stateful_assignment.TaskAssignment((("s", 0),)))), TIME
+    )
     assert why in current.unread["x"]
     assert [row.task for row in current.rows] == [("s", 0)]
     assert f"x: {current.unread['x']}"[:30] in lines(current)
 
 
 def test_task_without_active_member_is_noted() -> None:
-    current = task_report(group(member("y", {}, stateful_assignment.Assignment(standbys=(("s", 0),)))), TIME)
+    current = task_report(
+        group(member("y", {}, stateful_assignment.TaskAssignment(standbys=(("s", 0),)))), TIME
+    )
     assert current.rows[0].active is None
     assert "1 task without an active member" in lines(current)
 
@@ -152,8 +156,8 @@ def test_large_group_shows_waiting_tasks_first() -> None:
     tasks = tuple(("s", p) for p in range(50))
     current = task_report(
         group(
-            member("y", dict.fromkeys(tasks, 0), stateful_assignment.Assignment(actives=tasks)),
-            member("z", {("s", 49): 9}, stateful_assignment.Assignment(warmups=(("s", 49),))),
+            member("y", dict.fromkeys(tasks, 0), stateful_assignment.TaskAssignment(actives=tasks)),
+            member("z", {("s", 49): 9}, stateful_assignment.TaskAssignment(warmups=(("s", 49),))),
         ),
         TIME,
     )
@@ -168,8 +172,8 @@ def test_watched_report_fits_the_terminal_with_waiting_tasks(height: int) -> Non
     tasks = tuple(("s", p) for p in range(50))
     current = task_report(
         group(
-            member("y", dict.fromkeys(tasks, 0), stateful_assignment.Assignment(actives=tasks)),
-            member("z", {("s", 49): 9}, stateful_assignment.Assignment(warmups=(("s", 49),))),
+            member("y", dict.fromkeys(tasks, 0), stateful_assignment.TaskAssignment(actives=tasks)),
+            member("z", {("s", 49): 9}, stateful_assignment.TaskAssignment(warmups=(("s", 49),))),
         ),
         TIME,
     )

@@ -177,7 +177,9 @@ def test_unreadable_assignment_leaves_copies_as_they_were(data: bytes) -> None:
     a = Member("a")
     a.assignor.on_assignment(
         ConsumerProtocolAssignment(
-            0, [], stateful_assignment.encode(stateful_assignment.Assignment(standbys=(("s", 1), ("s", 2))))
+            0,
+            [],
+            stateful_assignment.encode(stateful_assignment.TaskAssignment(standbys=(("s", 1), ("s", 2)))),
         ),
         1,
     )
@@ -187,7 +189,7 @@ def test_unreadable_assignment_leaves_copies_as_they_were(data: bytes) -> None:
 
 def test_copy_of_an_unknown_subtopology_is_not_kept() -> None:
     a = Member("a")
-    data = stateful_assignment.encode(stateful_assignment.Assignment(standbys=(("other", 1), ("s", 2))))
+    data = stateful_assignment.encode(stateful_assignment.TaskAssignment(standbys=(("other", 1), ("s", 2))))
     a.assignor.on_assignment(ConsumerProtocolAssignment(0, [], data), 1)
     assert a.duties[-1].standbys == (("s", 2),)
 
@@ -463,9 +465,9 @@ def _of_version(version: int, latest: int, name: str = "x") -> Any:
     return logged(head + b"news", name)
 
 
-def _asked(given: Mapping[str, ConsumerProtocolAssignment], name: str) -> stateful_assignment.Assignment:
+def _asked(given: Mapping[str, ConsumerProtocolAssignment], name: str) -> stateful_assignment.TaskAssignment:
     assignment = stateful_assignment.decode(bytes(given[name].user_data))
-    assert isinstance(assignment, stateful_assignment.Assignment)
+    assert isinstance(assignment, stateful_assignment.TaskAssignment)
     return assignment
 
 
