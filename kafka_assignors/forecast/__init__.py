@@ -5,7 +5,7 @@ file              purpose                                                       
 ================  ===============================================================  ==========================
 ``settings``      length of a step, a horizon and a gap                            ``LoadSettings``
 ``samples``       the offsets of a partition at one time                           ``Sample``, ``position``
-``counters``      end and committed offsets at the ends of steps                   ``Ends``, ``Commits``
+``counters``      end and committed offsets at the ends of steps                   ``Ends``
 ``commit_order``  commits of two writers with two clocks: advanced, reset, stale   ``CommitOrder``
 ``age``           age of the oldest unread record                                  ``Growth``
 ``steps``         from samples to steps                                            ``Steps``, ``Step``

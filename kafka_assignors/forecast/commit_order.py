@@ -1,4 +1,4 @@
-"""Commits of one group from two writers with two clocks: advanced, reset or stale.  Pure.
+"""CommittedOffset of one group from two writers with two clocks: advanced, reset or stale.  Pure.
 
 The *sampler* reads the end offset and the committed offset of a partition.  Its samples have the time of the
 end offset; the commit was read some time before.  The *recorder* reads commit records, without end offsets.

@@ -112,7 +112,7 @@ class Ends:
         ]
 
 
-class Commits:
+class CommittedOffset:
     """The committed offset.
 
     - Records deleted by retention before the group read them were not served.  Served records are counted

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from kafka_assignors.forecast.age import Growth
-from kafka_assignors.forecast.counters import Commits, EndMark, Ends, GroupMark
+from kafka_assignors.forecast.counters import CommittedOffset, EndMark, Ends, GroupMark
 from kafka_assignors.forecast.samples import UNKNOWN, Sample
 from kafka_assignors.forecast.settings import LoadSettings
 
@@ -49,7 +49,7 @@ class Steps:
     def __init__(self, settings: LoadSettings) -> None:
         self.settings = settings
         self.ends = Ends()
-        self.commits = Commits()
+        self.commits = CommittedOffset()
         self.growth = Growth()
         self.last_end = EndMark(UNKNOWN, UNKNOWN, 0, far=False, through=False)
         self.last_group: GroupMark | None = None

@@ -1,4 +1,4 @@
-"""Commits of one group from two writers with two clocks: resets and stale samples."""
+"""CommittedOffset of one group from two writers with two clocks: resets and stale samples."""
 
 from __future__ import annotations
 
