@@ -21,7 +21,7 @@ STRATEGY = "stateful"
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class ReportedCopy:
     """A task's state at a member.
 
     Attributes:
@@ -49,9 +49,9 @@ class TaskRow:
     """
 
     task: Task
-    active: Copy | None
-    standbys: tuple[Copy, ...]
-    warmups: tuple[Copy, ...]
+    active: ReportedCopy | None
+    standbys: tuple[ReportedCopy, ...]
+    warmups: tuple[ReportedCopy, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return its part of the JSON."""
@@ -123,9 +123,9 @@ def task_report(group: GroupState, time: str) -> TaskReport:
         raise GroupError(f"group {group.group_id!r} runs {group.strategy!r}: only {STRATEGY!r} has tasks")
     unread: dict[str, str] = {}
     subscriptions: dict[str, stateful_subscription.Subscription] = {}
-    actives: dict[Task, Copy] = {}
-    standbys: dict[Task, list[Copy]] = {}
-    warmups: dict[Task, list[Copy]] = {}
+    actives: dict[Task, ReportedCopy] = {}
+    standbys: dict[Task, list[ReportedCopy]] = {}
+    warmups: dict[Task, list[ReportedCopy]] = {}
     probes: list[int] = []
     for member in group.members:
         subscription, assignment = _decode(member, unread)
@@ -136,7 +136,7 @@ def task_report(group: GroupState, time: str) -> TaskReport:
             lags = {task: lag for task, lag in subscription.lags.items() if lag < MOST_LAG}
         if assignment is None:
             continue
-        actives |= {task: Copy(member.member_id, lags.get(task)) for task in assignment.actives}
+        actives |= {task: ReportedCopy(member.member_id, lags.get(task)) for task in assignment.actives}
         _add(standbys, assignment.standbys, member.member_id, lags)
         _add(warmups, assignment.warmups, member.member_id, lags)
         probes += [assignment.next_probe_ms] * bool(assignment.next_probe_ms)
@@ -173,10 +173,10 @@ def _decode(
 
 
 def _add(
-    copies: dict[Task, list[Copy]], tasks: Iterable[Task], member_id: str, lags: Mapping[Task, int]
+    copies: dict[Task, list[ReportedCopy]], tasks: Iterable[Task], member_id: str, lags: Mapping[Task, int]
 ) -> None:
     for task in tasks:
-        copies.setdefault(task, []).append(Copy(member_id, lags.get(task)))
+        copies.setdefault(task, []).append(ReportedCopy(member_id, lags.get(task)))
 
 
 def _iso(milliseconds: int) -> str | None:

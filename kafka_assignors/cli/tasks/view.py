@@ -9,7 +9,7 @@ from rich.console import Group as Lines
 from rich.text import Text
 
 from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, more, short_names
-from kafka_assignors.cli.tasks.report import Copy, TaskReport, TaskRow
+from kafka_assignors.cli.tasks.report import ReportedCopy, TaskReport, TaskRow
 from kafka_assignors.plan import shown
 
 _UNREAD = 4
@@ -51,7 +51,7 @@ def _urgency(row: TaskRow) -> tuple[bool, bool, int]:
     return (row.active is not None, not row.warmups, -max((c.lag or 0 for c in _copies(row)), default=0))
 
 
-def _copies(row: TaskRow) -> list[Copy]:
+def _copies(row: TaskRow) -> list[ReportedCopy]:
     return [*([row.active] if row.active else []), *row.standbys, *row.warmups]
 
 
@@ -96,7 +96,7 @@ def _table(rows: Iterable[TaskRow], names: Mapping[str, str]) -> Columns:
     return table
 
 
-def _named(copy: Copy, names: Mapping[str, str]) -> str:
+def _named(copy: ReportedCopy, names: Mapping[str, str]) -> str:
     """Return ``a-1f0c2d34 (12)``: the member and the lag of its copy (records), without brackets for 0."""
     lag = "?" if copy.lag is None else f"{copy.lag:,}"
     return names[copy.member_id] + f" ({lag})" * (copy.lag != 0)

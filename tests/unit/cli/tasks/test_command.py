@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from kafka_assignors.cli.tasks import command as cli_tasks
-from kafka_assignors.cli.tasks.report import Copy, TaskReport, TaskRow, task_report
+from kafka_assignors.cli.tasks.report import ReportedCopy, TaskReport, TaskRow, task_report
 from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
@@ -79,9 +79,9 @@ def lines(report: TaskReport, width: int = 100, *, everything: bool = False) -> 
 
 def test_report_has_members_and_lag_of_each_task() -> None:
     assert a_report().rows == (
-        TaskRow(("count", 0), Copy(A, 0), (Copy(B, 1_200),), ()),
-        TaskRow(("count", 1), Copy(A, 0), (), (Copy(B, None),)),
-        TaskRow(("sum", 0), Copy(A, None), (), ()),
+        TaskRow(("count", 0), ReportedCopy(A, 0), (ReportedCopy(B, 1_200),), ()),
+        TaskRow(("count", 1), ReportedCopy(A, 0), (), (ReportedCopy(B, None),)),
+        TaskRow(("sum", 0), ReportedCopy(A, None), (), ()),
     )
     assert a_report().probe_at == "2026-11-21T12:00:05+00:00"
     assert a_report().unread == {}
@@ -90,9 +90,9 @@ def test_report_has_members_and_lag_of_each_task() -> None:
 def test_copy_with_unknown_offset_has_no_lag() -> None:
     """Its changelog did not answer when the member joined."""
     assignment = stateful_assignment.TaskAssignment((("s", 0),))
-    assert task_report(group(member(A, {("s", 0): MOST_LAG}, assignment)), TIME).rows[0].active == Copy(
-        A, None
-    )
+    assert task_report(group(member(A, {("s", 0): MOST_LAG}, assignment)), TIME).rows[
+        0
+    ].active == ReportedCopy(A, None)
 
 
 def test_json_has_the_whole_report() -> None:
