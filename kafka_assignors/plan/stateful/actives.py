@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.naming import pick_tasks
 from kafka_assignors.plan.stateful.within import is_beyond, is_within, undo_needless_moves
 
@@ -22,7 +22,7 @@ Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 
 
-def standing_owners(history: History) -> Vector:
+def standing_owners(history: TaskHistory) -> Vector:
     """By task: the member that could run it at once, or soonest.
 
     The owner, if no member is more caught up.  Otherwise, of the most caught-up members with state, the one
@@ -54,7 +54,7 @@ def standing_owners(history: History) -> Vector:
     return owners
 
 
-def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], base: Vector) -> Vector:
+def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int], base: Vector) -> Vector:
     """By task of the subtopologies ``kinds``: its owner in the target; for other tasks ``NO_MEMBER``.
 
     Goals in order: balance in all (with ``base``, each member's other tasks) and in each subtopology; the
@@ -86,7 +86,7 @@ def balanced_owners(history: History, standing: Vector, kinds: Sequence[int], ba
     return target
 
 
-def _cells(history: History, owners: Vector) -> Matrix:
+def _cells(history: TaskHistory, owners: Vector) -> Matrix:
     """The number of tasks of each subtopology that each member has."""
     rows, members = len(history.firsts) - 1, len(history.process)
     known = owners != NO_MEMBER
@@ -96,12 +96,14 @@ def _cells(history: History, owners: Vector) -> Matrix:
     return cells
 
 
-def _preference(history: History, owners: Vector, kinds: list[int], owned: Matrix, base: Vector) -> Matrix:
+def _preference(
+    history: TaskHistory, owners: Vector, kinds: list[int], owned: Matrix, base: Vector
+) -> Matrix:
     """The cells that prefer one more than the least share, because of copies that it would use.
 
     A cell without that one more prefers it if the member has enough copies of other members' tasks.  A cell
     with it prefers it if too few of its tasks have a copy on a member without one more.  Copies of tasks that
-    have to move, and warm-ups (``History.begun``), count more than once, so that moves go on as planned.
+    have to move, and warm-ups (``TaskHistory.begun``), count more than once, so that moves go on as planned.
     """
     supply, people = np.diff(history.firsts)[kinds], len(base)
     floor, loads = supply // people, base + owned.sum(axis=0)

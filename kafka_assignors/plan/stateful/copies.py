@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 
 Vector = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ class Standbys:
         loads: by member, its active tasks and standbys.
     """
 
-    def __init__(self, history: History, standing: Vector, actives: Vector) -> None:
+    def __init__(self, history: TaskHistory, standing: Vector, actives: Vector) -> None:
         self._history = history
         self._active_of = actives
         self._actives: list[int] = actives.tolist()

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 
 Vector = npt.NDArray[np.int64]
 
 
-def exchange(history: History, target: Vector, standing: Vector, kinds: list[int], base: Vector) -> None:
+def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list[int], base: Vector) -> None:
     """Exchange moves of tasks without a copy at their target; changes ``target``.
 
     The number of moves and the balance stay the same.  It tries one exchange for each task; improvements that

@@ -19,7 +19,7 @@ FAR = 2**63
 """Rank of a member without state if the changelog's length is unknown: beyond any lag."""
 
 
-class History:
+class TaskHistory:
     """The reports, indexed by the numbers of tasks, members and processes.
 
     Tasks are numbered subtopology by subtopology, members in the order of the group, processes in the order

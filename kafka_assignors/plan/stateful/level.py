@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.stateful.copies import Standbys
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 
 Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def limits(history: History, tasks: int) -> tuple[Vector, Vector]:
+def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
     """Return the fewest and the most tasks of each member in balance.
 
     A process holds at most one copy of a task, so a process with few members may be full before it has its
@@ -44,7 +44,7 @@ def limits(history: History, tasks: int) -> tuple[Vector, Vector]:
     return low, high
 
 
-def level(history: History, standbys: Standbys, low: Vector, high: Vector) -> None:
+def level(history: TaskHistory, standbys: Standbys, low: Vector, high: Vector) -> None:
     """Bring loads between ``low`` and ``high``, as far as processes and racks allow."""
     loads = standbys.loads
     moves = _Moves(history, standbys)
@@ -60,7 +60,7 @@ def level(history: History, standbys: Standbys, low: Vector, high: Vector) -> No
 class _Moves:
     """Moves of one standby, or of a chain of standbys."""
 
-    def __init__(self, history: History, standbys: Standbys) -> None:
+    def __init__(self, history: TaskHistory, standbys: Standbys) -> None:
         self._history = history
         self._standbys = standbys
         self._offers: dict[int, tuple[Vector, Mask]] = {}

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.sticky.deal import turns
 
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 
 
-def pick_tasks(history: History, target: Vector, kinds: list[int], change: Matrix) -> None:
+def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: Matrix) -> None:
     """Move tasks to members that get more of a subtopology, from members that get less.
 
     First tasks with state at the new member, then tasks that need a new copy anyway, then others.
@@ -42,7 +42,7 @@ def pick_tasks(history: History, target: Vector, kinds: list[int], change: Matri
 
 
 def _follow_state(
-    history: History, target: Vector, may_go: list[int], give: dict[int, int], need: dict[int, int]
+    history: TaskHistory, target: Vector, may_go: list[int], give: dict[int, int], need: dict[int, int]
 ) -> None:
     """Move tasks to members with their state.
 
@@ -82,7 +82,7 @@ def _follow_state(
     may_go[:] = [task for task in may_go if task not in gone]
 
 
-def _leaving(history: History, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
+def _leaving(history: TaskHistory, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
     """Pick other tasks to move: first those that lack a copy, which needs building anyway."""
     copies = history.copies
     sub = history.sub

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 
 
 class WarmUp(NamedTuple):
@@ -39,7 +39,9 @@ class Now(NamedTuple):
     settled: bool
 
 
-def this_round(history: History, standing: list[int], active: list[int], standbys: list[list[int]]) -> Now:
+def this_round(
+    history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
+) -> Now:
     """Return the roles towards the target, as far as its copies are caught up.
 
     Args:
@@ -85,7 +87,7 @@ def this_round(history: History, standing: list[int], active: list[int], standby
     return now._replace(settled=settled)
 
 
-def _next_caught_up(history: History, task: int, runs: int, wanted: list[int]) -> list[int]:
+def _next_caught_up(history: TaskHistory, task: int, runs: int, wanted: list[int]) -> list[int]:
     """The standbys of this round: by rank, then those of the target, then current standbys."""
     process, ranks = history.process, history.ranks[task]
     count = history.copies[history.sub[task]] - 1

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.actives import balanced_owners, standing_owners
 from kafka_assignors.plan.stateful.copies import Standbys
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.level import level, limits
 from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, StatefulPlan, Tasks
 from kafka_assignors.plan.stateful.now import this_round
@@ -36,8 +36,8 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     target first.  Members of the target without a role yet get warm-ups, at most ``max_warmup_replicas`` in
     the group, those already begun first.  Stateless tasks fill up the stateful ones of this round, goals in
     order: the least sum of squares of the members' active tasks, in all and then in each stateless
-    subtopology; the fewest moves.  Members without a valid claim have no history (``History``).  No report of
-    a member makes the plan fail.
+    subtopology; the fewest moves.  Members without a valid claim have no history (``TaskHistory``).  No report
+    of a member makes the plan fail.
 
     If the group is balanced and all copies are caught up, the plan changes nothing.  Ties: members by process
     and id, tasks by subtopology and number.  Equal groups in any order have equal plans.
@@ -49,7 +49,7 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
         group: members, their reports, and the subtopologies.
         options: options of KIP-441.
     """
-    history = History(group, options or StatefulOptions())
+    history = TaskHistory(group, options or StatefulOptions())
     if not group.members:
         empty: Tasks = MappingProxyType({})
         return StatefulPlan(empty, empty, empty, probing=False)
@@ -84,7 +84,7 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     )
 
 
-def _named(history: History, roles: Iterable[tuple[int, int]]) -> Tasks:
+def _named(history: TaskHistory, roles: Iterable[tuple[int, int]]) -> Tasks:
     """Return the tasks of each member id, from pairs of task and member numbers."""
     members = history.group.members
     tasks_of: list[list[int]] = [[] for _ in members]

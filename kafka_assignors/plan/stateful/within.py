@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.stateful.history import History
+from kafka_assignors.plan.stateful.history import TaskHistory
 
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
 
 
 def undo_needless_moves(
-    history: History, target: Vector, standing: Vector, kinds: Sequence[int], base: Vector
+    history: TaskHistory, target: Vector, standing: Vector, kinds: Sequence[int], base: Vector
 ) -> None:
     """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes it.
 
