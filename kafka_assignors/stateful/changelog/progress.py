@@ -25,7 +25,7 @@ class _Wait:
     left: int = 0
 
 
-class Progress:
+class RestoreProgress:
     """Follows the copies that tasks wait for.  One thread.
 
     Args:

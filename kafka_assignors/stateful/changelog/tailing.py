@@ -13,7 +13,7 @@ from kafka.errors import LogTruncationError
 
 from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets
-from kafka_assignors.stateful.changelog.progress import Progress
+from kafka_assignors.stateful.changelog.progress import RestoreProgress
 from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from kafka_assignors.stateful.changelog.tailed_copy import TailedCopy, portions
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
@@ -71,7 +71,7 @@ class Tailing:
         self.lags: Mapping[Task, int] = {}
         self.applied = 0
         self.applied_to: dict[Task, int] = {}
-        self._progress = Progress(self.applied_to, clock)
+        self._progress = RestoreProgress(self.applied_to, clock)
 
     @property
     def copies(self) -> list[Copy]:
