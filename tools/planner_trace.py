@@ -1,7 +1,7 @@
 """The planner at work on a small group, step by step: the numbers of the planner page and its picture.
 
-It runs the package's code.  The only hooks are subclasses of ``Residual`` and of ``flow.Phase`` that record
-each step.
+It runs the package's code.  The only hooks are subclasses of ``Residual`` and ``flow.FlowPhase``
+that record each step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka_assignors.plan.sticky import min_cost_flow as network
 from kafka_assignors.plan.sticky import zero_cost_flow as flow
 from kafka_assignors.plan.sticky.deal import Lots
 from kafka_assignors.plan.sticky.first_guess import first_shares
-from kafka_assignors.plan.sticky.goals import Goal, Load, Matrix, Moved, Potentials, Problem, Spread
+from kafka_assignors.plan.sticky.goals import Goal, Load, Matrix, Moved, Potentials, Spread, TransportProblem
 from kafka_assignors.plan.sticky.residual import Residual
 
 GROUP = Group(
@@ -102,7 +102,7 @@ class Step:
 class Trace:
     """The whole run: the problem, the first matrix, and a step for each goal."""
 
-    problem: Problem
+    problem: TransportProblem
     first: Matrix
     steps: list[Step]
 
@@ -116,7 +116,7 @@ def watch(group: Group) -> Trace:
     first = first_shares(problem)
     residual = _Watched(problem, first.copy(), [*names, "hub"])
     goals: list[Goal] = [Load(), Moved(problem.owned), Spread()]
-    with mock.patch.object(network, "Phase", _Phase), mock.patch.object(balance, "Phase", _Phase):
+    with mock.patch.object(network, "FlowPhase", _Phase), mock.patch.object(balance, "FlowPhase", _Phase):
         for goal in goals:
             residual.note = Step(type(goal).__name__)
             residual.notes.append(residual.note)
@@ -127,7 +127,7 @@ def watch(group: Group) -> Trace:
 class _Watched(Residual):
     """Records used-up arcs, and the proofs."""
 
-    def __init__(self, problem: Problem, shares: Matrix, names: list[str]) -> None:
+    def __init__(self, problem: TransportProblem, shares: Matrix, names: list[str]) -> None:
         super().__init__(problem, shares)
         self.names = names
         self.notes: list[Step] = []
@@ -165,7 +165,7 @@ class _Watched(Residual):
         return dict(zip(self.names, numbers, strict=True))
 
 
-class _Phase(flow.Phase):
+class _Phase(flow.FlowPhase):
     """Records the start of a phase, and its paths."""
 
     _net: _Watched

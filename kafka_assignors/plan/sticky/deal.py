@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Problem, Vector
+from kafka_assignors.plan.sticky.goals import Mask, Matrix, TransportProblem, Vector
 
 
 class Lots:
@@ -48,13 +48,13 @@ class Lots:
         column[self.players] = np.arange(len(self.players))
         self.owner = column[(np.full(group.size, NO_MEMBER) if owner is None else owner)[self.partitions]]
 
-    def problem(self, *, keep_all: bool) -> Problem:
+    def problem(self, *, keep_all: bool) -> TransportProblem:
         """Return the counts; with ``keep_all`` every partition must stay with its owner."""
         shape = len(self.rows), len(self.players)
         known = self.owner != NO_MEMBER
         cells = self.lot[known] * shape[1] + self.owner[known]
         owned = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-        return Problem(
+        return TransportProblem(
             supply=np.bincount(self.lot, minlength=shape[0]),
             subscribed=self.group.subscribed[np.ix_(self.rows, self.players)],
             owned=owned,

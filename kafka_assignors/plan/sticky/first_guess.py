@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Matrix, Problem, Vector
+from kafka_assignors.plan.sticky.goals import Matrix, TransportProblem, Vector
 
 _FEW = 256
 """Units times members up to which units are dealt one by one."""
@@ -13,7 +13,7 @@ _PATIENCE = 8
 """Number of donors without a suitable unit that a member tries before it gives up."""
 
 
-def first_shares(problem: Problem) -> Matrix:
+def first_shares(problem: TransportProblem) -> Matrix:
     """Let members keep a fair part of their partitions, deal the rest evenly, then level the loads."""
     shares: Matrix = problem.owned.copy()
     if problem.away is not None:
@@ -37,7 +37,7 @@ def first_shares(problem: Problem) -> Matrix:
     return shares
 
 
-def _fill(problem: Problem, shares: Matrix, loads: Vector, quotas: Vector | None) -> None:
+def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vector | None) -> None:
     """Deal the free units to the lowest loads; near members come first, up to their quotas."""
     left: Vector = problem.supply - shares.sum(axis=1)
     # Topics with the fewest subscribers come first, because they have the least choice.
@@ -119,7 +119,7 @@ def _deal(units: int, members: Vector, row: Vector, loads: Vector) -> None:
     row[members], loads[members] = shares, load
 
 
-def _level(problem: Problem, shares: Matrix, loads: Vector, quotas: Vector) -> None:
+def _level(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vector) -> None:
     """Let members with low loads take units directly from members with the highest."""
     for low in np.argsort(loads, kind="stable").tolist():
         if loads[low] + 2 > loads.max():
@@ -147,7 +147,9 @@ def _level(problem: Problem, shares: Matrix, loads: Vector, quotas: Vector) -> N
                 patience -= 1
 
 
-def _offer(problem: Problem, shares: Matrix, offered: Vector, pair: tuple[int, int]) -> tuple[int, int]:
+def _offer(
+    problem: TransportProblem, shares: Matrix, offered: Vector, pair: tuple[int, int]
+) -> tuple[int, int]:
     """The topic whose units cost least to move from the first to the second, and how many may move."""
     high, low = pair
     gain, give = shares[offered, low], shares[offered, high]

@@ -22,7 +22,7 @@ ALL = (slice(None), slice(None))
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TransportProblem:
     """A transport problem: the partitions of each row, and the members that may get them.
 
     A row is a lot: a topic, or with racks a part of one.  Its partitions differ only in their owner.
@@ -67,11 +67,11 @@ class Goal(ABC):
         """Cost of one unit more than ``shares`` in the given cells.  It never falls as ``shares`` grow."""
 
     @abstractmethod
-    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+    def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         """Potentials that prove ``shares`` optimal if ``holds``; else a start for the repair."""
 
     @abstractmethod
-    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         """Whether ``guess`` proves ``shares`` optimal."""
 
 
@@ -87,13 +87,13 @@ class Load(Goal):
     def cell(self, shares: Any, cells: Any) -> Any:
         return shares * 0
 
-    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+    def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         rows, members = shares.shape
         return Potentials(
             np.zeros(rows, np.int64), np.zeros(members, np.int64), int(loads.sum()) // max(members, 1) + 1
         )
 
-    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         return int(loads.max(initial=0)) - int(loads.min(initial=2**62)) <= 1
 
 
@@ -108,11 +108,11 @@ class Away(Goal):
     def cell(self, shares: Any, cells: Any) -> Any:
         return self._away[cells]
 
-    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+    def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         rows, members = shares.shape
         return Potentials(np.zeros(rows, np.int64), np.zeros(members, np.int64), 0)
 
-    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         return not (shares * self._away).any()
 
 
@@ -125,14 +125,14 @@ class Moved(Goal):
     def cell(self, shares: Any, cells: Any) -> Any:
         return (shares >= self._owned[cells]) + 0
 
-    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+    def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         gives, gets = self._sides(shares)
         hub = int(self._is_dear(gives, loads))
         # A member that only gives has price 0, one that only gets has 1, any other has the hub's price.
         member = np.where(gives & ~gets, 0, np.where(gets, 1, hub))
         return Potentials(np.zeros(len(shares), np.int64), member, hub)
 
-    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         gives, gets = self._sides(shares)
         if not gives.any():
             return True
@@ -158,14 +158,14 @@ class Spread(Goal):
     def cell(self, shares: Any, cells: Any) -> Any:
         return 2 * shares + 1
 
-    def guess(self, problem: Problem, shares: Matrix, loads: Vector) -> Potentials:
+    def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         return Potentials(-(2 * self._level(problem) + 1), np.zeros(shares.shape[1], np.int64), 0)
 
-    def holds(self, problem: Problem, shares: Matrix, loads: Vector) -> bool:
+    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         level = self._level(problem)[:, None]
         even = ((shares == level) | (shares == level + 1)) | ~problem.subscribed
         return bool(even.all())
 
-    def _level(self, problem: Problem) -> Vector:
+    def _level(self, problem: TransportProblem) -> Vector:
         level: Vector = problem.supply // problem.subscribed.sum(axis=1)
         return level

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafka_assignors.plan.sticky.goals import Load, Mask, Vector
 from kafka_assignors.plan.sticky.residual import Residual
-from kafka_assignors.plan.sticky.zero_cost_flow import Labels, Phase
+from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase, Labels
 
 
 def balance(residual: Residual) -> None:
@@ -64,7 +64,7 @@ def _send(
     reached = np.zeros(residual.hub, np.bool_)
     before = excess[topics : residual.hub].copy()
     while bool((excess > 0).any()):
-        phase = Phase(residual, Labels(residual), excess)
+        phase = FlowPhase(residual, Labels(residual), excess)
         if not phase.measure():
             reached = phase.reached()[: residual.hub]
             break

@@ -22,7 +22,7 @@ import numpy as np
 from kafka_assignors.plan.sticky.goals import Goal, Vector
 from kafka_assignors.plan.sticky.max_flow import balance
 from kafka_assignors.plan.sticky.residual import Residual
-from kafka_assignors.plan.sticky.zero_cost_flow import Labels, Phase
+from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase, Labels
 
 _ROUNDS = 6
 """Rounds of Bellman-Ford before guessing; without negative cycles four are usually enough."""
@@ -64,7 +64,7 @@ def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
             labels.widen()
         excess = _use_up(residual, labels)
         while bool((excess > 0).any()):
-            phase = Phase(residual, labels, excess)
+            phase = FlowPhase(residual, labels, excess)
             if not phase.measure():
                 raise RuntimeError("no node with a deficit can be reached from the excess")  # would be a bug
             phase.send()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import ALL, Goal, Mask, Matrix, Potentials, Problem, Vector
+from kafka_assignors.plan.sticky.goals import ALL, Goal, Mask, Matrix, Potentials, TransportProblem, Vector
 
 _NARROW, _WIDE = 2**30, 2**62
 _LARGE = 2**62
@@ -68,7 +68,7 @@ class Residual:
             topic, so that a row is contiguous in memory), member -> hub, hub -> member.
     """
 
-    def __init__(self, problem: Problem, shares: Matrix) -> None:
+    def __init__(self, problem: TransportProblem, shares: Matrix) -> None:
         self.problem = problem
         self.shares = shares
         self.loads: Vector = shares.sum(axis=0)

@@ -17,12 +17,22 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.plan.sticky.first_guess import first_shares
-from kafka_assignors.plan.sticky.goals import Away, Goal, Load, Mask, Matrix, Moved, Problem, Spread, Vector
+from kafka_assignors.plan.sticky.goals import (
+    Away,
+    Goal,
+    Load,
+    Mask,
+    Matrix,
+    Moved,
+    Spread,
+    TransportProblem,
+    Vector,
+)
 from kafka_assignors.plan.sticky.min_cost_flow import settle
 from kafka_assignors.plan.sticky.residual import Residual
 
 
-def best_shares(problem: Problem) -> Matrix:
+def best_shares(problem: TransportProblem) -> Matrix:
     """Return the best matrix of shares, shape (rows, members).
 
     Equal inputs give equal results: on a tie each step takes the first member and the first topic.  (The
@@ -42,7 +52,7 @@ def best_shares(problem: Problem) -> Matrix:
         rows = part == number
         cells = np.ix_(rows, problem.subscribed[rows].any(axis=0))
         shares[cells] = _best(
-            Problem(
+            TransportProblem(
                 supply=problem.supply[rows],
                 subscribed=problem.subscribed[cells],
                 owned=problem.owned[cells],
@@ -53,7 +63,7 @@ def best_shares(problem: Problem) -> Matrix:
     return shares
 
 
-def _best(problem: Problem) -> Matrix:
+def _best(problem: TransportProblem) -> Matrix:
     if problem.owned.shape[1] == 1:
         shares: Matrix = problem.supply[:, None].copy()
         return shares

@@ -109,7 +109,7 @@ def _lowest(
     return value
 
 
-class Phase:
+class FlowPhase:
     """One round: measure distances, send along the shortest paths, raise the potentials.
 
     Args:

@@ -7,12 +7,12 @@ import pytest
 
 from kafka_assignors.plan.sticky import first_guess as start
 from kafka_assignors.plan.sticky.first_guess import first_shares
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Problem
+from kafka_assignors.plan.sticky.goals import Mask, Matrix, TransportProblem
 
 
-def problem(supply: list[int], subscribed: Mask, owned: Matrix | None = None) -> Problem:
+def problem(supply: list[int], subscribed: Mask, owned: Matrix | None = None) -> TransportProblem:
     nothing = np.zeros(subscribed.shape, np.int64)
-    return Problem(np.array(supply), subscribed, nothing if owned is None else owned, nothing)
+    return TransportProblem(np.array(supply), subscribed, nothing if owned is None else owned, nothing)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -56,5 +56,7 @@ def test_racks_come_first_up_to_what_is_fair() -> None:
     away = np.array([[0, 0, 1, 1], [1, 1, 0, 0]])
     owned = np.array([[0, 0, 4, 0], [0, 0, 0, 0]])
     subscribed = np.ones((2, 4), np.bool_)
-    shares = first_shares(Problem(np.array([4, 4]), subscribed, owned, np.zeros((2, 4), np.int64), away))
+    shares = first_shares(
+        TransportProblem(np.array([4, 4]), subscribed, owned, np.zeros((2, 4), np.int64), away)
+    )
     assert shares.tolist() == [[2, 2, 0, 0], [0, 0, 2, 2]]

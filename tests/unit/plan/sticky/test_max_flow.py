@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.plan.sticky.goals import Mask, Problem, Vector
+from kafka_assignors.plan.sticky.goals import Mask, TransportProblem, Vector
 from kafka_assignors.plan.sticky.max_flow import balance
 from kafka_assignors.plan.sticky.residual import Residual
-from kafka_assignors.plan.sticky.zero_cost_flow import Phase
+from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase
 
 
 def balanced(supply: Vector, subscribed: Mask, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], int]:
@@ -17,16 +17,16 @@ def balanced(supply: Vector, subscribed: Mask, monkeypatch: pytest.MonkeyPatch) 
     shares = np.zeros(subscribed.shape, np.int64)
     shares[np.arange(len(supply)), first] = supply
     nothing = np.zeros_like(shares)
-    residual = Residual(Problem(supply, subscribed, nothing, nothing), shares)
+    residual = Residual(TransportProblem(supply, subscribed, nothing, nothing), shares)
     phases = 0
-    send = Phase.send
+    send = FlowPhase.send
 
-    def counted(phase: Phase) -> None:
+    def counted(phase: FlowPhase) -> None:
         nonlocal phases
         phases += 1
         send(phase)
 
-    monkeypatch.setattr(Phase, "send", counted)
+    monkeypatch.setattr(FlowPhase, "send", counted)
     balance(residual)
     assert residual.shares.sum(axis=1).tolist() == supply.tolist()
     assert residual.loads.tolist() == residual.shares.sum(axis=0).tolist()

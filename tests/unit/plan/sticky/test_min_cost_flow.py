@@ -16,8 +16,8 @@ from kafka_assignors.plan.sticky.goals import (
     Matrix,
     Moved,
     Potentials,
-    Problem,
     Spread,
+    TransportProblem,
     Vector,
 )
 from kafka_assignors.plan.sticky.min_cost_flow import settle
@@ -29,7 +29,7 @@ Cost = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 class Proven(Residual):
     """Records the proofs."""
 
-    def __init__(self, problem: Problem, shares: Matrix) -> None:
+    def __init__(self, problem: TransportProblem, shares: Matrix) -> None:
         super().__init__(problem, shares)
         self.proofs: list[Potentials] = []
 
@@ -57,7 +57,7 @@ def reduced(shares: Matrix, of_cells: Cost, of_loads: Cost, prices: Potentials) 
     return np.concatenate([part.ravel() for part in parts])
 
 
-def random_problem(seed: int) -> Problem:
+def random_problem(seed: int) -> TransportProblem:
     """Random topics, members and history; sometimes with floors or racks."""
     rng = np.random.default_rng(seed)
     rows, members = rng.integers(1, 9), rng.integers(1, 12)
@@ -68,7 +68,7 @@ def random_problem(seed: int) -> Problem:
         [rng.multinomial(n, row / row.sum()) for n, row in zip(supply, subscribed, strict=True)]
     )
     owned = np.minimum(claims, rng.integers(0, 9, claims.shape))
-    return Problem(
+    return TransportProblem(
         supply=supply,
         subscribed=subscribed,
         owned=owned,

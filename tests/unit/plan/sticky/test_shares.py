@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Problem, Vector
+from kafka_assignors.plan.sticky.goals import Mask, Matrix, TransportProblem, Vector
 from kafka_assignors.plan.sticky.shares import best_shares as best
 
 
 def best_shares(supply: Vector, subscribed: Mask, owned: Matrix) -> Matrix:
     """Solve a problem without racks and without floors."""
-    return best(Problem(supply, subscribed, owned, np.zeros_like(owned)))
+    return best(TransportProblem(supply, subscribed, owned, np.zeros_like(owned)))
 
 
 @pytest.mark.parametrize("members", [10, 1500])
