@@ -36,8 +36,8 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
     target first.  Members of the target without a role yet get warm-ups, at most ``max_warmup_replicas`` in
     the group, those already begun first.  Stateless tasks fill up the stateful ones of this round, goals in
     order: the least sum of squares of the members' active tasks, in all and then in each stateless
-    subtopology; the fewest moves.  Members without a valid claim have no history (``TaskHistory``).  No report
-    of a member makes the plan fail.
+    subtopology; the fewest moves.  Members without a valid claim have no history
+    (``TaskHistory``).  No report of a member makes the plan fail.
 
     If the group is balanced and all copies are caught up, the plan changes nothing.  Ties: members by process
     and id, tasks by subtopology and number.  Equal groups in any order have equal plans.
