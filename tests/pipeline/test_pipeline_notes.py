@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.cli import cli
 from kafka_assignors.cli.pipeline.command import notes_on_feed
-from kafka_assignors.cli.pipeline.recording import Recording
+from kafka_assignors.cli.pipeline.recording import RecordingOptions
 from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag.feed.load_feed import LoadFeed
@@ -22,7 +22,7 @@ def call(*arguments: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Recording, "run", lambda *_: None)
+    monkeypatch.setattr(RecordingOptions, "run", lambda *_: None)
 
 
 def test_a_feed_that_is_too_old_for_consumers_is_noted_with_what_to_give_them() -> None:

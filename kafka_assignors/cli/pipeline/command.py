@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kafka_assignors.cli.pipeline.recording import Recording, recording_command
+from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_command
 from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
 from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.errors import OptionError
@@ -78,7 +78,7 @@ def entry() -> None:
 @click.option("--no-offsets-topic", is_flag=True, help="Do not read __consumer_offsets, only samples.")
 @recording_command
 def run(
-    recording: Recording,
+    recording: RecordingOptions,
     *,
     step_s: float,
     horizon_s: float,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from kafka_assignors.cli.pipeline.recording import Recording, recording_command
+from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_command
 from kafka_assignors.pipeline.run import record
 
 
@@ -21,7 +21,7 @@ from kafka_assignors.pipeline.run import record
     "commit, read from __consumer_offsets.",
 )
 @recording_command
-def command(recording: Recording, *, source: str) -> None:
+def command(recording: RecordingOptions, *, source: str) -> None:
     """Record offsets and commits of groups, for the load model and back-tests.
 
     With the same folder, recording continues where it ended last time. Members of the groups do not notice.

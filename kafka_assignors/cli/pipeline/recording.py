@@ -34,7 +34,7 @@ _LINE_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordingOptions:
     """The options of both commands.
 
     Args:
@@ -53,18 +53,18 @@ class Recording:
     memory: str
     as_json: bool
 
-    def run(self, name: str, work: Work, wanted: Wanted, *hints: str) -> None:
-        """Run ``work`` on Spark with a progress view, then print the results and ``hints``."""
+    def run(self, name: str, runner: PipelineRunner, wanted: Wanted, *hints: str) -> None:
+        """Call ``runner`` on Spark with a progress view, then print the results and ``hints``."""
         with (
             View() as view,
             session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
         ):
             try:
                 if self.once:
-                    report = work(spark, wanted, stop=None, on_report=view.report)
+                    report = runner(spark, wanted, stop=None, on_report=view.report)
                 else:
                     with stopping(self.for_s) as stop:
-                        report = work(spark, wanted, stop=stop, on_report=view.report)
+                        report = runner(spark, wanted, stop=stop, on_report=view.report)
             except OptionError as error:
                 raise click.UsageError(f"{error.option}: {error.reason}") from error
         if self.as_json:
@@ -73,7 +73,7 @@ class Recording:
             click.echo("\n".join([*lines(report), *hints]))
 
 
-class Work(Protocol):
+class PipelineRunner(Protocol):
     """``pipeline.run.record`` or ``run_pipeline``."""
 
     def __call__(
@@ -83,7 +83,7 @@ class Work(Protocol):
 
 
 def recording_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the shared options to a command and pass them to it as a ``Recording``."""
+    """Add the shared options to a command and pass them to it as a ``RecordingOptions``."""
 
     @functools.wraps(command)
     def call(
@@ -107,7 +107,7 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("--for has no effect with --once: leave one out")
         settings = client_settings(bootstrap, config)
         wanted = Wanted(root, settings, groups=groups, groups_like=groups_like, every_s=every_s)
-        command(Recording(wanted, for_s, once, cores, memory, output == "json"), **own)
+        command(RecordingOptions(wanted, for_s, once, cores, memory, output == "json"), **own)
 
     with_options = call
     for option in reversed(_OPTIONS):
