@@ -25,7 +25,7 @@ from bench.machine import machine
 from kafka_assignors.broker import development_broker
 from kafka_assignors.lag.fetch.group_offsets import fetch_groups
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
-from kafka_assignors.pipeline.record.sampling import Wanted
+from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.session import local_session
 from kafka_assignors.plan import TopicPartition
 from tests.integration.lagging import commit
@@ -68,7 +68,7 @@ def _row(
         groups = list(fetch_groups(settings, names, TIMEOUT_S * 1000))
         assert sum(len(group.offsets) for group in groups) == rows
 
-    wanted = Wanted(names, timeout_s=TIMEOUT_S, num_partitions=given.cores)
+    wanted = SamplerOptions(names, timeout_s=TIMEOUT_S, num_partitions=given.cores)
     source = spark.read.format(NAME).options(**wanted.as_options())
 
     def reading() -> None:

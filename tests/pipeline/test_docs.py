@@ -15,7 +15,7 @@ from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline import connector
 from kafka_assignors.pipeline.record import sampling
 from kafka_assignors.pipeline.record.samples import record_samples
-from kafka_assignors.pipeline.record.sampling import Wanted
+from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.tables.schemas import LOAD, SAMPLES
 from tests.support.examples import ROOT
 
@@ -109,7 +109,7 @@ def test_docs_have_the_arguments_of_record_samples() -> None:
 def test_docs_have_the_options_of_the_source() -> None:
     paragraph = SAMPLING[SAMPLING.index("Options: `groups`") :].partition("\n\n")[0]
     assert re.findall(r"`(\w+)`", paragraph) == list(sampling._OPTIONS)
-    by_default = Wanted.from_options({"groups": '["g"]'})
+    by_default = SamplerOptions.from_options({"groups": '["g"]'})
     assert f"`every` and `timeout` (seconds, {by_default.every_s:g} each)" in paragraph
     assert by_default.every_s == by_default.timeout_s
     assert f"`num_partitions` (tasks that share the groups, {by_default.num_partitions})" in paragraph

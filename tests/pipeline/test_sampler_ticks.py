@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.pipeline.record import sampler
-from kafka_assignors.pipeline.record.sampling import Connection, Wanted
+from kafka_assignors.pipeline.record.sampling import Connection, SamplerOptions
 
 # kafka-python 3.0 does not close the socket of a connection that was refused.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
@@ -30,7 +30,10 @@ class Clocks:
 
     def stream(self, every_s: float = 10.0) -> sampler._Stream:
         return sampler._Stream(
-            UNREACHABLE, Wanted(("a", "b", "c"), every_s=every_s), lambda: self.time, lambda: self.ticks
+            UNREACHABLE,
+            SamplerOptions(("a", "b", "c"), every_s=every_s),
+            lambda: self.time,
+            lambda: self.ticks,
         )
 
 
@@ -87,7 +90,7 @@ def test_new_tick_samples_all_groups_and_no_tick_none() -> None:
 
 def test_planning_a_tick_without_a_cluster_gives_a_problem_and_the_named_groups() -> None:
     nobody = Connection({"bootstrap_servers": [f"127.0.0.1:{free_ports(1)[0]}"]})
-    wanted = Wanted.from_options({"groups": '["a"]', "groups_like": ".*", "timeout": "0.5"})
+    wanted = SamplerOptions.from_options({"groups": '["a"]', "groups_like": ".*", "timeout": "0.5"})
     named, problem = sampler._Stream(nobody, wanted).partitions({"tick": 4}, {"tick": 5})
     assert (named.groups, named.problem) == (("a",), None)
     assert problem.groups == ()

@@ -17,7 +17,7 @@ from kafka_assignors.pipeline.record.cluster_id import cluster_id
 from kafka_assignors.pipeline.record.offsets_decoder import Groups
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport, OffsetsTally, observed
 from kafka_assignors.pipeline.record.offsets_topic import commits, decode
-from kafka_assignors.pipeline.record.sampling import Wanted
+from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.tables.landing import land_stream
 
@@ -60,7 +60,7 @@ def record_offsets(
     """
     # Parsed like the sampler's options, for the same errors.
     given = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
-    wanted = Wanted.from_options({name: text for name, text in given.items() if text is not None})
+    wanted = SamplerOptions.from_options({name: text for name, text in given.items() if text is not None})
     options = connector_options(settings)
     with watching(spark, OffsetsTally()) as watch, one_line(f"recording {topic}"):
         records = (
@@ -96,7 +96,7 @@ def record_offsets_once(
     return report
 
 
-def _text_of(wanted: Wanted) -> str:
+def _text_of(wanted: SamplerOptions) -> str:
     """Return the groups as a text for the checkpoint, unique for each choice of groups."""
     names = [json.dumps(name, ensure_ascii=False) for name in sorted(set(wanted.groups))]
     like = wanted.groups_like

@@ -35,7 +35,15 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.group_offsets import fetch_groups, find_groups
 from kafka_assignors.pipeline.record.own_groups import selects
-from kafka_assignors.pipeline.record.sampling import ROWS, Connection, Row, Wanted, deal, problem_row, rows_of
+from kafka_assignors.pipeline.record.sampling import (
+    ROWS,
+    Connection,
+    Row,
+    SamplerOptions,
+    deal,
+    problem_row,
+    rows_of,
+)
 
 NAME = "kafka_group_samples"
 
@@ -55,7 +63,7 @@ class _GroupSamples(DataSource):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        self._wanted = Wanted.from_options(options)
+        self._wanted = SamplerOptions.from_options(options)
 
     @classmethod
     def name(cls) -> str:
@@ -83,7 +91,7 @@ class _Share(InputPartition):
 class _Reader:
     """The part that batch and streaming readers share."""
 
-    def __init__(self, connection: Connection, wanted: Wanted) -> None:
+    def __init__(self, connection: Connection, wanted: SamplerOptions) -> None:
         self._connection = connection
         self._wanted = wanted
 
@@ -140,7 +148,7 @@ class _Stream(_Reader, DataSourceStreamReader):
     def __init__(
         self,
         connection: Connection,
-        wanted: Wanted,
+        wanted: SamplerOptions,
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:

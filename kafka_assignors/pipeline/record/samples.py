@@ -14,7 +14,7 @@ from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.group_offsets import reach
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.record.sample_report import SamplesReport, Tally, observed
-from kafka_assignors.pipeline.record.sampling import Wanted
+from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.tables.landing import land_stream
 
@@ -120,7 +120,12 @@ def samples_of(looks: DataFrame) -> DataFrame:
 
 
 def _started(
-    spark: SparkSession, settings: Mapping[str, Any], root: str, wanted: Wanted, writer: str, **how: Any
+    spark: SparkSession,
+    settings: Mapping[str, Any],
+    root: str,
+    wanted: SamplerOptions,
+    writer: str,
+    **how: Any,
 ) -> Recording[SamplesReport]:
     """Start the stream; its groups and topics may differ from those of the last run."""
     about = {"cluster": _cluster_id(settings)}
@@ -130,7 +135,9 @@ def _started(
     return Recording(spark, query, watch)
 
 
-def _source(reader: Any, spark: SparkSession, settings: Mapping[str, Any], wanted: Wanted) -> DataFrame:
+def _source(
+    reader: Any, spark: SparkSession, settings: Mapping[str, Any], wanted: SamplerOptions
+) -> DataFrame:
     from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 
     spark.dataSource.register(group_samples(settings))
@@ -144,10 +151,10 @@ def _wanted(
     every_s: float,
     timeout_s: float | None,
     **patterns: str | None,
-) -> Wanted:
+) -> SamplerOptions:
     if timeout_s is None:
         timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
-    return Wanted.from_options(
+    return SamplerOptions.from_options(
         {
             "groups": json.dumps(list(groups)),
             "every": repr(every_s),

@@ -39,7 +39,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SamplerOptions:
     """The options of the sampler.
 
     Attributes:
@@ -71,7 +71,7 @@ class Wanted:
             raise OptionError("num_partitions", "must be 1 or more")
 
     @classmethod
-    def from_options(cls, options: Mapping[str, str]) -> Wanted:
+    def from_options(cls, options: Mapping[str, str]) -> SamplerOptions:
         """Parse the options of the data source; names are case-insensitive, as in Spark.
 
         Raises:

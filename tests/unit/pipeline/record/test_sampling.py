@@ -11,7 +11,14 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
-from kafka_assignors.pipeline.record.sampling import ROWS, Connection, Wanted, deal, problem_row, rows_of
+from kafka_assignors.pipeline.record.sampling import (
+    ROWS,
+    Connection,
+    SamplerOptions,
+    deal,
+    problem_row,
+    rows_of,
+)
 from kafka_assignors.plan import TopicPartition
 
 NOW = datetime(2026, 11, 22, 12, 0, 5, tzinfo=timezone.utc)
@@ -20,13 +27,15 @@ T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
 
 
 def test_options_round_trip() -> None:
-    wanted = Wanted(("b", 'a "quoted" one'), re.compile("x-.*"), re.compile("t.*"), 2.5, 1.0, 3)
-    assert Wanted.from_options(wanted.as_options()) == wanted
+    wanted = SamplerOptions(("b", 'a "quoted" one'), re.compile("x-.*"), re.compile("t.*"), 2.5, 1.0, 3)
+    assert SamplerOptions.from_options(wanted.as_options()) == wanted
 
 
 def test_options_have_defaults_and_case_insensitive_names() -> None:
     """Spark hands them over in lower case."""
-    assert Wanted.from_options({"GROUPS": '["g"]'}) == Wanted(("g",), None, None, 10.0, 10.0, 2)
+    assert SamplerOptions.from_options({"GROUPS": '["g"]'}) == SamplerOptions(
+        ("g",), None, None, 10.0, 10.0, 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +59,7 @@ def test_options_have_defaults_and_case_insensitive_names() -> None:
 )
 def test_error_names_the_invalid_option(options: dict[str, str], named: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Wanted.from_options(options)
+        SamplerOptions.from_options(options)
     assert caught.value.option == named
 
 
