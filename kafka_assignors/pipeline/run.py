@@ -37,8 +37,8 @@ _LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The settings of a pipeline.
+class PipelineOptions:
+    """The options of a pipeline.
 
     Attributes:
         root: folder of the pipeline, a path or a URI for Spark.
@@ -89,7 +89,7 @@ OnReport = Callable[[PipelineReport], None]
 
 
 def record(
-    spark: SparkSession, wanted: Wanted, *, stop: threading.Event | None, on_report: OnReport
+    spark: SparkSession, wanted: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
     """Run only the recording; see `run_pipeline`."""
     report = PipelineReport()
@@ -105,7 +105,7 @@ def record(
 
 
 def run_pipeline(
-    spark: SparkSession, wanted: Wanted, *, stop: threading.Event | None, on_report: OnReport
+    spark: SparkSession, wanted: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
     """Run all stages of the pipeline.
 
@@ -161,14 +161,14 @@ def run_pipeline(
     return report
 
 
-def _writers(wanted: Wanted) -> list[str]:
+def _writers(wanted: PipelineOptions) -> list[str]:
     return [
         *(["sampler"] if wanted.sampler else []),
         *(["offsets-topic"] if wanted.offsets_topic else []),
     ]
 
 
-def _record_once(spark: SparkSession, wanted: Wanted, report: PipelineReport) -> None:
+def _record_once(spark: SparkSession, wanted: PipelineOptions, report: PipelineReport) -> None:
     which: dict[str, Any] = {"groups": wanted.groups, "groups_like": wanted.groups_like}
     if wanted.offsets_topic:
         report.offsets = record_offsets_once(spark, wanted.settings, wanted.root, **which)
@@ -177,7 +177,11 @@ def _record_once(spark: SparkSession, wanted: Wanted, report: PipelineReport) ->
 
 
 def _catch_up(
-    spark: SparkSession, wanted: Wanted, report: PipelineReport, stop: threading.Event, on_report: OnReport
+    spark: SparkSession,
+    wanted: PipelineOptions,
+    report: PipelineReport,
+    stop: threading.Event,
+    on_report: OnReport,
 ) -> OffsetsReport | None:
     """Land the existing commits before the first sample.
 
@@ -203,7 +207,7 @@ def _catch_up(
     return report.offsets
 
 
-def _recorders(spark: SparkSession, wanted: Wanted) -> dict[str, Callable[[], Any]]:
+def _recorders(spark: SparkSession, wanted: PipelineOptions) -> dict[str, Callable[[], Any]]:
     given: dict[str, Any] = {
         "groups": wanted.groups,
         "groups_like": wanted.groups_like,

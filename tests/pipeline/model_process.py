@@ -7,15 +7,15 @@ import threading
 
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.model.job import run_load_model
-from kafka_assignors.pipeline.run import Wanted, run_pipeline
+from kafka_assignors.pipeline.run import PipelineOptions, run_pipeline
 from kafka_assignors.pipeline.session import local_session
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
 
-def model_and_feed(root: str, bootstrap: str, topic: str) -> Wanted:
+def model_and_feed(root: str, bootstrap: str, topic: str) -> PipelineOptions:
     """The pipeline of that folder without its recordings."""
-    return Wanted(
+    return PipelineOptions(
         root,
         {"bootstrap_servers": [bootstrap]},
         every_s=0,

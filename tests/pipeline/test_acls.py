@@ -22,7 +22,7 @@ from kafka_assignors.pipeline.feed.feed import Feed
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.record.offsets import record_offsets_once
 from kafka_assignors.pipeline.record.samples import record_samples_once
-from kafka_assignors.pipeline.run import PipelineReport, Wanted, run_pipeline
+from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport, run_pipeline
 from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.guarded import PASSWORD, Guarded, Right, guarded_broker
@@ -101,7 +101,7 @@ def test_pipeline_works_with_only_these_rights(spark: SparkSession, guarded: Gua
     name = "a-new-feed"
     guarded.allow_only(of_feed(name, NEEDED))
     settings = guarded.config()
-    wanted = Wanted(
+    wanted = PipelineOptions(
         str(tmp_path), settings, groups=[GROUP], groups_like="bill.*", every_s=3.0, load=LOAD, feed_topic=name
     )
     stop, deadline = threading.Event(), time.monotonic() + PATIENCE_S

@@ -24,7 +24,7 @@ from kafka_assignors.cli.pipeline import command as pipeline
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.model.sink import read_load
-from kafka_assignors.pipeline.run import PipelineReport, Wanted, run_pipeline
+from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport, run_pipeline
 from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.plan import TopicPartition
@@ -66,7 +66,7 @@ def working(bootstrap: str, group: str, topic: str) -> Iterator[None]:
 
 
 def run_until(
-    spark: SparkSession, wanted: Wanted, met: Callable[[PipelineReport], bool]
+    spark: SparkSession, wanted: PipelineOptions, met: Callable[[PipelineReport], bool]
 ) -> tuple[PipelineReport, bool]:
     """Run the pipeline until its report is as it should be; and whether it came so far."""
     stop = threading.Event()
@@ -96,7 +96,7 @@ def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
 ) -> None:
     group, topic, feed = names.group(), names.topic(PARTITIONS), names.group("feed")
     root = str(tmp_path / "pipeline")
-    wanted = Wanted(
+    wanted = PipelineOptions(
         root, {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD, feed_topic=feed
     )
     write(bootstrap, {TopicPartition(topic, 0): 1})
@@ -143,7 +143,7 @@ def test_existing_commits_land_before_the_first_sample(
     for committed in range(3):
         write(bootstrap, {at: 1})
         commit(bootstrap, group, {at: committed})
-    wanted = Wanted(
+    wanted = PipelineOptions(
         str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
     )
     before: list[int] = []  # commits there are as the first look is reported
@@ -171,7 +171,7 @@ def test_model_that_cannot_write_is_restarted_without_loss_of_samples(
 ) -> None:
     group, at = names.group(), TopicPartition(names.topic(1), 0)
     commit(bootstrap, group, {at: 0})
-    wanted = Wanted(
+    wanted = PipelineOptions(
         str(tmp_path),
         {"bootstrap_servers": [bootstrap]},
         groups=[group],
@@ -219,7 +219,7 @@ def test_model_with_changed_settings_is_an_error_at_the_start(
 ) -> None:
     group = names.group()
     commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
-    wanted = Wanted(
+    wanted = PipelineOptions(
         str(tmp_path),
         {"bootstrap_servers": [bootstrap]},
         groups=[group],
@@ -240,7 +240,7 @@ def test_exception_of_the_callback_ends_the_pipeline(
 ) -> None:
     group = names.group()
     commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
-    wanted = Wanted(
+    wanted = PipelineOptions(
         str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
     )
 
@@ -274,7 +274,7 @@ def test_restart_of_the_broker_loses_nothing(
 
         work(3)
         root = str(tmp_path / "root")
-        wanted = Wanted(
+        wanted = PipelineOptions(
             root,
             {"bootstrap_servers": [bootstrap]},
             groups=[group],
@@ -372,7 +372,7 @@ def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> Non
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     settings: dict[str, Any] = {"bootstrap_servers": [f"127.0.0.1:{port}"]}
-    wanted = Wanted(str(tmp_path), settings, groups=["g"], every_s=EVERY, load=LOAD)
+    wanted = PipelineOptions(str(tmp_path), settings, groups=["g"], every_s=EVERY, load=LOAD)
     with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):
         run_pipeline(spark, wanted, stop=threading.Event(), on_report=lambda _: None)
     with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):

@@ -22,7 +22,7 @@ from kafka_assignors.cli.common import client_settings, connection_options
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
-from kafka_assignors.pipeline.run import PipelineReport, Wanted
+from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport
 from kafka_assignors.pipeline.session import session
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ class RecordingOptions:
         as_json: print the results as JSON.
     """
 
-    wanted: Wanted
+    wanted: PipelineOptions
     for_s: float | None
     once: bool
     cores: int | None
     memory: str
     as_json: bool
 
-    def run(self, name: str, runner: PipelineRunner, wanted: Wanted, *hints: str) -> None:
+    def run(self, name: str, runner: PipelineRunner, wanted: PipelineOptions, *hints: str) -> None:
         """Call ``runner`` on Spark with a progress view, then print the results and ``hints``."""
         with (
             View() as view,
@@ -77,7 +77,12 @@ class PipelineRunner(Protocol):
     """``pipeline.run.record`` or ``run_pipeline``."""
 
     def __call__(
-        self, spark: SparkSession, wanted: Wanted, *, stop: threading.Event | None, on_report: OnReport
+        self,
+        spark: SparkSession,
+        wanted: PipelineOptions,
+        *,
+        stop: threading.Event | None,
+        on_report: OnReport,
     ) -> PipelineReport:
         """Run until ``stop``, or once."""
 
@@ -106,7 +111,7 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
         if once and for_s is not None:
             raise click.UsageError("--for has no effect with --once: leave one out")
         settings = client_settings(bootstrap, config)
-        wanted = Wanted(root, settings, groups=groups, groups_like=groups_like, every_s=every_s)
+        wanted = PipelineOptions(root, settings, groups=groups, groups_like=groups_like, every_s=every_s)
         command(RecordingOptions(wanted, for_s, once, cores, memory, output == "json"), **own)
 
     with_options = call
