@@ -10,7 +10,7 @@ file                    purpose                                          key nam
 ``group.py``            the rounds of the group, through the planners    ``GroupModel``
 ``known_lag.py``        the lag the leader plans with                    ``KnownLag``
 ``skew.py``             rebalances the leader asks for on uneven lag     ``SimulatedSkewWatcher``
-``work.py``             records arrived and read so far                  ``Work``
+``consumption.py``      records arrived and read so far                  ``Consumption``
 ``serving.py``          division of a member's time among partitions     ``shared``
 ``interval.py``         a period in which lag changes evenly             ``Interval``
 ``time_lag.py``         age of the oldest unread record                  ``ages``, ``quantile``

@@ -16,6 +16,7 @@ import numpy as np
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.churn import Act, first_members
+from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.interval import NOTHING
@@ -25,7 +26,6 @@ from kafka_assignors.simulation.outcome_builder import OutcomeBuilder
 from kafka_assignors.simulation.scenario import Scenario
 from kafka_assignors.simulation.serving import Slots
 from kafka_assignors.simulation.skew import SimulatedSkewWatcher
-from kafka_assignors.simulation.work import Work
 
 _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
 _LEAST_LIMIT_S = 3600.0
@@ -62,7 +62,9 @@ class _Simulation:
         names = list(first_members(scenario.members)) + [a.member for a in self._acts if a.kind == "join"]
         self._names = names
         self._number = {name: number for number, name in enumerate(names)}
-        self._work = Work(history, np.array([scenario.rates.get(name, rate) for name in names] + [0.0]))
+        self._work = Consumption(
+            history, np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
+        )
         self._group = GroupModel(scenario.strategy, dict(history.topics), names)
         uses_lag = scenario.strategy.by_lag or scenario.strategy.by_load
         self._known_lag = KnownLag(history.partitions, scenario.strategy.lag_refresh_s) if uses_lag else None

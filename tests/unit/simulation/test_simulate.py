@@ -13,7 +13,7 @@ from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, parse, simulate
 from kafka_assignors.simulation.churn import Step
-from kafka_assignors.simulation.work import Work
+from kafka_assignors.simulation.consumption import Consumption
 from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, NO_PAUSES, STICKY, history
 
 SETTLED = Pauses(heartbeat_s=2.0, join_s=0.5, refetch_s=0.25, warm_up_s=0.0, session_timeout_s=6.0)
@@ -277,7 +277,7 @@ def test_killed_leader_requests_no_rebalance() -> None:
 
 def test_time_advances_though_the_remaining_lag_takes_less_than_a_float() -> None:
     """After a week, at 50,000 records/s, 2e-6 records are left."""
-    work = Work(history([0], start=[1]), np.array([50_000.0, 0.0]))
+    work = Consumption(history([0], start=[1]), np.array([50_000.0, 0.0]))
     work.now = 604_800.0
     work.read = np.array([1 - 2e-6])
     assert work.now + work.lag()[0] / 50_000 == work.now

@@ -12,7 +12,7 @@ _APART_S = 0.5
 """Minimum seconds between two times at which partitions run empty."""
 
 
-class Work:
+class Consumption:
     """Advances arrivals and reads; the caller passes the readers of the partitions.
 
     Args:
