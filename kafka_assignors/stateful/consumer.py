@@ -32,7 +32,7 @@ from kafka_assignors.errors import OptionError, StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.runtime.assembly import assemble
 from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, Process, Work
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Process
 from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.topology import Topology
@@ -78,7 +78,7 @@ class StatefulConsumer:
         self._topology = topology
         self._options = options or RuntimeOptions()
         self._process = _processes(topology, process)
-        self._work = Work()
+        self._tasks = MemberTasks()
         self._holdings = Holdings()
         self._to_begin: set[Task] = set()
         self._closing = Shutdown(self._options.close_timeout_s)
@@ -88,7 +88,7 @@ class StatefulConsumer:
         self._events = Events()
         self._components = components = assemble(
             *(topology, store_dir, self._options, consumer_config),
-            work=self._work,
+            tasks=self._tasks,
             holdings=lambda: self._holdings,
             on_duties=self._events.put,
             shutdown=self._closing,
@@ -155,12 +155,12 @@ class StatefulConsumer:
     @property
     def duties(self) -> Duties:
         """The last orders of the leader: tasks, standbys and warm-ups of this member, and all owners."""
-        return self._work.duties
+        return self._tasks.duties
 
     @property
     def ready(self) -> frozenset[Task]:
         """The active tasks that are processed now, with their state restored."""
-        return frozenset(task for task, active in self._work.actives.copy().items() if active.ready)
+        return frozenset(task for task, active in self._tasks.actives.copy().items() if active.ready)
 
     @property
     def lags(self) -> Mapping[Task, int]:
@@ -192,7 +192,7 @@ class StatefulConsumer:
             self._handle_events()
             self._begin_waiting()
             self._processing.take(
-                (self._work.actives.get(self._task(partition)), partition, batch)
+                (self._tasks.actives.get(self._task(partition)), partition, batch)
                 for partition, batch in records.items()
             )
             self._processing.commit_if_due(_LOOK_S)
@@ -224,7 +224,7 @@ class StatefulConsumer:
 
     def _restore_damaged(self) -> None:
         for active, error in self._processing.damaged():
-            if self._work.actives.get(active.task) is active:
+            if self._tasks.actives.get(active.task) is active:
                 self._copies.restore_damaged(active, error)
 
     # --- what the group decides
@@ -235,7 +235,7 @@ class StatefulConsumer:
             while (event := self._events.next()) is not None:
                 match event:
                     case Duties():
-                        self._work.duties = event
+                        self._tasks.duties = event
                     case Revoked(partitions):
                         try:
                             if self._lease.wait_until_alone():
@@ -251,13 +251,13 @@ class StatefulConsumer:
 
     def _is_settled(self) -> bool:
         """Whether no rebalance is under way, so the duties are those of the current generation."""
-        return is_settled(self._consumer) and (self._work.duties.generation == generation_of(self._consumer))
+        return is_settled(self._consumer) and (self._tasks.duties.generation == generation_of(self._consumer))
 
     def _begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
         for partition in partitions:
             task = self._task(partition)
             new_task = ActiveTask(task, self._process[task[0]], member_id)
-            active = self._work.actives.setdefault(task, new_task)
+            active = self._tasks.actives.setdefault(task, new_task)
             active.partitions |= {partition}
             active.flowing = False
             self._to_begin.add(task)
@@ -266,19 +266,19 @@ class StatefulConsumer:
     def _begin_waiting(self) -> None:
         """Give assigned tasks their state, once no other process can write as this member."""
         if self._to_begin and self._lease.is_alone():
-            tasks, self._to_begin = sorted(self._to_begin & self._work.actives.keys()), set()
+            tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
             for task in tasks:
-                self._copies.begin(self._work.actives[task])
+                self._copies.begin(self._tasks.actives[task])
 
     def _release(self, partitions: frozenset[TopicPartition]) -> None:
         """Give up partitions; uncommitted work of their tasks is dropped."""
         self._components.commits.forget(partitions)
-        for task in sorted({self._task(partition) for partition in partitions} & self._work.actives.keys()):
-            active = self._work.actives[task]
+        for task in sorted({self._task(partition) for partition in partitions} & self._tasks.actives.keys()):
+            active = self._tasks.actives[task]
             began = active.undo()
             active.partitions -= partitions
             if not active.partitions:
-                del self._work.actives[task]
+                del self._tasks.actives[task]
                 self._copies.end(active)
                 continue
             for partition in began.keys() & active.partitions:
@@ -286,9 +286,9 @@ class StatefulConsumer:
         self._processing.clear_hold()
 
     def _probe(self) -> None:
-        probe_at = self._work.duties.probe_at
+        probe_at = self._tasks.duties.probe_at
         if probe_at is not None and time.time() >= probe_at:
-            self._work.duties = replace(self._work.duties, probe_at=None)
+            self._tasks.duties = replace(self._tasks.duties, probe_at=None)
             log.info("probing rebalance: copies may have caught up for a better plan")
             self._components.assignor.refresh_user_data()
             request_rejoin(self._consumer)
@@ -298,7 +298,7 @@ class StatefulConsumer:
     def _finish(self) -> None:
         """Commit the last work, while time is left: a join or an absent broker may delay it."""
         with self._lock:
-            self._processing.pause_tasks(self._work.actives.values())
+            self._processing.pause_tasks(self._tasks.actives.values())
         while not self._processing.commit() and self._closing.to_commit_s(_AGAIN_S) > 0:
             self._poll()
             self._handle_events()

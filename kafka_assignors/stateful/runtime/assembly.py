@@ -22,7 +22,7 @@ from kafka_assignors.stateful.runtime.commits import Commits
 from kafka_assignors.stateful.runtime.copies import Copies
 from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.processing import Processing
-from kafka_assignors.stateful.runtime.tasks import Work
+from kafka_assignors.stateful.runtime.tasks import MemberTasks
 from kafka_assignors.stateful.settings import RuntimeOptions, checked_config
 from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.state.state_dir import StateDir
@@ -79,7 +79,7 @@ def assemble(
     options: RuntimeOptions,
     consumer_config: Mapping[str, Any],
     *,
-    work: Work,
+    tasks: MemberTasks,
     holdings: Callable[[], Holdings],
     on_duties: Callable[[Duties], object],
     shutdown: Shutdown,
@@ -91,7 +91,7 @@ def assemble(
         store_dir: the directory of the state.
         options: runtime options.
         consumer_config: as for ``KafkaConsumer``.
-        work: the member's duties and active tasks.
+        tasks: the member's duties and active tasks.
         holdings: see ``StatefulOptions``.
         on_duties: see ``StatefulOptions``.
         shutdown: stops processing before the next record, and limits all waits then.
@@ -136,14 +136,14 @@ def assemble(
         )
         undo.callback(reader.close)
         copies = Copies(
-            *(topology, work, state_dir, Stores(options.store)),
+            *(topology, tasks, state_dir, Stores(options.store)),
             reader=reader,
             changelogs=changelogs,
             find_changelogs=find_changelogs,
         )
         commits = Commits(consumer, writer, lease, shutdown, options.before_commit)
         processing = Processing(
-            *(consumer, work, commits),
+            *(consumer, tasks, commits),
             max_uncommitted_bytes=options.max_uncommitted_bytes,
             commit_interval_s=options.commit_interval_ms / 1000,
             shutdown=shutdown,

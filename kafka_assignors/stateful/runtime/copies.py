@@ -22,7 +22,7 @@ from kafka_assignors.stateful.duties import Holdings
 from kafka_assignors.stateful.runtime.background_call import BackgroundCall, run_in_thread
 from kafka_assignors.stateful.runtime.flushes import FlushSchedule
 from kafka_assignors.stateful.runtime.task_log import TaskLog
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopies
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.state_dir import StateDir
@@ -41,7 +41,7 @@ class Copies:
 
     Args:
         topology: the topology of the application.
-        work: the member's duties and active tasks, which get their copies here.
+        tasks: the member's duties and active tasks, which get their copies here.
         state_dir: the directory of the state.
         stores: opens stores.
         reader: brings copies up to date.
@@ -57,7 +57,7 @@ class Copies:
     def __init__(
         self,
         topology: Topology,
-        work: Work,
+        tasks: MemberTasks,
         state_dir: StateDir,
         stores: Stores,
         *,
@@ -68,7 +68,7 @@ class Copies:
         run: Callable[[Callable[[], None]], None] = run_in_thread,
     ) -> None:
         self._topology = topology
-        self._work = work
+        self._tasks = tasks
         self._state_dir = state_dir
         self._stores = stores
         self._reader = reader
@@ -144,13 +144,13 @@ class Copies:
         Returns:
             The task and the error if its store is damaged, for `restore_damaged`.
         """
-        return self._flushes.flush_one(self._work.actives.values())
+        return self._flushes.flush_one(self._tasks.actives.values())
 
     # --- standbys and warm-ups
 
     def keep(self) -> None:
         """Open wanted standbys and warm-ups, close others; at most eight of each in a turn."""
-        wanted = {task for task in self._work.copies if task in self._changelogs}
+        wanted = {task for task in self._tasks.copies if task in self._changelogs}
         missing = sorted(wanted - self._kept - self._retry_at.keys())
         for task in missing[:_AT_ONCE]:
             try:
@@ -160,7 +160,7 @@ class Copies:
                 continue
             if copy is not None:
                 self._hand_over(copy, None)
-        useless = sorted(self._kept - wanted - self._work.actives.keys() - {*self._work.duties.actives})
+        useless = sorted(self._kept - wanted - self._tasks.actives.keys() - {*self._tasks.duties.actives})
         if useless:
             self._kept.difference_update(useless[:_AT_ONCE])
             for copy in self._reader.give_back(useless[:_AT_ONCE]):
@@ -177,7 +177,7 @@ class Copies:
         """
         for copy, waiter in self._reader.restored():
             self._kept.discard(copy.task)
-            active = self._work.actives.get(copy.task)
+            active = self._tasks.actives.get(copy.task)
             if active is None:
                 self._keep_or_close(copy)
             elif active is waiter:
@@ -187,7 +187,7 @@ class Copies:
         for task, error in self._reader.failed():
             self._kept.discard(task)
             self._closed.forget(task)
-            if task in self._work.actives:
+            if task in self._tasks.actives:
                 raise error
             self._retry_later(task, error)
 
@@ -206,7 +206,7 @@ class Copies:
         if any(self._lacks_changelog(task) for task in due):
             self._search.start()
         for task in due:
-            if (active := self._work.actives.get(task)) is not None:
+            if (active := self._tasks.actives.get(task)) is not None:
                 self.begin(active)
         if due or self._more:
             self.keep()
@@ -229,7 +229,7 @@ class Copies:
         self._share_closed()
         ends = dict(self._reader.ends)
         lags = {task: lag for task, lag in self._reader.lags.items() if task not in self._closed.leaving}
-        for task, active in self._work.actives.items():
+        for task, active in self._tasks.actives.items():
             if active.ready:
                 lags[task] = 0
                 if active.copy is not None and active.copy.changelog is not None:
@@ -238,11 +238,11 @@ class Copies:
             elif self._topology[task[0]].has_changelog:
                 # The leader takes an active task without a lag for complete.
                 lags.setdefault(task, ends.get(task, MOST_LAG))
-        return Holdings(lags, tuple(sorted(self._kept - self._work.actives.keys())), ends)
+        return Holdings(lags, tuple(sorted(self._kept - self._tasks.actives.keys())), ends)
 
     def clean(self, delay_s: float) -> None:
         """Delete state that was unused for ``delay_s``; not during a rebalance."""
-        duties = self._work.duties
+        duties = self._tasks.duties
         self._closed.clean(delay_s, {*duties.actives, *duties.standbys, *duties.warmups})
 
     def close(self, timeout_s: float | None = None) -> None:
@@ -253,7 +253,7 @@ class Copies:
         """
         self._task_log.write()
         self._task_log.close()
-        for active in self._work.actives.values():
+        for active in self._tasks.actives.values():
             active.undo()
             copy, active.copy, active.ready = active.copy, None, False
             if copy is not None:
@@ -291,7 +291,7 @@ class Copies:
 
     def _keep_or_close(self, copy: Copy) -> None:
         self._flushes.forget(copy.task)
-        duties = self._work.duties
+        duties = self._tasks.duties
         if copy.changelog is not None and copy.task in {*duties.standbys, *duties.warmups}:
             self._hand_over(copy, None)
         else:
@@ -307,5 +307,5 @@ class Copies:
     def _share_closed(self) -> None:
         """Give the reader the closed copies, in a new mapping because its thread reads it."""
         self._reader.watch_closed(
-            self._closed.copies(self._changelogs, self._kept | self._work.actives.keys())
+            self._closed.copies(self._changelogs, self._kept | self._tasks.actives.keys())
         )

@@ -13,7 +13,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateDamagedError
 from kafka_assignors.stateful.runtime.commits import Commits
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.shutdown import Shutdown
 
 log = logging.getLogger("kafka_assignors")
@@ -28,7 +28,7 @@ class Processing:
 
     Args:
         consumer: the member.
-        work: its active tasks.
+        tasks: its active tasks.
         commits: commits their work.
         max_uncommitted_bytes: memory of uncommitted changes.  Beyond it nothing is processed until a commit
             succeeds.
@@ -40,7 +40,7 @@ class Processing:
     def __init__(
         self,
         consumer: KafkaConsumer,
-        work: Work,
+        tasks: MemberTasks,
         commits: Commits,
         *,
         max_uncommitted_bytes: int,
@@ -49,7 +49,7 @@ class Processing:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = consumer
-        self._work = work
+        self._tasks = tasks
         self._commits = commits
         self._max_uncommitted_bytes = max_uncommitted_bytes
         self._interval_s = commit_interval_s
@@ -74,8 +74,8 @@ class Processing:
 
     def commit(self, wait_s: float = 0.0) -> bool:
         """Commit; see ``Commits.commit``.  Returns whether everything is committed."""
-        worked = [active for active in self._work.actives.values() if active.done]
-        result = self._commits.commit(self._work.actives.values(), wait_s)
+        worked = [active for active in self._tasks.actives.values() if active.done]
+        result = self._commits.commit(self._tasks.actives.values(), wait_s)
         for active, error in result.damaged.items():
             self.suspend(active, error)
         if result.done:
@@ -119,7 +119,7 @@ class Processing:
         """Resume fetching for all ready tasks, unless memory is full."""
         if self._held:
             return
-        for active in self._work.actives.values():
+        for active in self._tasks.actives.values():
             if active.ready and not active.flowing:
                 active.flowing = True
                 self._consumer.resume(*active.partitions)
@@ -170,7 +170,7 @@ class Processing:
             "%d bytes of changes cannot be committed now: processing waits until they are",
             self._uncommitted_bytes(),
         )
-        self.pause_tasks(self._work.actives.values())
+        self.pause_tasks(self._tasks.actives.values())
         return False
 
     def _commit_before_error(self) -> None:
@@ -188,4 +188,4 @@ class Processing:
             self._consumer.seek(partition, self._rewound[partition])
 
     def _uncommitted_bytes(self) -> int:
-        return sum(active.uncommitted_bytes for active in self._work.actives.values())
+        return sum(active.uncommitted_bytes for active in self._tasks.actives.values())

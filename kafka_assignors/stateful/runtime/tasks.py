@@ -98,7 +98,7 @@ class ActiveTask:
 
 
 @dataclass(slots=True)
-class Work:
+class MemberTasks:
     """The tasks of a member.
 
     Attributes:

@@ -17,7 +17,7 @@ from kafka_assignors.stateful.changelog.writer import WrittenRange
 from kafka_assignors.stateful.runtime.commits import BeforeCommit, Commits
 from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.processing import Processing
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 
@@ -161,19 +161,19 @@ class Bench:
         self.state_dir = StateDir(root, "g")
         stores = Stores()
         self.actives: dict[TopicPartition, ActiveTask] = {}
-        self.work = Work()
+        self.tasks = MemberTasks()
         for at in (T0, T1):
             changelog = Changelog(OurPartition("log", at.partition))
             copy = Copy(("s", at.partition), changelog, self.state_dir, stores)
             active = ActiveTask(("s", at.partition), count, "m-1", frozenset({at}), copy, ready=True)
-            self.work.actives[active.task] = self.actives[at] = active
+            self.tasks.actives[active.task] = self.actives[at] = active
         consumer: Any = self.cluster
         writer: Any = self.cluster
         self.lease = Lease(consumer)
         self.stop = Shutdown(1.0, lambda: self.now)
         self.commits = Commits(consumer, writer, self.lease, self.stop, before_commit)
         self.processing = Processing(
-            *(consumer, self.work, self.commits),
+            *(consumer, self.tasks, self.commits),
             max_uncommitted_bytes=most,
             commit_interval_s=interval_s,
             shutdown=self.stop,

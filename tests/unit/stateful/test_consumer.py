@@ -147,14 +147,14 @@ def test_lost_task_that_is_assigned_again_begins_anew_without_a_commit(
     seen: list[Any] = []
 
     def lose() -> None:
-        seen.extend(member._work.actives.values())
+        seen.extend(member._tasks.actives.values())
         member._events.put(Lost(frozenset({T0})))
         member._events.put(Assigned(frozenset({T0}), "m-2"))
 
     components.turns = [
         lambda: member._events.put(Assigned(frozenset({T0}), "m-1")),
         lose,
-        lambda: seen.extend(member._work.actives.values()),
+        lambda: seen.extend(member._tasks.actives.values()),
     ]
     member.run()
     assert components.about("begin", "end", "commit", "forget")[:4] == [
@@ -169,7 +169,7 @@ def test_damaged_stores_are_restored_if_the_task_is_still_owned(
     gone: list[Any] = []
 
     def damage() -> None:
-        gone.extend(member._work.actives.values())
+        gone.extend(member._tasks.actives.values())
         member._events.put(Revoked(frozenset({T1})))
         components.newly_damaged = [(active, StateDamagedError("bytes are flipped")) for active in gone]
 

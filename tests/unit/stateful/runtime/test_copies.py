@@ -15,7 +15,7 @@ from kafka_assignors.errors import StateDamagedError, StateError, StateFullError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Duties, StateDir, Stores, Subtopology, Topology
 from kafka_assignors.stateful.runtime.copies import Copies
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.wire.task_section import Task
@@ -88,14 +88,14 @@ class Bench:
         self.now = 0.0
         self.background: list[Callable[[], None]] = []
         self.reader = Reader()
-        self.work = Work()
+        self.tasks = MemberTasks()
         self.state_dir = StateDir(root, "g", clock=lambda: time.time() + self.now)
         self.changelogs = {("s", p): Changelog(TopicPartition("log", p)) for p in range(partitions)}
         self.asked = 0
         reader: Any = self.reader
         self.copies = Copies(
             TOPOLOGY,
-            self.work,
+            self.tasks,
             self.state_dir,
             Stores(),
             reader=reader,
@@ -116,15 +116,15 @@ class Bench:
             self.background.pop()()
 
     def begin(self, task: Task) -> ActiveTask:
-        active = self.work.actives[task] = ActiveTask(task, lambda *_: None, "m-1")
+        active = self.tasks.actives[task] = ActiveTask(task, lambda *_: None, "m-1")
         self.copies.begin(active)
         return active
 
     def end(self, task: Task) -> None:
-        self.copies.end(self.work.actives.pop(task))
+        self.copies.end(self.tasks.actives.pop(task))
 
     def set_standbys(self, *standbys: Task) -> None:
-        self.work.duties = Duties(standbys=standbys)
+        self.tasks.duties = Duties(standbys=standbys)
         self.copies.keep()
 
 
@@ -239,7 +239,7 @@ def test_restored_copy_of_a_revoked_task_is_closed_or_stands_by(bench: Bench) ->
         bench.begin(task)
         bench.reader.arrives(task)
         bench.end(task)
-    bench.work.duties = Duties(standbys=(S1,))
+    bench.tasks.duties = Duties(standbys=(S1,))
     bench.copies.take_restored()
     assert set(bench.reader.kept) == {S1}
     bench.copies.holdings()
@@ -252,7 +252,7 @@ def test_revoked_task_drops_uncommitted_work_and_becomes_a_standby_if_wanted(ben
     bench.copies.take_restored()
     assert active.copy is not None
     active.copy.store.put(b"a", b"1")
-    bench.work.duties = Duties(standbys=(S0,))
+    bench.tasks.duties = Duties(standbys=(S0,))
     bench.end(S0)
     copy, waiter = bench.reader.kept[S0]
     assert (waiter, copy.store.get(b"a"), active.ready) == (None, None, False)
