@@ -1,6 +1,6 @@
 """State on disk.  Imports nothing of kafka.
 
-- ``state_dir``: the directory, locked and cleaned.  ``task_dir``: one task's.  ``removal``: deletions.
+- ``state_dir``: the directory, locked.  ``task_dir``: a directory of a task.  ``directory_deleter``: deletions.
 - ``store``, ``stores``: keys and values in RocksDB.  ``changes``: uncommitted changes in memory.
 - ``checkpoint``: the changelog offset a store has on disk.  ``copy``: a task's store, opened and checked.
 - ``closed_copies``: copies on disk that are not open.  ``files``: files that are whole or absent.

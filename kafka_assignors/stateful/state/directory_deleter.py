@@ -11,8 +11,8 @@ from queue import SimpleQueue
 log = logging.getLogger("kafka_assignors")
 
 
-class Removal:
-    """Deletes directories one after the other.  The first one starts the thread."""
+class DirectoryDeleter:
+    """Deletes directories one after the other.  The first deletion starts the thread."""
 
     def __init__(self) -> None:
         self._paths: SimpleQueue[Path | None] = SimpleQueue()
@@ -20,14 +20,14 @@ class Removal:
         self._thread: threading.Thread | None = None
 
     def delete(self, path: Path) -> None:
-        """Queue a directory for deletion; logs a failure."""
+        """Queue a directory for deletion."""
         self._paths.put(path)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="kafka-assignors-removal", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """Wait for the current deletion; the queue is left."""
+        """Wait for the current deletion and drop the queue."""
         self._stop.set()
         self._paths.put(None)
         if self._thread is not None:
@@ -39,7 +39,7 @@ class Removal:
 
 
 def delete(path: Path) -> None:
-    """Delete a directory now; logs a failure."""
+    """Delete a directory now; log a failure."""
     try:
         shutil.rmtree(path)
     except OSError as error:  # it belongs to no task any more, and the next start tries again
