@@ -30,7 +30,7 @@ _POSITIONS = 10  # read at once: kafka-python walks over all partitions for each
 
 
 class Tailing:
-    """Copies and the consumer that reads their changelogs.  One thread.
+    """Copies, and the consumer that reads their changelogs.  One thread.
 
     Args:
         consumer: without a group, and without a reset of offsets.

@@ -19,7 +19,7 @@ from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.assignor import StatefulAssignor
 from kafka_assignors.stateful.runtime.commits import Commits
-from kafka_assignors.stateful.runtime.copies import Copies
+from kafka_assignors.stateful.runtime.copies import OpenCopies
 from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.processing import Processing
 from kafka_assignors.stateful.runtime.tasks import MemberTasks
@@ -45,7 +45,7 @@ class Components:
     reader: ChangelogReader
     lease: Lease
     commits: Commits
-    copies: Copies
+    copies: OpenCopies
     processing: Processing
 
     def end(self, lock: threading.RLock, shutdown: Shutdown) -> None:
@@ -135,7 +135,7 @@ def assemble(
             shutdown=shutdown,
         )
         undo.callback(reader.close)
-        copies = Copies(
+        copies = OpenCopies(
             *(topology, tasks, state_dir, Stores(options.store)),
             reader=reader,
             changelogs=changelogs,

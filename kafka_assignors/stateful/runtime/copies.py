@@ -36,7 +36,7 @@ _AGAIN_S = 5.0  # until a copy that could not be used is tried again
 _AT_ONCE = 8  # copies opened or closed in one turn: each takes 10 ms, in which nothing is processed
 
 
-class Copies:
+class OpenCopies:
     """Opens, hands over and closes copies.  One thread at a time.
 
     Args:

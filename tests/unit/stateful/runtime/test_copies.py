@@ -1,4 +1,4 @@
-"""``Copies``: stores and directory are real, the changelog reader is a double."""
+"""``OpenCopies``: stores and directory are real, the changelog reader is a double."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from kafka_assignors.errors import StateDamagedError, StateError, StateFullError, TopologyError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Duties, StateDir, Stores, Subtopology, Topology
-from kafka_assignors.stateful.runtime.copies import Copies
+from kafka_assignors.stateful.runtime.copies import OpenCopies
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
@@ -82,7 +82,7 @@ class Reader:
 
 
 class Bench:
-    """Copies of a member without a cluster."""
+    """The open copies of a member without a cluster."""
 
     def __init__(self, root: Path, partitions: int = 2) -> None:
         self.now = 0.0
@@ -93,7 +93,7 @@ class Bench:
         self.changelogs = {("s", p): Changelog(TopicPartition("log", p)) for p in range(partitions)}
         self.asked = 0
         reader: Any = self.reader
-        self.copies = Copies(
+        self.copies = OpenCopies(
             TOPOLOGY,
             self.tasks,
             self.state_dir,
