@@ -11,7 +11,7 @@ file              purpose                                                       
 ``steps``         from samples to steps                                            ``Steps``, ``Step``
 ``season``        daily and weekly season                                          ``Season``
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
-``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``Row``
+``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``LoadRow``
 ``codec``         the state of a partition as bytes                                ``encode``, ``decode``
 ``scoring``       forecasts compared to arrivals                                   ``totals``, ``score``
 ================  ===============================================================  ==========================
@@ -20,13 +20,23 @@ file              purpose                                                       
 from __future__ import annotations
 
 from kafka_assignors.forecast.codec import decode, encode
-from kafka_assignors.forecast.fold import Partition, Row, Tally
+from kafka_assignors.forecast.fold import LoadRow, Partition, Tally
 from kafka_assignors.forecast.model import Outlook
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample
 from kafka_assignors.forecast.settings import LoadSettings
 from kafka_assignors.forecast.steps import Quality, Step
 
 __all__ = [
-    "NO_COMMIT", "UNKNOWN", "LoadSettings", "Outlook", "Partition", "Quality", "Row", "Sample", "Step",
-    "Tally", "decode", "encode",
+    "NO_COMMIT",
+    "UNKNOWN",
+    "LoadRow",
+    "LoadSettings",
+    "Outlook",
+    "Partition",
+    "Quality",
+    "Sample",
+    "Step",
+    "Tally",
+    "decode",
+    "encode",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ as it was ahead, so for at most this long.
 """
 
 
-class Row(NamedTuple):
+class LoadRow(NamedTuple):
     """A step and the forecast at its end.  No forecast: nothing was learnt yet, or the step is empty."""
 
     step: Step
@@ -61,7 +61,7 @@ class Partition:
         self.last = Sample(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)  # the sample taken last
         self.waiting: list[Sample] = []  # in order, without duplicates
 
-    def take(self, samples: Iterable[Sample], now: int | None = None) -> tuple[list[Row], Tally]:
+    def take(self, samples: Iterable[Sample], now: int | None = None) -> tuple[list[LoadRow], Tally]:
         """Take samples in any order, and return the rows that are final now.
 
         Args:
@@ -89,22 +89,22 @@ class Partition:
         self.waiting = fresh[ready:]
         return self._fold(fresh[:ready]), Tally(total, late, duplicates, total - len(given))
 
-    def flush(self) -> list[Row]:
+    def flush(self) -> list[LoadRow]:
         """Take the waiting samples at the end of the input."""
         samples, self.waiting = self.waiting, []
         return self._fold(samples)
 
-    def _fold(self, samples: list[Sample]) -> list[Row]:
-        rows: list[Row] = []
+    def _fold(self, samples: list[Sample]) -> list[LoadRow]:
+        rows: list[LoadRow] = []
         for sample in samples:
             self.last = sample
             rows.extend(self._row(step) for step in self.steps.take(sample))
         return rows
 
-    def _row(self, step: Step) -> Row:
+    def _row(self, step: Step) -> LoadRow:
         if step.arrived is None:
             self.model.skip()
             # After a gap or a reset with a known end, the level before it is the best estimate.
-            return Row(step, self.model.outlook(step.at) if step.seen else None)
+            return LoadRow(step, self.model.outlook(step.at) if step.seen else None)
         self.model.learn(step.at, step.arrived)
-        return Row(step, self.model.outlook(step.at))
+        return LoadRow(step, self.model.outlook(step.at))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.forecast.fold import Row
+from kafka_assignors.forecast.fold import LoadRow
 from kafka_assignors.forecast.settings import SECOND, LoadSettings
 
 DAY = 86_400 * SECOND
@@ -57,7 +57,7 @@ class Score(NamedTuple):
     beside_weekly: float
 
 
-def totals(rows: list[Row], settings: LoadSettings) -> Totals:
+def totals(rows: list[LoadRow], settings: LoadSettings) -> Totals:
     """Compare the forecasts of one partition to its arrivals; O(rows)."""
     if not rows:
         return Totals(*(0,) * len(Totals._fields))

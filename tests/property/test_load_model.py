@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from kafka_assignors.forecast import (
     NO_COMMIT,
     UNKNOWN,
+    LoadRow,
     LoadSettings,
     Partition,
-    Row,
     Sample,
     decode,
     encode,
@@ -82,7 +82,7 @@ def two_writers(draw: st.DrawFn) -> list[Sample]:
     return sorted(samples)
 
 
-def rows_of(samples: list[Sample]) -> list[Row]:
+def rows_of(samples: list[Sample]) -> list[LoadRow]:
     partition = Partition(SETTINGS)
     rows, _ = partition.take(samples)
     return rows + partition.flush()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.forecast import UNKNOWN, LoadSettings, Partition, Row, Sample, Tally, decode, encode
+from kafka_assignors.forecast import UNKNOWN, LoadRow, LoadSettings, Partition, Sample, Tally, decode, encode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:
     return [Sample(*values) for values in zip(*columns, strict=True)]
 
 
-def _columns(key: _Values, rows: list[Row], tally: Tally) -> list[list[Any]]:
+def _columns(key: _Values, rows: list[LoadRow], tally: Tally) -> list[list[Any]]:
     """Return the columns of ``STEPS``; a call without a step has one row for its counts."""
     values = [_values(row) for row in rows] or [(None,) * 11]
     counts = [tally, *[(0,) * len(tally)] * (len(values) - 1)]
@@ -147,7 +147,7 @@ def _columns(key: _Values, rows: list[Row], tally: Tally) -> list[list[Any]]:
     ]
 
 
-def _values(row: Row) -> _Values:
+def _values(row: LoadRow) -> _Values:
     step, outlook = row
     forecast = (None,) * 5 if outlook is None else tuple(outlook)
     return (step.at, step.arrived, step.served, step.lag, step.time_lag, step.quality, *forecast)

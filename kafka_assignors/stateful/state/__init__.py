@@ -1,6 +1,6 @@
 """State on disk.  Imports nothing of kafka.
 
-- ``state_dir``: the directory, locked.  ``task_dir``: a directory of a task.  ``directory_deleter``: deletions.
+- ``state_dir``: the locked directory.  ``task_dir``: a directory of a task.  ``directory_deleter``: removal.
 - ``store``, ``stores``: keys and values in RocksDB.  ``changes``: uncommitted changes in memory.
 - ``checkpoint``: the changelog offset a store has on disk.  ``copy``: a task's store, opened and checked.
 - ``closed_copies``: copies on disk that are not open.  ``files``: files that are whole or absent.

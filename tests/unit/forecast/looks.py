@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_assignors.forecast import UNKNOWN, LoadSettings, Partition, Row, Sample
+from kafka_assignors.forecast import UNKNOWN, LoadRow, LoadSettings, Partition, Sample
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.forecast.steps import Step, Steps
 
@@ -26,7 +26,7 @@ def steps_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> li
     return [step for sample in samples for step in steps.take(sample)]
 
 
-def rows_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[Row]:
+def rows_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[LoadRow]:
     """Return all rows of samples in any order."""
     partition = Partition(settings)
     rows, _ = partition.take(samples)
