@@ -8,7 +8,7 @@ file              purpose                                                       
 ``counters``      end and committed offsets at the ends of steps                   ``Ends``
 ``commit_order``  commits of two writers with two clocks: advanced, reset, stale   ``CommitOrder``
 ``age``           age of the oldest unread record                                  ``Growth``
-``steps``         from samples to steps                                            ``Steps``, ``Step``
+``steps``         from samples to steps                                            ``Steps``, ``LoadStep``
 ``season``        daily and weekly season                                          ``Season``
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
 ``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``LoadRow``
@@ -20,23 +20,23 @@ file              purpose                                                       
 from __future__ import annotations
 
 from kafka_assignors.forecast.codec import decode, encode
-from kafka_assignors.forecast.fold import LoadRow, Partition, Tally
+from kafka_assignors.forecast.fold import LoadRow, Partition, SampleCounts
 from kafka_assignors.forecast.model import Outlook
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample
 from kafka_assignors.forecast.settings import LoadSettings
-from kafka_assignors.forecast.steps import Quality, Step
+from kafka_assignors.forecast.steps import LoadStep, Quality
 
 __all__ = [
     "NO_COMMIT",
     "UNKNOWN",
     "LoadRow",
     "LoadSettings",
+    "LoadStep",
     "Outlook",
     "Partition",
     "Quality",
     "Sample",
-    "Step",
-    "Tally",
+    "SampleCounts",
     "decode",
     "encode",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from kafka_assignors.forecast.model import Model, Outlook
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, plausible
 from kafka_assignors.forecast.settings import SECOND, LoadSettings
-from kafka_assignors.forecast.steps import Step, Steps
+from kafka_assignors.forecast.steps import LoadStep, Steps
 
 AHEAD = 60 * SECOND
 """A sample may be ahead of the current time by this much, or by ``delay`` if that is longer.
@@ -32,11 +32,11 @@ as it was ahead, so for at most this long.
 class LoadRow(NamedTuple):
     """A step and the forecast at its end.  No forecast: nothing was learnt yet, or the step is empty."""
 
-    step: Step
+    step: LoadStep
     outlook: Outlook | None
 
 
-class Tally(NamedTuple):
+class SampleCounts(NamedTuple):
     """Counts of the samples given to `Partition.take`."""
 
     samples: int
@@ -61,7 +61,7 @@ class Partition:
         self.last = Sample(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)  # the sample taken last
         self.waiting: list[Sample] = []  # in order, without duplicates
 
-    def take(self, samples: Iterable[Sample], now: int | None = None) -> tuple[list[LoadRow], Tally]:
+    def take(self, samples: Iterable[Sample], now: int | None = None) -> tuple[list[LoadRow], SampleCounts]:
         """Take samples in any order, and return the rows that are final now.
 
         Args:
@@ -87,7 +87,7 @@ class Partition:
         due = self.newest - self.settings.delay
         ready = next((index for index, sample in enumerate(fresh) if sample.time > due), len(fresh))
         self.waiting = fresh[ready:]
-        return self._fold(fresh[:ready]), Tally(total, late, duplicates, total - len(given))
+        return self._fold(fresh[:ready]), SampleCounts(total, late, duplicates, total - len(given))
 
     def flush(self) -> list[LoadRow]:
         """Take the waiting samples at the end of the input."""
@@ -101,7 +101,7 @@ class Partition:
             rows.extend(self._row(step) for step in self.steps.take(sample))
         return rows
 
-    def _row(self, step: Step) -> LoadRow:
+    def _row(self, step: LoadStep) -> LoadRow:
         if step.arrived is None:
             self.model.skip()
             # After a gap or a reset with a known end, the level before it is the best estimate.

@@ -25,7 +25,7 @@ MOST_EMPTY = 1440
 """Maximum number of steps written for one gap: the last ones."""
 
 
-class Step(NamedTuple):
+class LoadStep(NamedTuple):
     """One step of one partition; None: unknown."""
 
     at: int  # its end, microseconds since 1970
@@ -54,7 +54,7 @@ class Steps:
         self.last_end = EndMark(UNKNOWN, UNKNOWN, 0, far=False, through=False)
         self.last_group: GroupMark | None = None
 
-    def take(self, sample: Sample) -> Iterator[Step]:
+    def take(self, sample: Sample) -> Iterator[LoadStep]:
         """Take the next sample, and yield the steps it completes."""
         ends = self.ends
         if ends.restarted(sample):
@@ -73,7 +73,7 @@ class Steps:
             if mark.at > self.last_end.at:
                 yield from self._until(mark)
 
-    def _until(self, mark: EndMark) -> Iterator[Step]:
+    def _until(self, mark: EndMark) -> Iterator[LoadStep]:
         before, group_before = self.last_end, self.last_group
         group = self.commits.at(mark.at, self.settings.max_gap)
         self.last_end, self.last_group = mark, group
@@ -90,10 +90,10 @@ class Steps:
         if not whole:
             first = max(before.at + step, mark.at - (MOST_EMPTY - 1) * step)
             for at in range(first, mark.at, step):
-                yield Step(at, None, None, None, None, quality, seen=False)
+                yield LoadStep(at, None, None, None, None, quality, seen=False)
         known = whole and UNKNOWN not in (before.end, mark.end) and mark.epoch == before.epoch
         comparable = whole and group is not None and group_before is not None
-        yield Step(
+        yield LoadStep(
             mark.at,
             mark.end - before.end if known else None,
             group.served - group_before.served

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.forecast import UNKNOWN, LoadRow, LoadSettings, Partition, Sample, Tally, decode, encode
+from kafka_assignors.forecast import (
+    UNKNOWN,
+    LoadRow,
+    LoadSettings,
+    Partition,
+    Sample,
+    SampleCounts,
+    decode,
+    encode,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +120,7 @@ def fold_more(
 
         partition = decode(bytes(state.get[0]), settings) if state.exists else Partition(settings)
         if state.hasTimedOut:
-            rows, tally = partition.flush(), Tally(0, 0, 0)
+            rows, tally = partition.flush(), SampleCounts(0, 0, 0)
             state.remove()
         else:
             given = [
@@ -137,7 +146,7 @@ def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:
     return [Sample(*values) for values in zip(*columns, strict=True)]
 
 
-def _columns(key: _Values, rows: list[LoadRow], tally: Tally) -> list[list[Any]]:
+def _columns(key: _Values, rows: list[LoadRow], tally: SampleCounts) -> list[list[Any]]:
     """Return the columns of ``STEPS``; a call without a step has one row for its counts."""
     values = [_values(row) for row in rows] or [(None,) * 11]
     counts = [tally, *[(0,) * len(tally)] * (len(values) - 1)]
@@ -165,5 +174,5 @@ def _arrow_schema() -> pa.Schema:
     types |= dict.fromkeys(("at", "arrived", "served", "lag", "time_lag"), whole)
     types |= {"quality": text}
     types |= dict.fromkeys(("level", "trend", "season", "arrivals", "error"), real)
-    types |= dict.fromkeys(Tally._fields, whole)
+    types |= dict.fromkeys(SampleCounts._fields, whole)
     return pa.schema(list(types.items()))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kafka_assignors.forecast import UNKNOWN, LoadRow, LoadSettings, Partition, Sample
 from kafka_assignors.forecast.settings import SECOND
-from kafka_assignors.forecast.steps import Step, Steps
+from kafka_assignors.forecast.steps import LoadStep, Steps
 
 START = 1_384_000_200  # s; a Saturday, 2013-11-09 12:30:00 UTC; a whole quarter of an hour
 SETTINGS = LoadSettings(step_s=60, horizon_s=900, delay_s=120, max_gap_s=600)
@@ -20,7 +20,7 @@ def look(
     return Sample(round((START + after_s) * SECOND), *offsets)
 
 
-def steps_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[Step]:
+def steps_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> list[LoadStep]:
     """Return the steps of samples in order."""
     steps = Steps(settings)
     return [step for sample in samples for step in steps.take(sample)]
@@ -33,6 +33,6 @@ def rows_of(samples: Iterable[Sample], settings: LoadSettings = SETTINGS) -> lis
     return rows + partition.flush()
 
 
-def minutes(step: Step) -> float:
+def minutes(step: LoadStep) -> float:
     """Return the end of a step, in minutes after the start."""
     return (step.at / SECOND - START) / 60

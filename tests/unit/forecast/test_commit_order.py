@@ -10,7 +10,7 @@ import pytest
 
 from kafka_assignors.forecast import NO_COMMIT, LoadSettings, Partition, Sample
 from kafka_assignors.forecast.commit_order import SLACK, CommitOrder
-from kafka_assignors.forecast.steps import Step
+from kafka_assignors.forecast.steps import LoadStep
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of, steps_of
 
 RATE = 10  # records/s, read at once
@@ -54,7 +54,7 @@ def test_clock_difference_is_no_reset_of_a_healthy_group(answered: float, clock:
     assert all(step.lag is not None and step.lag <= 10 * RATE for step in steps[1:])
 
 
-def resets(steps: Iterable[Step]) -> list[float]:
+def resets(steps: Iterable[LoadStep]) -> list[float]:
     return [minutes(step) for step in steps if step.quality == "reset"]
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from kafka_assignors.forecast import Partition, Sample, Tally, decode, encode
+from kafka_assignors.forecast import Partition, Sample, SampleCounts, decode, encode
 from kafka_assignors.forecast.settings import SECOND
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of
 
@@ -59,9 +59,9 @@ def test_duplicate_sample_counts_once() -> None:
     samples = growing(40)
     partition = Partition(SETTINGS)
     first, tally = partition.take([*samples, *samples[::2]])
-    assert tally == Tally(60, 0, 20)
+    assert tally == SampleCounts(60, 0, 20)
     again, tally = partition.take(samples[-3:])
-    assert (again, tally) == ([], Tally(3, 0, 3))
+    assert (again, tally) == ([], SampleCounts(3, 0, 3))
     assert first + partition.flush() == rows_of(samples)
 
 
@@ -70,7 +70,7 @@ def test_sample_is_late_once_a_later_one_was_taken() -> None:
     partition = Partition(SETTINGS)
     partition.take([look(0, 0), look(60, 5), look(120, 9), look(300, 20)])
     rows, tally = partition.take([look(90, 7)])
-    assert (rows, tally) == ([], Tally(1, 1, 0))
+    assert (rows, tally) == ([], SampleCounts(1, 1, 0))
     rows = partition.flush()
     assert [row.step.arrived for row in rows] == [3, 4, 4]
 
@@ -78,14 +78,14 @@ def test_sample_is_late_once_a_later_one_was_taken() -> None:
 def test_duplicate_of_an_earlier_sample_than_the_last_is_late() -> None:
     partition = Partition(SETTINGS)
     partition.take([look(0, 0), look(60, 5), look(120, 9), look(300, 20)])
-    assert partition.take([look(60, 5)])[1] == Tally(1, 1, 0)
+    assert partition.take([look(60, 5)])[1] == SampleCounts(1, 1, 0)
 
 
 def test_sample_older_than_the_delay_is_taken_if_no_later_one_was() -> None:
     partition = Partition(SETTINGS)
     partition.take([look(0, 0), look(600, 20)])
     _, tally = partition.take([look(60, 5)])
-    assert tally == Tally(1, 0, 0)
+    assert tally == SampleCounts(1, 0, 0)
 
 
 def test_one_sample_from_the_future_makes_no_other_late() -> None:
@@ -105,10 +105,10 @@ def test_sample_ahead_by_more_than_a_minute_or_the_delay_is_dropped(delay_s: flo
     partition = Partition(dataclasses.replace(SETTINGS, delay_s=delay_s))
     now = look(60).time
     _, tally = partition.take([look(0, 5), look(60 + most, 6), look(61 + most, 7), look(61 + most, 7)], now)
-    assert tally == Tally(4, 0, 0, 2)
+    assert tally == SampleCounts(4, 0, 0, 2)
     assert partition.newest == look(60 + most).time
-    assert partition.take([look(61 + most, 7)], now + SECOND)[1] == Tally(1, 0, 0, 0)
-    assert partition.take([look(90_000, 8)])[1] == Tally(1, 0, 0, 0)  # the time is unknown
+    assert partition.take([look(61 + most, 7)], now + SECOND)[1] == SampleCounts(1, 0, 0, 0)
+    assert partition.take([look(90_000, 8)])[1] == SampleCounts(1, 0, 0, 0)  # the time is unknown
 
 
 def test_clock_an_hour_ahead_for_ten_minutes_loses_only_those_samples() -> None:
