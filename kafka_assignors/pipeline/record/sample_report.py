@@ -46,7 +46,7 @@ class SamplesReport:
 
 
 def observed() -> list[Any]:
-    """Return the aggregates over rows of the source that ``Tally.add`` takes."""
+    """Return the aggregates over rows of the source that ``SamplesTally.add`` takes."""
     from pyspark.sql import functions as F
 
     missed = F.col("problem").isNotNull()
@@ -58,7 +58,7 @@ def observed() -> list[Any]:
     ]
 
 
-class Tally:
+class SamplesTally:
     """Sums the counts of batches, and logs each new problem once."""
 
     def __init__(self) -> None:

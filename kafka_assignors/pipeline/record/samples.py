@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.group_offsets import reach
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.record.sample_report import SamplesReport, Tally, observed
+from kafka_assignors.pipeline.record.sample_report import SamplesReport, SamplesTally, observed
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.tables.landing import land_stream
@@ -129,7 +129,7 @@ def _started(
 ) -> Recording[SamplesReport]:
     """Start the stream; its groups and topics may differ from those of the last run."""
     about = {"cluster": _cluster_id(settings)}
-    with watching(spark, Tally()) as watch, one_line(_DOING):
+    with watching(spark, SamplesTally()) as watch, one_line(_DOING):
         looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
         query = land_stream(samples_of(looks), root, writer, about=about, **how)
     return Recording(spark, query, watch)

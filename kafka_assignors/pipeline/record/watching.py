@@ -25,7 +25,7 @@ _LAST_WORD_S = 30.0
 Report_co = TypeVar("Report_co", covariant=True)
 
 
-class Tally(Protocol[Report_co]):
+class BatchTally(Protocol[Report_co]):
     """Sums the counts of batches; `add` is called on one thread, ``report`` is read on any."""
 
     @property
@@ -37,7 +37,7 @@ class Tally(Protocol[Report_co]):
 
 
 @contextmanager
-def watching(spark: SparkSession, tally: Tally[Any]) -> Iterator[Any]:
+def watching(spark: SparkSession, tally: BatchTally[Any]) -> Iterator[Any]:
     """Make a listener for a stream started in the block; it is removed if the block fails.
 
     Its ``metrics`` is the name of the stream's observation.
@@ -51,7 +51,7 @@ def watching(spark: SparkSession, tally: Tally[Any]) -> Iterator[Any]:
         raise
 
 
-def _watch(tally: Tally[Any]) -> Any:
+def _watch(tally: BatchTally[Any]) -> Any:
     from pyspark.sql.streaming import StreamingQueryListener
 
     class Watch(StreamingQueryListener):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.pipeline.record.sample_report import SamplesReport, Tally
+from kafka_assignors.pipeline.record.sample_report import SamplesReport, SamplesTally
 
 
 def seen(rows: int, groups: int, *problems: tuple[str, str | None, str]) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def seen(rows: int, groups: int, *problems: tuple[str, str | None, str]) -> dict
 
 
 def test_batches_add_up() -> None:
-    tally = Tally()
+    tally = SamplesTally()
     assert tally.report == SamplesReport(0, 0, 0, {})
     tally.add(seen(5, 2, ("g", None, "no such group"), ("h", "t", "no such partition")))
     tally.add(seen(4, 1, ("g", None, "no such group")))
@@ -23,7 +23,7 @@ def test_batches_add_up() -> None:
 
 
 def test_problem_is_logged_once_and_again_after_an_interruption(caplog: pytest.LogCaptureFixture) -> None:
-    tally = Tally()
+    tally = SamplesTally()
     trouble = ("g", None, "no such group")
     for look in ([trouble], [trouble], [], [trouble, ("", None, "groups cannot be listed: no")]):
         tally.add(seen(0, 0, *look))
@@ -35,7 +35,7 @@ def test_problem_is_logged_once_and_again_after_an_interruption(caplog: pytest.L
 
 
 def test_problems_that_differ_only_in_details_are_one(caplog: pytest.LogCaptureFixture) -> None:
-    tally = Tally()
+    tally = SamplesTally()
     for port in (1, 2):
         tally.add(seen(0, 0, ("g", None, f"no broker answers: connection {port} refused")))
     assert caplog.messages == ["no samples of group 'g': no broker answers: connection 1 refused"]
@@ -43,7 +43,7 @@ def test_problems_that_differ_only_in_details_are_one(caplog: pytest.LogCaptureF
 
 
 def test_log_lines_of_a_batch_are_limited(caplog: pytest.LogCaptureFixture) -> None:
-    Tally().add(seen(0, 0, *((f"g{n:03}", "t", "not authorised") for n in range(100))))
+    SamplesTally().add(seen(0, 0, *((f"g{n:03}", "t", "not authorised") for n in range(100))))
     assert len(caplog.messages) == 21
     assert caplog.messages[0] == "no samples of group 'g000', topic 't': not authorised"
     assert caplog.messages[-1] == "no samples: 80 more problems of this batch"
