@@ -46,7 +46,7 @@ _SAY_EVERY = 5.0  # s between two lines on one long step, where there is no term
 _LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
 
 
-def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.Step, ...]:
+def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.ChurnStep, ...]:
     try:
         return churn.parse(value)
     except OptionError as error:
@@ -188,7 +188,7 @@ def command(
     duration: float,
     backlog: int,
     flights: int,
-    steps: tuple[churn.Step, ...],
+    steps: tuple[churn.ChurnStep, ...],
     work_ms: float,
     warm_up_ms: float,
     pipeline: bool,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.simulation.churn import Act, Step, parse, rehearse
+from kafka_assignors.simulation.churn import Act, ChurnStep, parse, rehearse
 
 Compared = Literal["replay", "backlog"]
 """Scenes that strategies are compared in."""
@@ -60,7 +60,7 @@ class Settings:
     partitions: int = 18
     speed: float = 60_000.0
     duration: float = 20.0
-    churn: tuple[Step, ...] = parse(DEFAULT_CHURN)
+    churn: tuple[ChurnStep, ...] = parse(DEFAULT_CHURN)
     backlog: int = 6_000
     flights: int = 150_000
     work_ms: float = 4.0

@@ -15,7 +15,7 @@ from demo.results import SettingsResult
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.simulation import History, Pauses, Scenario
-from kafka_assignors.simulation.churn import KINDS, Step
+from kafka_assignors.simulation.churn import KINDS, ChurnStep
 
 STEP_S = 0.1
 _STEP_NS = 100_000_000
@@ -70,7 +70,9 @@ def recording(strategy: str, logs: RunLogs, settings: SettingsResult) -> Recordi
             history=history.group,
             strategy=simulated(strategy),
             members=logs.consumers,
-            churn=tuple(Step(kind, (e.t - zero) / NS) for e in steps for kind in KINDS if kind == e.event),
+            churn=tuple(
+                ChurnStep(kind, (e.t - zero) / NS) for e in steps for kind in KINDS if kind == e.event
+            ),
             pauses=Pauses(
                 start_s=_start_s(logs, steps),
                 heartbeat_s=settings["heartbeat_ms"] / 1e3,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from demo.figures.measure import NS, RunLogs
 from demo.figures.processing import sent_by_partition
 from demo.settings import Compared
-from kafka_assignors.simulation import Step
+from kafka_assignors.simulation import ChurnStep
 
 MICRO = 1_000_000
 
@@ -95,10 +95,10 @@ class Ran:
                     end, place = entries[place].last + 1, place + 1
                 yield EndSample(round(look * step_s * MICRO), partition, end, fresh=look == looks[0])
 
-    def churn(self, begins: float) -> tuple[Step, ...]:
+    def churn(self, begins: float) -> tuple[ChurnStep, ...]:
         """What happened to the group, in seconds after ``begins`` (since 1970)."""
         return tuple(
-            Step(kind, round(self._second(entry.t) - begins, 1))
+            ChurnStep(kind, round(self._second(entry.t) - begins, 1))
             for entry in self.logs.driver
             for kind in ("join", "leave", "kill")
             if entry.event == kind

@@ -4,7 +4,7 @@
 file                    purpose                                          key names
 ======================  ===============================================  ==================================
 ``history.py``          arrivals by step and partition                   ``History``
-``churn.py``            joins, leaves and kills, and their times         ``Step``, ``parse``
+``churn.py``            joins, leaves and kills, and their times         ``ChurnStep``, ``parse``
 ``scenario.py``         strategy, members, and the cost of rebalances    ``Scenario``, ``Strategy``
 ``simulate.py``         the event loop                                   ``simulate``
 ``group.py``            the rounds of the group, through the planners    ``GroupModel``
@@ -23,7 +23,7 @@ file                    purpose                                          key nam
 
 from __future__ import annotations
 
-from kafka_assignors.simulation.churn import Step, parse
+from kafka_assignors.simulation.churn import ChurnStep, parse
 from kafka_assignors.simulation.history import History
 from kafka_assignors.simulation.outcome import Move, Outcome, Series, Situation
 from kafka_assignors.simulation.recommend import Ranked, Recommendation, recommend
@@ -31,6 +31,7 @@ from kafka_assignors.simulation.scenario import Pauses, Plan, Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
 
 __all__ = [
+    "ChurnStep",
     "History",
     "Move",
     "Outcome",
@@ -41,7 +42,6 @@ __all__ = [
     "Scenario",
     "Series",
     "Situation",
-    "Step",
     "Strategy",
     "parse",
     "recommend",

@@ -14,7 +14,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChurnStep:
     """One line of the script.
 
     Args:
@@ -41,7 +41,7 @@ class Act:
         return f"{self.kind} {self.member}"
 
 
-def parse(text: str) -> tuple[Step, ...]:
+def parse(text: str) -> tuple[ChurnStep, ...]:
     """Read ``join@12,leave@26,kill@40``; an empty text means no churn.
 
     Returns:
@@ -51,7 +51,7 @@ def parse(text: str) -> tuple[Step, ...]:
         OptionError: an unknown kind, no time, a time that is not a number of seconds above 0, or one used
             twice.
     """
-    steps: list[Step] = []
+    steps: list[ChurnStep] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, when = part.partition("@")
         kind = next((kind for kind in KINDS if kind == name), None)
@@ -65,7 +65,7 @@ def parse(text: str) -> tuple[Step, ...]:
             raise OptionError("churn", f"{part!r}: {when!r} is not a number of seconds") from None
         if not 0 < at < float("inf"):
             raise OptionError("churn", f"{part!r}: the time must be above 0")
-        steps.append(Step(kind, at))
+        steps.append(ChurnStep(kind, at))
     steps.sort(key=lambda step: step.at)
     if len({step.at for step in steps}) < len(steps):
         raise OptionError("churn", f"{text!r}: two steps at the same time cannot be told apart")
@@ -77,7 +77,7 @@ def first_members(consumers: int) -> tuple[str, ...]:
     return tuple(f"m{number}" for number in range(1, consumers + 1))
 
 
-def rehearse(steps: Sequence[Step], consumers: int) -> tuple[Act, ...]:
+def rehearse(steps: Sequence[ChurnStep], consumers: int) -> tuple[Act, ...]:
     """Assign members to steps: a join adds the next new name, leave and kill take the oldest member.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
-from kafka_assignors.simulation.churn import Act, Step, first_members, rehearse
+from kafka_assignors.simulation.churn import Act, ChurnStep, first_members, rehearse
 
 Plan = Callable[[Group, Claims], Assignment]
 """The planner of a strategy: a pure function, the one the consumers run."""
@@ -121,7 +121,7 @@ class Scenario:
     members: int
     service_rate: float | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
-    churn: tuple[Step, ...] = ()
+    churn: tuple[ChurnStep, ...] = ()
     pauses: Pauses = Pauses()
     replan_s: float | None = None
     skew: RebalanceOnSkew | None = None

@@ -22,7 +22,7 @@ from kafka_assignors.plan import (
     with_expected,
 )
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simulate
-from kafka_assignors.simulation.churn import KINDS, Step, rehearse
+from kafka_assignors.simulation.churn import KINDS, ChurnStep, rehearse
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.simulate import _Simulation
@@ -53,7 +53,7 @@ def histories(draw: st.DrawFn) -> History:
 def scenarios(draw: st.DrawFn, strategies: tuple[Strategy, ...] = EVERY) -> Scenario:
     members = draw(st.integers(1, 4))
     times = st.floats(0.5, LENGTH_S - 1)
-    steps = draw(st.lists(st.builds(Step, st.sampled_from(KINDS), times), max_size=4))
+    steps = draw(st.lists(st.builds(ChurnStep, st.sampled_from(KINDS), times), max_size=4))
     steps.sort(key=lambda step: step.at)
     try:
         rehearse(steps, members)

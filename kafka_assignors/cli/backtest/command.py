@@ -43,7 +43,7 @@ from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.session import session, submitted
 from kafka_assignors.report.page import require_plotly
-from kafka_assignors.simulation import Step
+from kafka_assignors.simulation import ChurnStep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,7 +136,7 @@ def command(
     members: tuple[int, ...],
     recorded_members: int | None,
     service_rates: tuple[float, ...],
-    churn: tuple[tuple[Step, ...], ...],
+    churn: tuple[tuple[ChurnStep, ...], ...],
     groups: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,

@@ -13,7 +13,7 @@ import click
 from kafka_assignors.cli.plan.options import option_names
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
-from kafka_assignors.simulation import Step, parse
+from kafka_assignors.simulation import ChurnStep, parse
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
 
@@ -95,7 +95,7 @@ def read_positive(ctx: click.Context, param: click.Parameter, given: str | None)
 
 def read_churn(
     ctx: click.Context, param: click.Parameter, given: Iterable[str]
-) -> tuple[tuple[Step, ...], ...]:
+) -> tuple[tuple[ChurnStep, ...], ...]:
     """Parse churn scripts."""
     try:
         return tuple(dict.fromkeys(parse(text) for text in given))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_assignors.cli.backtest.options import Parameters
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.recorded import Recorded
-from kafka_assignors.simulation import Step
+from kafka_assignors.simulation import ChurnStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class BacktestRequest:
     strategies: tuple[str, ...]
     parameters: Parameters
     members: tuple[int, ...]
-    churn: tuple[tuple[Step, ...], ...]
+    churn: tuple[tuple[ChurnStep, ...], ...]
     scales: tuple[float, ...]
     service_rates: tuple[float | None, ...]
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
-from kafka_assignors.simulation import History, Pauses, Scenario, Step, Strategy
+from kafka_assignors.simulation import ChurnStep, History, Pauses, Scenario, Strategy
 from kafka_assignors.simulation.churn import Kind
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
@@ -90,7 +90,7 @@ class Grid:
 
     candidates: tuple[Candidate, ...]
     members: tuple[int, ...] = ()
-    churn: tuple[tuple[Step, ...], ...] = ()
+    churn: tuple[tuple[ChurnStep, ...], ...] = ()
     scales: tuple[float, ...] = (1.0,)
     service_rates: tuple[float | None, ...] = (None,)
     surroundings: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -242,9 +242,9 @@ def usual_members(history: History, scale: float, service_rate: float) -> int:
     return max(2, min(math.ceil(_SPARE * rate / service_rate), history.partitions))
 
 
-def usual_churn(history: History, members: int) -> tuple[Step, ...]:
+def usual_churn(history: History, members: int) -> tuple[ChurnStep, ...]:
     """Return a join, a leave and a kill, evenly spread; no kill for a group of one member."""
     quarter = history.length_s / 4
     digits = max(0, 1 - math.floor(math.log10(quarter)))
     kinds: tuple[Kind, ...] = ("join", "leave", "kill") if members > 1 else ("join", "leave")
-    return tuple(Step(kind, round(number * quarter, digits)) for number, kind in enumerate(kinds, 1))
+    return tuple(ChurnStep(kind, round(number * quarter, digits)) for number, kind in enumerate(kinds, 1))

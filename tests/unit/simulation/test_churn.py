@@ -3,11 +3,22 @@ from __future__ import annotations
 import pytest
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.simulation.churn import Step, client_id, first_members, parse, present_after, rehearse
+from kafka_assignors.simulation.churn import (
+    ChurnStep,
+    client_id,
+    first_members,
+    parse,
+    present_after,
+    rehearse,
+)
 
 
 def test_steps_are_sorted_by_time() -> None:
-    assert parse(" kill@40, join@12.5 ,leave@26") == (Step("join", 12.5), Step("leave", 26), Step("kill", 40))
+    assert parse(" kill@40, join@12.5 ,leave@26") == (
+        ChurnStep("join", 12.5),
+        ChurnStep("leave", 26),
+        ChurnStep("kill", 40),
+    )
 
 
 def test_empty_churn_has_no_steps() -> None:

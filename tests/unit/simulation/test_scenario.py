@@ -7,7 +7,7 @@ import pytest
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation import Pauses, Scenario, parse
-from kafka_assignors.simulation.churn import Step
+from kafka_assignors.simulation.churn import ChurnStep
 from tests.support.histories import BY_RANGE, COOPERATIVE
 
 
@@ -35,7 +35,7 @@ def test_negative_pause_is_refused(field: str) -> None:
 
 
 def test_members_are_assigned_to_steps_in_the_order_of_time() -> None:
-    scenario = Scenario("h", BY_RANGE, 2, churn=(Step("leave", 5), Step("join", 3)))
+    scenario = Scenario("h", BY_RANGE, 2, churn=(ChurnStep("leave", 5), ChurnStep("join", 3)))
     assert [str(act) for act in scenario.acts()] == ["join m3", "leave m1"]
 
 

@@ -12,7 +12,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, parse, simulate
-from kafka_assignors.simulation.churn import Step
+from kafka_assignors.simulation.churn import ChurnStep
 from kafka_assignors.simulation.consumption import Consumption
 from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, NO_PAUSES, STICKY, history
 
@@ -86,7 +86,7 @@ def test_pace_and_rates_of_members_change_the_drain_time() -> None:
 def test_eager_round_stops_all_members() -> None:
     """Members know of the round at 11 s; it ends at 11.5 s; they get records from 11.75 s on."""
     outcome = simulate(
-        history(*[[4, 4]] * 30), Scenario("h", STICKY, 2, churn=(Step("join", 10),), pauses=SETTLED)
+        history(*[[4, 4]] * 30), Scenario("h", STICKY, 2, churn=(ChurnStep("join", 10),), pauses=SETTLED)
     )
     assert outcome.rebalances == 1
     assert outcome.moved == 0  # two partitions, three members
@@ -99,7 +99,7 @@ def test_eager_round_stops_all_members() -> None:
 def test_member_warms_up_gained_partitions_but_not_returned_ones() -> None:
     pauses = replace(SETTLED, warm_up_s=2.0)
     outcome = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", STICKY, 1, churn=(Step("join", 10),), pauses=pauses)
+        history(*[[1, 1]] * 30), Scenario("h", STICKY, 1, churn=(ChurnStep("join", 10),), pauses=pauses)
     )
     assert outcome.moved == 1
     assert outcome.pause_s == near(0.75 + 1.0 + 0.75 + 2.0)
@@ -111,7 +111,7 @@ def test_member_warms_up_gained_partitions_but_not_returned_ones() -> None:
 def test_new_member_joins_after_the_start_of_its_process() -> None:
     pauses = replace(SETTLED, start_s=3.0)
     [move] = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", STICKY, 1, churn=(Step("join", 10),), pauses=pauses)
+        history(*[[1, 1]] * 30), Scenario("h", STICKY, 1, churn=(ChurnStep("join", 10),), pauses=pauses)
     ).moves
     assert move.at == near(14.5)
 
@@ -122,7 +122,7 @@ def test_new_member_joins_after_the_start_of_its_process() -> None:
 def test_cooperative_join_takes_two_rounds_and_one_move() -> None:
     """A member that revoked gets no records until the new one knows of round 2, a heartbeat later."""
     outcome = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 1, churn=(Step("join", 10),), pauses=SETTLED)
+        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 1, churn=(ChurnStep("join", 10),), pauses=SETTLED)
     )
     assert (outcome.rebalances, outcome.moved) == (2, 1)
     [move] = outcome.moves
@@ -142,7 +142,7 @@ def test_member_that_revokes_nothing_reads_on_between_two_rounds() -> None:
             "h",
             COOPERATIVE,
             2,
-            churn=(Step("join", 10),),
+            churn=(ChurnStep("join", 10),),
             pauses=SETTLED,
             owners=("m1", "m1", "m2"),
         ),
@@ -154,7 +154,8 @@ def test_member_that_revokes_nothing_reads_on_between_two_rounds() -> None:
 
 def test_cooperative_leave_takes_one_round() -> None:
     outcome = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 2, churn=(Step("leave", 10),), pauses=SETTLED)
+        history(*[[1, 1]] * 30),
+        Scenario("h", COOPERATIVE, 2, churn=(ChurnStep("leave", 10),), pauses=SETTLED),
     )
     assert (outcome.rebalances, outcome.moved) == (1, 1)
     assert outcome.pause_s == near(0.5 + 0.25)
@@ -165,7 +166,7 @@ def test_arrival_rate_is_the_mean_of_the_last_half_minute() -> None:
     loaded = history([80, 80], [0, 0], [40, 40], [0, 0], [0, 0], [0, 0], step_s=10, rate=10)
     outcome = simulate(
         loaded,
-        Scenario("h", STICKY, 1, churn=(Step("join", 48),), pauses=SETTLED, rates={"m2": 4.0}),
+        Scenario("h", STICKY, 1, churn=(ChurnStep("join", 48),), pauses=SETTLED, rates={"m2": 4.0}),
     )
     [move] = outcome.moves
     assert (move.at, move.taker) == (near(49.5), "m2")
@@ -176,7 +177,7 @@ def test_rounds_of_one_rebalance_share_an_r_score() -> None:
     """The first round moves nothing, the second one partition; the leave is another rebalance."""
     outcome = simulate(
         history(*[[1, 1]] * 60),
-        Scenario("h", COOPERATIVE, 1, churn=(Step("join", 10), Step("leave", 30)), pauses=SETTLED),
+        Scenario("h", COOPERATIVE, 1, churn=(ChurnStep("join", 10), ChurnStep("leave", 30)), pauses=SETTLED),
     )
     assert (outcome.rebalances, outcome.moved) == (3, 2)
     assert (outcome.r_score, outcome.r_score_mean) == (near(0.2), near(0.1))
@@ -188,7 +189,7 @@ def test_rounds_of_one_rebalance_share_an_r_score() -> None:
 def test_killed_member_expires_after_the_session_timeout() -> None:
     """Killed at 10 s, expired 6 s after a heartbeat at 9 s, a round until 16.5 s, records at 16.75 s."""
     outcome = simulate(
-        history(*[[2, 2]] * 40), Scenario("h", COOPERATIVE, 2, churn=(Step("kill", 10),), pauses=SETTLED)
+        history(*[[2, 2]] * 40), Scenario("h", COOPERATIVE, 2, churn=(ChurnStep("kill", 10),), pauses=SETTLED)
     )
     [move] = outcome.moves
     assert move.at == near(15 + 1 + 0.5)
@@ -201,7 +202,7 @@ def test_round_waits_for_a_killed_member_to_expire() -> None:
     """Members know at 12 s of a join at 11 s; no member gets records until the killed one expires at 15 s."""
     outcome = simulate(
         history(*[[1, 1]] * 40),
-        Scenario("h", STICKY, 2, churn=(Step("kill", 10), Step("join", 11)), pauses=SETTLED),
+        Scenario("h", STICKY, 2, churn=(ChurnStep("kill", 10), ChurnStep("join", 11)), pauses=SETTLED),
     )
     assert outcome.rebalances == 1
     assert outcome.moves[0].at == near(15)
@@ -211,7 +212,7 @@ def test_round_waits_for_a_killed_member_to_expire() -> None:
 def test_leave_during_a_round_causes_no_other_round() -> None:
     outcome = simulate(
         history(*[[1, 1]] * 40),
-        Scenario("h", STICKY, 3, churn=(Step("join", 10), Step("leave", 11.25)), pauses=SETTLED),
+        Scenario("h", STICKY, 3, churn=(ChurnStep("join", 10), ChurnStep("leave", 11.25)), pauses=SETTLED),
     )
     assert outcome.rebalances == 1
 
@@ -224,7 +225,7 @@ def test_time_lag_after_a_kill_does_not_depend_on_the_step(step_s: int) -> None:
         "h",
         COOPERATIVE,
         2,
-        churn=(Step("kill", 437.0),),
+        churn=(ChurnStep("kill", 437.0),),
         pauses=replace(SETTLED, session_timeout_s=34.0),
     )
     outcome = simulate(loaded, scenario)
@@ -265,7 +266,7 @@ def test_killed_leader_requests_no_rebalance() -> None:
         "h",
         replace(COOPERATIVE_BY_LAG, pays_from=0.0),
         2,
-        churn=(Step("kill", 10),),
+        churn=(ChurnStep("kill", 10),),
         pauses=SETTLED,
         owners=("m1", "m1", "m2", "m2"),
         skew=policy,
@@ -304,7 +305,7 @@ def test_strategy_by_load_plans_with_forecasts() -> None:
         horizon_s=60.0,
     )
     strategy = Strategy("x", plan, cooperative=True, by_lag=True, by_load=True)
-    simulate(loaded, Scenario("h", strategy, 1, churn=(Step("join", 10),), pauses=SETTLED))
+    simulate(loaded, Scenario("h", strategy, 1, churn=(ChurnStep("join", 10),), pauses=SETTLED))
     # A partition without a forecast counts as the mean of the others.
     assert planned_with == [[0, 0, 0, 0], [500, 300, 400, 1], [500, 300, 400, 1]]
 
@@ -317,7 +318,9 @@ def test_members_report_their_last_fetch_and_both_rounds_use_the_same_lag() -> N
         return COOPERATIVE_BY_LAG.plan(group, claims)
 
     strategy = Strategy("x", plan, cooperative=True, by_lag=True, lag_refresh_s=10.0)
-    simulate(history(*[[6, 6]] * 40), Scenario("h", strategy, 1, churn=(Step("join", 24),), pauses=SETTLED))
+    simulate(
+        history(*[[6, 6]] * 40), Scenario("h", strategy, 1, churn=(ChurnStep("join", 24),), pauses=SETTLED)
+    )
     # The lag of each partition rises by 1 record/s; the last fetch before the round was at 20 s.
     assert planned_with == [[0, 0], [20, 20], [20, 20]]
 
@@ -327,7 +330,7 @@ def test_members_report_their_last_fetch_and_both_rounds_use_the_same_lag() -> N
 
 def test_series_has_the_start_and_the_end_of_each_step() -> None:
     outcome = simulate(
-        history(*[[15, 0]] * 4), Scenario("h", BY_RANGE, 2, churn=(Step("leave", 2),), pauses=NO_PAUSES)
+        history(*[[15, 0]] * 4), Scenario("h", BY_RANGE, 2, churn=(ChurnStep("leave", 2),), pauses=NO_PAUSES)
     )
     series = outcome.series
     assert series is not None
@@ -347,7 +350,7 @@ def test_lag_of_an_expired_member_is_unowned_until_the_round_ends() -> None:
     """Until the killed member expires, the lag counts as its own."""
     pauses = replace(SETTLED, heartbeat_s=4.0)
     outcome = simulate(
-        history(*[[3, 3]] * 30), Scenario("h", COOPERATIVE, 2, churn=(Step("kill", 10),), pauses=pauses)
+        history(*[[3, 3]] * 30), Scenario("h", COOPERATIVE, 2, churn=(ChurnStep("kill", 10),), pauses=pauses)
     )
     assert outcome.series is not None
     unowned = dict(zip(outcome.series.at.tolist(), outcome.series.unowned_lag.tolist(), strict=True))
@@ -373,7 +376,7 @@ def test_continuous_members_pause_only_for_partitions_they_gain() -> None:
     """The moved partition waits only for the new member; the other one is read all the time."""
     pauses = replace(SETTLED, continuous=True)
     outcome = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 1, churn=(Step("join", 10),), pauses=pauses)
+        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 1, churn=(ChurnStep("join", 10),), pauses=pauses)
     )
     assert (outcome.rebalances, outcome.moved) == (2, 1)
     [move] = outcome.moves
@@ -384,7 +387,7 @@ def test_continuous_members_pause_only_for_partitions_they_gain() -> None:
 
 def test_continuous_members_read_on_while_the_group_waits_for_a_killed_one() -> None:
     pauses = replace(SETTLED, continuous=True)
-    churn = (Step("kill", 10), Step("join", 11))
+    churn = (ChurnStep("kill", 10), ChurnStep("join", 11))
     stopped, continuous = (
         simulate(history(*[[1, 1, 1]] * 30), Scenario("h", COOPERATIVE, 3, churn=churn, pauses=each_pauses))
         for each_pauses in (SETTLED, pauses)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from demo.pipeline.ran import EndSample
-from kafka_assignors.simulation import Step
+from kafka_assignors.simulation import ChurnStep
 from tests.unit.demo.pipeline.runs import EPOCH_S, ran
 from tests.unit.demo.story import at
 
@@ -64,5 +64,5 @@ def test_a_partition_nothing_was_sent_to_is_looked_at_too() -> None:
 
 def test_the_churn_counts_from_where_the_history_begins() -> None:
     """A member joins at 13 s."""
-    assert REPLAY.churn(EPOCH_S + 9.5) == (Step("join", 3.5),)
+    assert REPLAY.churn(EPOCH_S + 9.5) == (ChurnStep("join", 3.5),)
     assert ran().churn(EPOCH_S) == ()
