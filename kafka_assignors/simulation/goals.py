@@ -14,11 +14,11 @@ closer to measured ones."""
 
 _APART = -math.log(1 - NO_DIFFERENCE)
 _FLOOR = (1 - NO_DIFFERENCE) / NO_DIFFERENCE
-"""This many times ``Goal.least`` is added to figures before their ratio is taken.  Near 0 a difference of
-``least`` then is that part of the larger figure, and 0 is not infinitely better."""
+"""This many times ``RankedFigure.least`` is added to figures before their ratio is taken.  Near 0 a
+difference of ``least`` then is that part of the larger figure, and 0 is not infinitely better."""
 
 
-class Goal(NamedTuple):
+class RankedFigure(NamedTuple):
     """A figure to minimise.
 
     Attributes:
@@ -49,17 +49,21 @@ def _time(seconds: float | None, outcome: Outcome) -> float:
 
 
 GOALS = (
-    Goal("never_drained", lambda o: float(o.drain_s is None), None, "{:.0%} of situations never worked off"),
-    Goal("time_lag_p99", lambda o: o.time_lag_p99, 0.5, "time lag (p99) {:,.1f} s"),
-    Goal("recovery_s", lambda o: _time(o.recovery_s, o), 1.0, "{:,.1f} s until the lag is gone again"),
-    Goal("drain_s", lambda o: _time(o.drain_s, o), 1.0, "drained in {:,.1f} s"),
-    Goal(
+    RankedFigure(
+        "never_drained", lambda o: float(o.drain_s is None), None, "{:.0%} of situations never worked off"
+    ),
+    RankedFigure("time_lag_p99", lambda o: o.time_lag_p99, 0.5, "time lag (p99) {:,.1f} s"),
+    RankedFigure(
+        "recovery_s", lambda o: _time(o.recovery_s, o), 1.0, "{:,.1f} s until the lag is gone again"
+    ),
+    RankedFigure("drain_s", lambda o: _time(o.drain_s, o), 1.0, "drained in {:,.1f} s"),
+    RankedFigure(
         "largest_member_lag", lambda o: o.largest_member_lag, 10.0, "largest lag of a member {:,.0f} records"
     ),
-    Goal("mean_lag", lambda o: o.mean_lag, 10.0, "mean lag {:,.0f} records"),
-    Goal("pause_s", lambda o: o.pause_s, 1.0, "members paused for {:,.1f} s"),
-    Goal("r_score", lambda o: o.r_score, 0.05, "R-score {:,.2f}"),
-    Goal("moved", lambda o: float(o.moved), 0.5, "{:,.0f} partitions moved"),
+    RankedFigure("mean_lag", lambda o: o.mean_lag, 10.0, "mean lag {:,.0f} records"),
+    RankedFigure("pause_s", lambda o: o.pause_s, 1.0, "members paused for {:,.1f} s"),
+    RankedFigure("r_score", lambda o: o.r_score, 0.05, "R-score {:,.2f}"),
+    RankedFigure("moved", lambda o: float(o.moved), 0.5, "{:,.0f} partitions moved"),
 )
 """In the order of their importance."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.simulation.goals import COSTS, GOALS, NO_DIFFERENCE, Goal
+from kafka_assignors.simulation.goals import COSTS, GOALS, NO_DIFFERENCE, RankedFigure
 from kafka_assignors.simulation.outcome import Outcome, Situation
 from kafka_assignors.simulation.scenario import Parameter, labelled
 
@@ -75,7 +75,7 @@ class _Tier(NamedTuple):
     """
 
     contenders: list[_Contender]
-    goal: Goal | None = None
+    goal: RankedFigure | None = None
     than: _Contender | None = None
 
 
@@ -140,7 +140,7 @@ def _contenders(outcomes: Sequence[Outcome]) -> list[_Contender]:
 def _tiers(
     contenders: list[_Contender],
     number: int,
-    goal_before: Goal | None = None,
+    goal_before: RankedFigure | None = None,
     than: _Contender | None = None,
 ) -> list[_Tier]:
     """Split contenders that no earlier goal separates.
@@ -166,7 +166,7 @@ def _tiers(
     return tiers
 
 
-def _differ(goal: Goal, contender: _Contender, other: _Contender) -> bool:
+def _differ(goal: RankedFigure, contender: _Contender, other: _Contender) -> bool:
     return goal.apart(contender.levels[goal.figure], other.levels[goal.figure])
 
 
@@ -202,7 +202,7 @@ def _reasons(
     return tuple(reasons)
 
 
-def _clearest(goal: Goal, better: _Contender, worse: _Contender) -> Situation:
+def _clearest(goal: RankedFigure, better: _Contender, worse: _Contender) -> Situation:
     """Return the situation with the largest ratio of the two figures."""
     return max(
         better.outcomes,
@@ -210,7 +210,7 @@ def _clearest(goal: Goal, better: _Contender, worse: _Contender) -> Situation:
     )
 
 
-def _compared(goal: Goal, contender: _Contender, other: _Contender, situation: Situation) -> str:
+def _compared(goal: RankedFigure, contender: _Contender, other: _Contender, situation: Situation) -> str:
     """Compare two contenders in one situation, and count the situations in which each is better."""
     figure = goal.words.format(_figure(goal, contender, situation))
     comparison = f"{figure}, {_value(goal, other, situation)} for {other.label}"
@@ -231,12 +231,12 @@ def _compared(goal: Goal, contender: _Contender, other: _Contender, situation: S
     return f"{comparison} in {_name(situation, list(contender.outcomes))} ({often})"
 
 
-def _figure(goal: Goal, contender: _Contender, situation: Situation) -> float:
+def _figure(goal: RankedFigure, contender: _Contender, situation: Situation) -> float:
     """Return the figure in a situation; of a yes or no, the part of all situations."""
     return contender.levels[goal.figure] if goal.least is None else goal.of(contender.outcomes[situation])
 
 
-def _value(goal: Goal, contender: _Contender, situation: Situation) -> str:
+def _value(goal: RankedFigure, contender: _Contender, situation: Situation) -> str:
     """Format the figure alone, as in ``words``."""
     shape = goal.words[goal.words.index("{") : goal.words.index("}") + 1]
     unit = " s" if "} s" in goal.words else ""
