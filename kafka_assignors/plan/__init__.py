@@ -29,10 +29,10 @@ from kafka_assignors.plan.simple.roundrobin import plan_roundrobin
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
     StatefulMember,
-    StatefulOptions,
     StatefulPlan,
     Subtopology,
     Task,
+    TaskPlanOptions,
     plan_stateful,
 )
 from kafka_assignors.plan.sticky.planner import plan_fair, plan_fairest_sticky, plan_sticky
@@ -56,10 +56,10 @@ __all__ = [
     "Rebalance",
     "StatefulGroup",
     "StatefulMember",
-    "StatefulOptions",
     "StatefulPlan",
     "Subtopology",
     "Task",
+    "TaskPlanOptions",
     "TopicPartition",
     "Why",
     "enough_expected",

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kafka_assignors.plan.stateful import StatefulOptions, StatefulPlan, plan_stateful
+from kafka_assignors.plan.stateful import StatefulPlan, TaskPlanOptions, plan_stateful
 from tests.support.searching import batches
 from tests.support.stateful_group import SimulatedGroup, any_topology
 from tests.support.stateful_laws import Facts, check, shuffled
@@ -23,7 +23,7 @@ class History:
     def __init__(self, seed: int, *, rising: bool = False) -> None:
         self.rising = rising
         self.rng = Random(seed)
-        options = StatefulOptions(
+        options = TaskPlanOptions(
             num_standby_replicas=self.rng.choice((0, 1, 1, 2)),
             max_warmup_replicas=self.rng.choice((1, 2, 3)),
             balance_factor=self.rng.choice((1, 1, 1, 2)),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_assignors.plan.stateful import StatefulGroup, StatefulOptions, StatefulPlan, plan_stateful
+from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, TaskPlanOptions, plan_stateful
 from tests.support import oracle, stateful_oracle
 from tests.support.searching import batches
 from tests.support.stateful_group import SimulatedGroup, any_topology
@@ -47,7 +47,7 @@ def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
     total = Sums(0, 0, 0, 0, 0)
     for seed in batch:
         rng = Random(seed)
-        options = StatefulOptions(num_standby_replicas=rng.choice((0, 1, 1, 1, 2)))
+        options = TaskPlanOptions(num_standby_replicas=rng.choice((0, 1, 1, 1, 2)))
         sim = SimulatedGroup(any_topology(rng, stateless=shared), options, keeps=keeps)
         ids = iter(range(100))
 

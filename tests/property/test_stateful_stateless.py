@@ -10,10 +10,10 @@ from hypothesis import given
 
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
-    StatefulOptions,
     StatefulPlan,
     Subtopology,
     Task,
+    TaskPlanOptions,
     plan_stateful,
 )
 from kafka_assignors.plan.stateful.model import Tasks
@@ -71,7 +71,7 @@ def check_factor(facts: Facts, active: Tasks) -> None:
 
 
 @given(any_groups(least_members=1), any_options())
-def test_every_round_is_even_with_the_fewest_moves(group: StatefulGroup, options: StatefulOptions) -> None:
+def test_every_round_is_even_with_the_fewest_moves(group: StatefulGroup, options: TaskPlanOptions) -> None:
     facts, plan = Facts(group, options), plan_stateful(group, options)
     for active in (plan.active, plan.target_active):
         check_round(facts, active)
@@ -82,7 +82,7 @@ def group_of(rng: Random) -> SimulatedGroup:
     """A settled group with one or two subtopologies of each kind."""
     kinds = [Subtopology(str(i), rng.randint(1, 8)) for i in range(rng.randint(1, 2))]
     kinds += [Subtopology(f"s{i}", rng.randint(1, 6), stateful=False) for i in range(rng.randint(1, 2))]
-    options = StatefulOptions(
+    options = TaskPlanOptions(
         num_standby_replicas=rng.choice((0, 1)),
         max_warmup_replicas=rng.choice((1, 2)),
         balance_factor=rng.choice((1, 1, 1, 2)),

@@ -9,10 +9,10 @@ from random import Random
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
     StatefulMember,
-    StatefulOptions,
     StatefulPlan,
     Subtopology,
     Task,
+    TaskPlanOptions,
     plan_stateful,
 )
 
@@ -55,7 +55,7 @@ class SimulatedGroup:
     """
 
     def __init__(
-        self, subtopologies: Iterable[Subtopology], options: StatefulOptions, *, keeps: bool = False
+        self, subtopologies: Iterable[Subtopology], options: TaskPlanOptions, *, keeps: bool = False
     ) -> None:
         self.subtopologies = tuple(subtopologies)
         self.options = options

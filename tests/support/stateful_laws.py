@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
     StatefulMember,
-    StatefulOptions,
     StatefulPlan,
     Subtopology,
     Task,
+    TaskPlanOptions,
 )
 
 FAR = 2**63
@@ -29,7 +29,7 @@ class Facts:
         owner: who runs a task, if one member alone says so in the highest generation that claims it.
     """
 
-    def __init__(self, group: StatefulGroup, options: StatefulOptions) -> None:
+    def __init__(self, group: StatefulGroup, options: TaskPlanOptions) -> None:
         self.group, self.options = group, options
         self.process = {m.member_id: m.process or m.member_id for m in group.members}
         self.processes = set(self.process.values())
@@ -74,7 +74,7 @@ class Facts:
         return found
 
 
-def check(group: StatefulGroup, options: StatefulOptions, plan: StatefulPlan) -> None:
+def check(group: StatefulGroup, options: TaskPlanOptions, plan: StatefulPlan) -> None:
     """Every law that needs no more than one plan."""
     facts = Facts(group, options)
     if not group.members:
@@ -200,9 +200,9 @@ def probing_is_for_copies_that_are_behind(facts: Facts, plan: StatefulPlan) -> N
 
 
 @st.composite
-def any_options(draw: st.DrawFn) -> StatefulOptions:
+def any_options(draw: st.DrawFn) -> TaskPlanOptions:
     """Small ones."""
-    return StatefulOptions(
+    return TaskPlanOptions(
         acceptable_recovery_lag=draw(st.sampled_from((0, 10, 10_000))),
         num_standby_replicas=draw(st.integers(0, 3)),
         max_warmup_replicas=draw(st.integers(1, 4)),

@@ -24,9 +24,9 @@ from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
     StatefulMember,
-    StatefulOptions,
     Subtopology,
     Task,
+    TaskPlanOptions,
 )
 
 STATEFUL = "stateful"
@@ -38,7 +38,7 @@ class StatefulProblem:
     """A group of stateful members, and the options of its plan."""
 
     group: StatefulGroup
-    options: StatefulOptions
+    options: TaskPlanOptions
 
 
 def is_stateful(value: object) -> bool:
@@ -85,15 +85,15 @@ def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
     return StatefulProblem(StatefulGroup(tuple(subtopologies), tuple(members), ends), options)
 
 
-def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> StatefulOptions:
-    known = [field.name for field in fields(StatefulOptions)]
+def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> TaskPlanOptions:
+    known = [field.name for field in fields(TaskPlanOptions)]
     for where, names in (("options.", in_file), ("--option ", given)):
         for name in names:
             if name not in known:
                 raise ProblemError(f"{where}{name}: unknown, expected one of {', '.join(known)}")
     values: dict[str, Any] = {**in_file, **given}
     try:
-        return StatefulOptions(**values)
+        return TaskPlanOptions(**values)
     except OptionError as error:
         where = "--option " if error.option in given else "options."
         raise ProblemError(f"{where}{error.option}: {error.reason}") from error

@@ -11,19 +11,19 @@ from __future__ import annotations
 from kafka_assignors.plan.stateful.model import (
     StatefulGroup,
     StatefulMember,
-    StatefulOptions,
     StatefulPlan,
     Subtopology,
     Task,
+    TaskPlanOptions,
 )
 from kafka_assignors.plan.stateful.planner import plan_stateful
 
 __all__ = [
     "StatefulGroup",
     "StatefulMember",
-    "StatefulOptions",
     "StatefulPlan",
     "Subtopology",
     "Task",
+    "TaskPlanOptions",
     "plan_stateful",
 ]

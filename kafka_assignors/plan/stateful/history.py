@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, Task
+from kafka_assignors.plan.stateful.model import StatefulGroup, Task, TaskPlanOptions
 
 FAR = 2**63
 """Rank of a member without state if the changelog's length is unknown: beyond any lag."""
@@ -47,7 +47,7 @@ class TaskHistory:
             Any other copy is old and behind, and has to be built again.
     """
 
-    def __init__(self, group: StatefulGroup, options: StatefulOptions) -> None:
+    def __init__(self, group: StatefulGroup, options: TaskPlanOptions) -> None:
         self.group = group
         self.options = options
         self.tasks = [Task(s.id, p) for s in group.subtopologies for p in range(s.partitions)]

@@ -67,7 +67,7 @@ class StatefulMember:
 
 
 @dataclass(frozen=True, slots=True)
-class StatefulOptions:
+class TaskPlanOptions:
     """Options of KIP-441; names and meaning as in Kafka Streams.
 
     Attributes:

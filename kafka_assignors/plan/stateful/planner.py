@@ -13,13 +13,13 @@ from kafka_assignors.plan.stateful.actives import balanced_owners, standing_owne
 from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.level import level, limits
-from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulOptions, StatefulPlan, Tasks
+from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulPlan, TaskPlanOptions, Tasks
 from kafka_assignors.plan.stateful.now import this_round
 
 Vector = npt.NDArray[np.int64]
 
 
-def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) -> StatefulPlan:
+def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) -> StatefulPlan:
     """Plan the tasks of a group: the target, and the roles possible now.
 
     Goals of the target, in order:
@@ -49,7 +49,7 @@ def plan_stateful(group: StatefulGroup, options: StatefulOptions | None = None) 
         group: members, their reports, and the subtopologies.
         options: options of KIP-441.
     """
-    history = TaskHistory(group, options or StatefulOptions())
+    history = TaskHistory(group, options or TaskPlanOptions())
     if not group.members:
         empty: Tasks = MappingProxyType({})
         return StatefulPlan(empty, empty, empty, probing=False)

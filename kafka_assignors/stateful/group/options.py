@@ -91,9 +91,9 @@ class StatefulOptions(Options):
             raise ConfigurationError("topology", f"expected a Topology, got {self.topology!r}")
         return self.topology
 
-    def for_planning(self) -> planner.StatefulOptions:
+    def for_planning(self) -> planner.TaskPlanOptions:
         """Return the options that the planner takes."""
-        return planner.StatefulOptions(
+        return planner.TaskPlanOptions(
             acceptable_recovery_lag=self.acceptable_recovery_lag,
             num_standby_replicas=self.num_standby_replicas,
             max_warmup_replicas=self.max_warmup_replicas,

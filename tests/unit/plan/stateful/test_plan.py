@@ -11,14 +11,14 @@ from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
     StatefulMember,
-    StatefulOptions,
     Subtopology,
     Task,
+    TaskPlanOptions,
     plan_stateful,
 )
 
-ONE_STANDBY = StatefulOptions(num_standby_replicas=1)
-NO_STANDBY = StatefulOptions()
+ONE_STANDBY = TaskPlanOptions(num_standby_replicas=1)
+NO_STANDBY = TaskPlanOptions()
 
 
 def tasks(*names: str) -> tuple[Task, ...]:
@@ -151,7 +151,7 @@ def test_standby_is_in_another_rack_if_there_is_one() -> None:
 def test_warm_ups_are_limited() -> None:
     there = group(member("a", " ".join(f"0_{i}" for i in range(8))), member("b"), partitions=8)
     for most in (1, 3, 100):
-        plan = plan_stateful(there, StatefulOptions(max_warmup_replicas=most))
+        plan = plan_stateful(there, TaskPlanOptions(max_warmup_replicas=most))
         assert len(plan.warmup["b"]) == min(most, 4)
 
 
@@ -159,7 +159,7 @@ def test_warm_up_once_begun_goes_on() -> None:
     there = group(
         member("a", "0_0 0_1 0_2 0_3"), member("b", standby="0_3", lags={"0_3": 90_000}), partitions=4
     )
-    assert plan_stateful(there, StatefulOptions(max_warmup_replicas=1)).warmup["b"] == tasks("0_3")
+    assert plan_stateful(there, TaskPlanOptions(max_warmup_replicas=1)).warmup["b"] == tasks("0_3")
 
 
 def test_former_owner_becomes_the_standby() -> None:
@@ -180,7 +180,7 @@ def test_stateless_tasks_fill_up_loads() -> None:
 
 def test_balance_factor_avoids_moves() -> None:
     there = group(member("a", "0_0 0_1 0_2"), member("b", "0_3"), partitions=4)
-    assert plan_stateful(there, StatefulOptions(balance_factor=2)).target_active["a"] == tasks(
+    assert plan_stateful(there, TaskPlanOptions(balance_factor=2)).target_active["a"] == tasks(
         "0_0", "0_1", "0_2"
     )
     assert len(plan_stateful(there, NO_STANDBY).target_active["a"]) == 2
@@ -190,12 +190,12 @@ def test_balance_factor_allows_only_the_moves_it_needs() -> None:
     """From 5 and 0 one task moves if 4 and 1 are within the factor, and begun copies go first."""
     there = group(member("a", "0_0 0_1 0_2 0_3 0_4"), member("b"), partitions=5)
     for factor, moves in ((4, 1), (3, 1), (2, 2), (1, 2)):
-        plan = plan_stateful(there, StatefulOptions(balance_factor=factor, max_warmup_replicas=9))
+        plan = plan_stateful(there, TaskPlanOptions(balance_factor=factor, max_warmup_replicas=9))
         assert len(plan.target_active["b"]) == len(plan.warmup["b"]) == moves
     begun = group(
         member("a", "0_0 0_1 0_2 0_3 0_4"), member("b", standby="0_3", lags={"0_3": 20_000}), partitions=5
     )
-    assert plan_stateful(begun, StatefulOptions(balance_factor=3)).target_active["b"] == tasks("0_3")
+    assert plan_stateful(begun, TaskPlanOptions(balance_factor=3)).target_active["b"] == tasks("0_3")
 
 
 def test_two_claims_of_one_generation_cancel_out() -> None:
@@ -253,7 +253,7 @@ def test_plan_without_members_is_empty() -> None:
 )
 def test_options_are_checked(name: str, value: object) -> None:
     with pytest.raises(OptionError, match=name):
-        StatefulOptions(**{name: value})  # type: ignore[arg-type]  # that is the point
+        TaskPlanOptions(**{name: value})  # type: ignore[arg-type]  # that is the point
 
 
 def test_group_is_checked() -> None:

@@ -12,14 +12,14 @@ from random import Random
 from kafka_assignors.plan.stateful import (
     StatefulGroup,
     StatefulMember,
-    StatefulOptions,
     StatefulPlan,
     Subtopology,
     Task,
+    TaskPlanOptions,
     plan_stateful,
 )
 
-ONE_STANDBY = StatefulOptions(num_standby_replicas=1)
+ONE_STANDBY = TaskPlanOptions(num_standby_replicas=1)
 
 
 def tasks(subtopology: str, numbers: Iterable[int]) -> tuple[Task, ...]:
@@ -61,7 +61,7 @@ def test_java_should_assign_random_input() -> None:
     for task in (*stateful, *stateless):
         owned[rng.choice(sorted(owned))].append(task)
     members = [member(member_id, *mine) for member_id, mine in owned.items()]
-    plan = plan_stateful(group(*members, stateful=90, stateless=(90,)), StatefulOptions())
+    plan = plan_stateful(group(*members, stateful=90, stateless=(90,)), TaskPlanOptions())
     least = min(counts(plan).values())
     keeps = Counter(task.subtopology for task in stateful)
     assert keeps == Counter(t.subtopology for mine in plan.active.values() for t in mine if t in stateful)
@@ -135,7 +135,7 @@ def test_task_given_up_by_its_owner_moves_to_the_newcomer() -> None:
 
 def test_balance_factor_above_one_leaves_totals_within_it() -> None:
     """At a factor of 2 nothing moves from 6 and 4 active tasks; from 8 and 2 only the moves to reach it."""
-    options = StatefulOptions(balance_factor=2)
+    options = TaskPlanOptions(balance_factor=2)
     have = tasks("0", range(5))
     stays = group(
         member("a", *have, *tasks("1", (0,))),
