@@ -15,7 +15,7 @@ from bench.measure import repeated
 from bench.programs import Facts, ProgramError, child
 from bench.stateful.streams_peer import StreamsPeer
 from kafka_assignors.assignor.collector import paused_collector
-from kafka_assignors.plan.stateful import Subtopology, TaskPlanOptions, plan_stateful
+from kafka_assignors.plan.stateful import PlannedSubtopology, TaskPlanOptions, plan_stateful
 from tests.support.stateful_group import SimulatedGroup
 
 TASKS_OF_A_SUBTOPOLOGY = 100
@@ -132,7 +132,9 @@ def group_of(size: Size, event: str) -> SimulatedGroup:
     """A group that has settled, and to which this has just happened."""
     tasks, members = size
     each = TASKS_OF_A_SUBTOPOLOGY
-    subtopologies = [Subtopology(f"{i:04}", min(each, tasks - i * each)) for i in range(-(-tasks // each))]
+    subtopologies = [
+        PlannedSubtopology(f"{i:04}", min(each, tasks - i * each)) for i in range(-(-tasks // each))
+    ]
     options = TaskPlanOptions(num_standby_replicas=STANDBYS, max_warmup_replicas=WARM_UPS)
     group = SimulatedGroup(subtopologies, options)
     for i in range(members):

@@ -27,10 +27,10 @@ from kafka_assignors.plan.simple.failover import plan_failover, plan_seniors
 from kafka_assignors.plan.simple.range import plan_range
 from kafka_assignors.plan.simple.roundrobin import plan_roundrobin
 from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulMember,
     StatefulPlan,
-    Subtopology,
     Task,
     TaskPlanOptions,
     plan_stateful,
@@ -51,13 +51,13 @@ __all__ = [
     "Member",
     "Metrics",
     "Ownership",
+    "PlannedSubtopology",
     "Planner",
     "Reason",
     "Rebalance",
     "StatefulGroup",
     "StatefulMember",
     "StatefulPlan",
-    "Subtopology",
     "Task",
     "TaskPlanOptions",
     "TopicPartition",

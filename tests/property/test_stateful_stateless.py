@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulPlan,
-    Subtopology,
     Task,
     TaskPlanOptions,
     plan_stateful,
@@ -80,8 +80,10 @@ def test_every_round_is_even_with_the_fewest_moves(group: StatefulGroup, options
 
 def group_of(rng: Random) -> SimulatedGroup:
     """A settled group with one or two subtopologies of each kind."""
-    kinds = [Subtopology(str(i), rng.randint(1, 8)) for i in range(rng.randint(1, 2))]
-    kinds += [Subtopology(f"s{i}", rng.randint(1, 6), stateful=False) for i in range(rng.randint(1, 2))]
+    kinds = [PlannedSubtopology(str(i), rng.randint(1, 8)) for i in range(rng.randint(1, 2))]
+    kinds += [
+        PlannedSubtopology(f"s{i}", rng.randint(1, 6), stateful=False) for i in range(rng.randint(1, 2))
+    ]
     options = TaskPlanOptions(
         num_standby_replicas=rng.choice((0, 1)),
         max_warmup_replicas=rng.choice((1, 2)),

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulMember,
     StatefulPlan,
-    Subtopology,
     Task,
     TaskPlanOptions,
     plan_stateful,
@@ -55,7 +55,7 @@ class SimulatedGroup:
     """
 
     def __init__(
-        self, subtopologies: Iterable[Subtopology], options: TaskPlanOptions, *, keeps: bool = False
+        self, subtopologies: Iterable[PlannedSubtopology], options: TaskPlanOptions, *, keeps: bool = False
     ) -> None:
         self.subtopologies = tuple(subtopologies)
         self.options = options
@@ -156,9 +156,9 @@ class SimulatedGroup:
         raise AssertionError(f"not settled after {most} rounds")
 
 
-def any_topology(rng: Random, *, stateless: bool = True, most: int = 6) -> tuple[Subtopology, ...]:
+def any_topology(rng: Random, *, stateless: bool = True, most: int = 6) -> tuple[PlannedSubtopology, ...]:
     """One to three subtopologies, small ones."""
     kinds = [(True, True)] * 4 + ([(True, False), (False, False)] if stateless else [])
     return tuple(
-        Subtopology(str(i), rng.randint(1, most), *rng.choice(kinds)) for i in range(rng.randint(1, 3))
+        PlannedSubtopology(str(i), rng.randint(1, most), *rng.choice(kinds)) for i in range(rng.randint(1, 3))
     )

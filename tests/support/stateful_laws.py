@@ -9,10 +9,10 @@ from random import Random
 from hypothesis import strategies as st
 
 from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulMember,
     StatefulPlan,
-    Subtopology,
     Task,
     TaskPlanOptions,
 )
@@ -217,7 +217,9 @@ _lags = st.one_of(st.integers(-2, 12), st.integers(0, 30_000), st.integers(2**62
 def any_groups(draw: st.DrawFn, *, least_members: int = 0) -> StatefulGroup:
     """Members may report nonsense: tasks claimed twice, unknown tasks, negative lags."""
     subtopologies = tuple(
-        Subtopology(str(i), draw(st.integers(0, 5)), draw(st.integers(0, 3)) > 0, draw(st.integers(0, 3)) > 0)
+        PlannedSubtopology(
+            str(i), draw(st.integers(0, 5)), draw(st.integers(0, 3)) > 0, draw(st.integers(0, 3)) > 0
+        )
         for i in range(draw(st.integers(0, 3)))
     )
     tasks = [Task(s.id, p) for s in subtopologies for p in range(s.partitions + 1)] + [Task("gone", 0)]

@@ -22,9 +22,9 @@ from kafka_assignors.cli.plan.problem import MOST_PARTITIONS, VERSION
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulMember,
-    Subtopology,
     Task,
     TaskPlanOptions,
 )
@@ -61,7 +61,7 @@ def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
     if (version := whole("version", top.get("version", VERSION))) != VERSION:
         raise ProblemError(f"version: expected {VERSION}, got {version}")
     options = _options(object_at("options", top.get("options", {})), given)
-    subtopologies: list[Subtopology] = []
+    subtopologies: list[PlannedSubtopology] = []
     members: list[StatefulMember] = []
     seen: dict[tuple[str, str], int] = {}
 
@@ -99,12 +99,12 @@ def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> TaskPla
         raise ProblemError(f"{where}{error.option}: {error.reason}") from error
 
 
-def _subtopology(path: str, value: object) -> Subtopology:
+def _subtopology(path: str, value: object) -> PlannedSubtopology:
     entry = fields_of(path, value, ("id", "partitions", "stateful", "logged"))
     for name in ("id", "partitions"):
         if name not in entry:
             raise ProblemError(f"{path}.{name}: missing")
-    return Subtopology(
+    return PlannedSubtopology(
         text(f"{path}.id", entry["id"]),
         whole(f"{path}.partitions", entry["partitions"], 0),
         _yes_or_no(f"{path}.stateful", entry.get("stateful", True)),

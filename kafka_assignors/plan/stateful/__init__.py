@@ -9,20 +9,20 @@
 from __future__ import annotations
 
 from kafka_assignors.plan.stateful.model import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulMember,
     StatefulPlan,
-    Subtopology,
     Task,
     TaskPlanOptions,
 )
 from kafka_assignors.plan.stateful.planner import plan_stateful
 
 __all__ = [
+    "PlannedSubtopology",
     "StatefulGroup",
     "StatefulMember",
     "StatefulPlan",
-    "Subtopology",
     "Task",
     "TaskPlanOptions",
     "plan_stateful",

@@ -25,7 +25,7 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Subtopology:
+class PlannedSubtopology:
     """A part of the topology whose steps share their tasks.
 
     Attributes:
@@ -111,7 +111,7 @@ class StatefulGroup:
         ProblemError: a member or subtopology occurs twice, or a number of partitions is negative.
     """
 
-    subtopologies: tuple[Subtopology, ...]
+    subtopologies: tuple[PlannedSubtopology, ...]
     members: tuple[StatefulMember, ...]
     end_offsets: Mapping[Task, int] = field(default_factory=dict)
 

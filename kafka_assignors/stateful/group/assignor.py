@@ -186,7 +186,7 @@ class StatefulAssignor(Assignor):
             for s in self._topology.subtopologies
         }
         subtopologies = {
-            s.id: planner.Subtopology(s.id, counts[s.id], s.stateful, s.logged)
+            s.id: planner.PlannedSubtopology(s.id, counts[s.id], s.stateful, s.logged)
             for s in self._topology.subtopologies
         }
         members = planned_members(self._topology, group.members, self._joined)

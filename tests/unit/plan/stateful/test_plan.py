@@ -9,9 +9,9 @@ import pytest
 
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulMember,
-    Subtopology,
     Task,
     TaskPlanOptions,
     plan_stateful,
@@ -47,12 +47,12 @@ def member(  # a test reads best with everything but the id optional
 def group(
     *members: StatefulMember,
     partitions: int = 2,
-    more: Iterable[Subtopology] = (),
+    more: Iterable[PlannedSubtopology] = (),
     ends: Mapping[str, int] | None = None,
 ) -> StatefulGroup:
     """A group with subtopology 0, and more if given."""
     known = {tasks(name)[0]: end for name, end in (ends or {}).items()}
-    return StatefulGroup((Subtopology("0", partitions), *more), members, known)
+    return StatefulGroup((PlannedSubtopology("0", partitions), *more), members, known)
 
 
 def test_group_without_history_starts_balanced_at_once() -> None:
@@ -106,7 +106,7 @@ def test_member_without_state_ranks_last_unless_the_changelog_is_short() -> None
 
 
 def test_task_without_a_changelog_moves_at_once_and_has_no_standby() -> None:
-    there = StatefulGroup((Subtopology("0", 2, logged=False),), (member("a", "0_0 0_1"), member("b")))
+    there = StatefulGroup((PlannedSubtopology("0", 2, logged=False),), (member("a", "0_0 0_1"), member("b")))
     plan = plan_stateful(there, ONE_STANDBY)
     assert plan.active["b"]
     assert not any(plan.standby.values())
@@ -122,7 +122,7 @@ def test_owner_that_reports_a_lag_is_behind() -> None:
 def test_standbys_of_one_member_are_spread_over_all_others() -> None:
     """When it dies its tasks move to many members, and few have to move again."""
     members = [member(m) for m in "abcde"]
-    plan = plan_stateful(group(*members, partitions=20, more=[Subtopology("1", 20)]), ONE_STANDBY)
+    plan = plan_stateful(group(*members, partitions=20, more=[PlannedSubtopology("1", 20)]), ONE_STANDBY)
     active = {task: m for m, mine in plan.active.items() for task in mine}
     pairs = Counter((active[task], m) for m, mine in plan.standby.items() for task in mine)
     assert set(pairs.values()) == {2}
@@ -173,7 +173,7 @@ def test_former_owner_becomes_the_standby() -> None:
 
 def test_stateless_tasks_fill_up_loads() -> None:
     """B has one stateful task fewer and gets one stateless task more."""
-    there = group(member("a"), member("b"), partitions=1, more=[Subtopology("1", 3, stateful=False)])
+    there = group(member("a"), member("b"), partitions=1, more=[PlannedSubtopology("1", 3, stateful=False)])
     plan = plan_stateful(there, ONE_STANDBY)
     assert {m: len(mine) for m, mine in plan.active.items()} == {"a": 2, "b": 2}
 
@@ -260,6 +260,6 @@ def test_group_is_checked() -> None:
     with pytest.raises(ProblemError, match="member"):
         group(member("a"), member("a"))
     with pytest.raises(ProblemError, match="two subtopologies"):
-        group(more=[Subtopology("0", 1)])
+        group(more=[PlannedSubtopology("0", 1)])
     with pytest.raises(ProblemError, match="negative"):
         group(partitions=-1)

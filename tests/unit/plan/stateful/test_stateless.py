@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from random import Random
 
 from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
     StatefulGroup,
     StatefulMember,
     StatefulPlan,
-    Subtopology,
     Task,
     TaskPlanOptions,
     plan_stateful,
@@ -35,8 +35,8 @@ def member(
 
 def group(*members: StatefulMember, stateful: int, stateless: tuple[int, ...]) -> StatefulGroup:
     """Subtopology 0 keeps state, 1 and further ones do not."""
-    more = (Subtopology(str(i), count, stateful=False) for i, count in enumerate(stateless, 1))
-    return StatefulGroup((Subtopology("0", stateful), *more), members)
+    more = (PlannedSubtopology(str(i), count, stateful=False) for i, count in enumerate(stateless, 1))
+    return StatefulGroup((PlannedSubtopology("0", stateful), *more), members)
 
 
 def counts(plan: StatefulPlan) -> dict[str, int]:
