@@ -325,13 +325,13 @@ class Assignor(AbstractPartitionAssignor):
         result = rebalance(
             group, partial(self._plan_or_fallback, unlisted), claims=claims, hold_back=self._this_round
         )
-        result = result._replace(given=Assignment(group, result.given.owners, unlisted))
+        result = result._replace(assigned=Assignment(group, result.assigned.owners, unlisted))
         self._second_round.held = list(result.holds)
         self._second_round.generations = {member.member_id: member.generation for member in group.members}
         seconds = self._now() - started
         with self._guarded("reporting the plan"):
             self._report(result, seconds)
-        return result.given
+        return result.assigned
 
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
         """Split the target into this round's assignment and the holds; see ``this_round``."""
@@ -379,7 +379,7 @@ class Assignor(AbstractPartitionAssignor):
             result.explain, in_order=self.in_order, by_load=self.by_lag, words=self.reason_overrides()
         )
         report = PlanReport(
-            self.name, result.target, result.given, result.metrics, 1000 * seconds, why, self.forecasts
+            self.name, result.target, result.assigned, result.metrics, 1000 * seconds, why, self.forecasts
         )
         facts = report.facts()
         log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})

@@ -74,7 +74,7 @@ def explain(
     group: Group,
     claims: Claims,
     target: Plan,
-    given: Plan,
+    assigned: Plan,
     holds: Iterable[Hold],
     *,
     departed: Collection[Member] = (),
@@ -88,7 +88,7 @@ def explain(
         group: members and topics.
         claims: the partitions that members own and hold.
         target: the planned owner of each partition.
-        given: the assignment of this round.
+        assigned: the assignment of this round.
         holds: partitions that are not at their target yet, from ``this_round``.
         departed: members known to have left, with the partitions they owned.  Without them a partition
             without a claim counts as one that had no owner.
@@ -103,7 +103,7 @@ def explain(
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
     """
     target_of = {partition: member_id for member_id, partition in _entries(target)}
-    given_to = {partition: member_id for member_id, partition in _entries(given)}
+    assigned_to = {partition: member_id for member_id, partition in _entries(assigned)}
     blocked = {(hold.topic, hold.partition): hold.member_id for hold in holds}
     partitions = [(topic, number) for topic, count in group.topics.items() for number in range(count)]
     owner = {
@@ -141,7 +141,7 @@ def explain(
 
     def why(partition: tuple[str, int], member_id: str | None) -> Why:
         reason, others = reason_for(partition, member_id)
-        waits_for = blocked.get(partition) if given_to.get(partition) != member_id else None
+        waits_for = blocked.get(partition) if assigned_to.get(partition) != member_id else None
         return Why(*partition, member_id, words.get(reason, reason), others, waits_for)
 
     return [why(partition, target_of.get(partition)) for partition in partitions]

@@ -26,14 +26,14 @@ class Rebalance(NamedTuple):
         group: members and topics.
         claims: the owner of each partition before.
         target: the planned owner of each partition.
-        given: the partitions assigned in this round.
+        assigned: the partitions assigned in this round.
         holds: partitions that another member must revoke first.
     """
 
     group: Group
     claims: Claims
     target: Assignment
-    given: Assignment
+    assigned: Assignment
     holds: tuple[Hold, ...]
 
     @property
@@ -43,7 +43,7 @@ class Rebalance(NamedTuple):
 
     def explain(self, **how: Any) -> list[Why]:
         """Return a reason for each partition.  Options as in ``plan.explain.explain``."""
-        return explain(self.group, self.claims, self.target, self.given, self.holds, **how)
+        return explain(self.group, self.claims, self.target, self.assigned, self.holds, **how)
 
 
 def rebalance(
@@ -52,13 +52,13 @@ def rebalance(
     """Plan one round.
 
     Args:
-        group: members and topics.  Members of an eager group hold nothing, so the round gives the whole
+        group: members and topics.  Members of an eager group hold nothing, so the round assigns the whole
             target.
         plan: the strategy's planner.
         claims: the group's claims, if already resolved.
-        hold_back: selects the part of the target that this round gives.
+        hold_back: selects the part of the target that this round assigns.
     """
     claims = resolve(group) if claims is None else claims
     target = plan(group, claims)
-    given, holds = hold_back(group, claims, target)
-    return Rebalance(group, claims, target, given, tuple(holds))
+    assigned, holds = hold_back(group, claims, target)
+    return Rebalance(group, claims, target, assigned, tuple(holds))

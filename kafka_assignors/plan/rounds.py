@@ -35,7 +35,7 @@ def this_round(
       choice, else the most senior.  The others revoke it.
     - A member that never had a partition it claims has nothing to revoke and keeps claiming it.  Such a hold
       is *overdue*: the member gets the partition, so that its next claim is true.  A partition that one
-      member may still have is never given to another.
+      member may still have is never assigned to another.
 
     Args:
         group: members and topics.
@@ -47,13 +47,13 @@ def this_round(
         The assignment of this round, and the partitions that need another round to reach their target.
     """
     held = (claims.holder != NO_MEMBER) & (claims.holder != target.owners) & (target.owners != NO_MEMBER)
-    given = np.where(held, np.int32(NO_MEMBER), target.owners)
+    assigned = np.where(held, np.int32(NO_MEMBER), target.owners)
     holds: list[Hold] = []
     for partition in np.flatnonzero(held).tolist():
         holder, new_owner = int(claims.holder[partition]), int(target.owners[partition])
         holders = claims.holders[partition] if holder == CONTESTED else {holder}
         if new_owner in holders:
-            given[partition] = new_owner
+            assigned[partition] = new_owner
             continue
         topic, number = group.at(partition)
         keepers = [i for i in sorted(holders) if topic in group.members[i].topics]
@@ -61,7 +61,7 @@ def this_round(
         hold = Hold(topic, number, group.members[keeper].member_id)
         holds.append(hold)
         if keepers and (holder == CONTESTED or hold in overdue):
-            given[partition] = keeper
+            assigned[partition] = keeper
         elif hold in overdue:  # no holder subscribes to the topic, so none of them reads the partition
-            given[partition] = new_owner
-    return Assignment(group, given), sorted(holds)
+            assigned[partition] = new_owner
+    return Assignment(group, assigned), sorted(holds)

@@ -98,7 +98,7 @@ class GroupModel:
         group = self._group(self._settling, holding=strategy.cooperative)
         result = rebalance(group, strategy.plan)
         held = bool(result.holds)
-        before, self.owner = self.owner, self._owners(group, result.given)
+        before, self.owner = self.owner, self._owners(group, result.assigned)
         is_owned = self.owner != NO_MEMBER
         gained = np.bincount(self.owner[is_owned & (self.owner != before)], minlength=len(self._ids))
         taken = before[(before != NO_MEMBER) & (self.owner != before)]

@@ -140,7 +140,7 @@ def solve(
         strategy=assignor.name,
         group=group,
         assignment=target,
-        first_round=result.given if cooperative else None,
+        first_round=result.assigned if cooperative else None,
         metrics=measure(group, result.claims, target),
         load_lower_bound=load_lower_bound,
         why=result.explain(

@@ -24,9 +24,9 @@ from tests.support.builders import member
 
 def reasons(group: Group, plan: Mapping[str, Ownership], *, by_load: bool = True) -> list[Why]:
     claims, target = resolve(group), Assignment.of(group, plan)
-    given, holds = this_round(group, claims, target)
+    assigned, holds = this_round(group, claims, target)
     assert all(isinstance(hold, Hold) for hold in holds)
-    return explain(group, claims, target, given, holds, by_load=by_load)
+    return explain(group, claims, target, assigned, holds, by_load=by_load)
 
 
 def test_max_load_counts_all_topics_of_a_member() -> None:

@@ -13,15 +13,15 @@ Plan = dict[str, dict[str, list[int]]]
 
 def this_round(group: Group, target: Plan, overdue: Collection[Hold] = ()) -> tuple[Plan, list[Hold]]:
     """``plan.this_round`` with plain dictionaries."""
-    given, holds = round_of(group, resolve(group), Assignment.of(group, target), overdue)
-    return dict(given), holds
+    assigned, holds = round_of(group, resolve(group), Assignment.of(group, target), overdue)
+    return dict(assigned), holds
 
 
 def test_a_partition_waits_until_its_holder_has_revoked_it() -> None:
     """It is missing from both assignments, so the holder revokes it and rejoins."""
     group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
-    given, held = this_round(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
-    assert given == {"a": {"t0": [0]}, "b": {}}
+    assigned, held = this_round(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
+    assert assigned == {"a": {"t0": [0]}, "b": {}}
     assert held == [Hold("t0", 1, "a")]
 
 

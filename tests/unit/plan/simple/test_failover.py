@@ -190,8 +190,8 @@ def test_reasons_use_the_strategys_words() -> None:
 
     def reasons(*, preempt: bool, words: Mapping[Reason, Reason]) -> list[str]:
         target = plan_failover(group, claims, preempt=preempt)
-        given, holds = this_round(group, claims, target)
-        return [str(why) for why in explain(group, claims, target, given, holds, words=words)]
+        assigned, holds = this_round(group, claims, target)
+        return [str(why) for why in explain(group, claims, target, assigned, holds, words=words)]
 
     highest = {Reason.MOVED: Reason.HIGHEST}
     moved = ["moved to the highest priority: a"] * 2
