@@ -154,8 +154,8 @@ def _read_counters(partition: Partition, ints: Iterator[int]) -> None:
     commits.marks = [GroupMark(*_take(ints, 5)) for _ in _count(ints)]
     points = len(_count(ints))
     growth.times, growth.ends = _take(ints, points), _take(ints, points)
-    at, end, epoch, far, through = _take(ints, 5)
-    steps.last_end = EndMark(at, end, epoch, _flag(far), _flag(through))
+    end_time, end, epoch, far, through = _take(ints, 5)
+    steps.last_end = EndMark(end_time, end, epoch, _flag(far), _flag(through))
     steps.last_group = GroupMark(*_take(ints, 5)) if _flag(*_take(ints, 1)) else None
 
 

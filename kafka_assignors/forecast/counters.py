@@ -102,13 +102,13 @@ class Ends:
             )
         return [
             EndMark(
-                at,
-                on_line(before, sample.end, start, sample.time, at),
+                end,
+                on_line(before, sample.end, start, sample.time, end),
                 self.epoch,
                 far=length > settings.step,
-                through=length > settings.step and at != sample.time,
+                through=length > settings.step and end != sample.time,
             )
-            for at in step_ends(start, sample.time, settings.step)
+            for end in step_ends(start, sample.time, settings.step)
         ]
 
 
@@ -162,7 +162,9 @@ class CommittedOffset:
             if sample.time % settings.step == 0:
                 self.marks.append(now)
             return
-        self.marks.extend(_between(since, now, at) for at in step_ends(since.at, sample.time, settings.step))
+        self.marks.extend(
+            _between(since, now, end) for end in step_ends(since.at, sample.time, settings.step)
+        )
 
     def at(self, time: int, max_gap: int) -> GroupMark | None:
         """Return the group's position at a time; None if unknown.  Drops the marks before it.

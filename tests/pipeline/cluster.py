@@ -56,12 +56,12 @@ class Cluster:
             check=False,
         )
 
-    def told(self, *arguments: str, cwd: Path) -> dict[str, Any]:
-        """Run a command line that goes well and tells what it did as JSON, on its last line."""
+    def report_of(self, *arguments: str, cwd: Path) -> dict[str, Any]:
+        """Run a command line, which must succeed; return the JSON of its last line."""
         done = self.submit(*arguments, cwd=cwd)
         assert done.returncode == 0, done.stderr[-3000:]
-        told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-        return told
+        report: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        return report
 
 
 @contextmanager
@@ -107,9 +107,9 @@ def _daemon(arguments: list[str], environment: dict[str, str], log: Path, ready:
     with log.open("wb") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as process:
         try:
             deadline = time.monotonic() + _PATIENCE_S
-            while ready not in (said := log.read_text(encoding="utf-8", errors="replace")):
+            while ready not in (output := log.read_text(encoding="utf-8", errors="replace")):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{first} did not start:\n{said[-2000:]}")
+                    raise RuntimeError(f"{first} did not start:\n{output[-2000:]}")
                 time.sleep(0.1)
             yield
         finally:

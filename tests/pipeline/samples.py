@@ -66,10 +66,10 @@ def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> P
     """Land a file of samples of the first day, whole at once; the lower its number the older."""
     folder = root / "samples" / writer / "date=2013-11-09"
     folder.mkdir(parents=True, exist_ok=True)
-    aside, file = folder / f".{number}", folder / f"part-{number:05d}.parquet"
-    pq.write_table(samples_table(looks, writer), aside)
-    os.utime(aside, (START + number, START + number))
-    return aside.rename(file)
+    hidden, file = folder / f".{number}", folder / f"part-{number:05d}.parquet"
+    pq.write_table(samples_table(looks, writer), hidden)
+    os.utime(hidden, (START + number, START + number))
+    return hidden.rename(file)
 
 
 def load_rows(load: DataFrame) -> list[tuple[Any, ...]]:

@@ -79,5 +79,7 @@ def tell_all(settings: dict[str, Any], root: str, group: str, topic: str) -> Non
 
 if __name__ == "__main__":
     what, given, *rest = sys.argv[1:]
-    known: dict[str, Callable[..., None]] = {one.__name__: one for one in (record, record_commits, tell_all)}
+    known: dict[str, Callable[..., None]] = {
+        task.__name__: task for task in (record, record_commits, tell_all)
+    }
     known[what](json.loads(Path(given).read_text(encoding="utf-8")), *rest)

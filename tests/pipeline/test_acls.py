@@ -62,9 +62,9 @@ def guarded() -> Iterator[Guarded]:
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
         admin.create_topics([NewTopic(TOPIC, num_partitions=1, replication_factor=1)])
         admin.close()
-        at = TopicPartition(TOPIC, 0)
-        write(broker.bootstrap, {at: 3})
-        commit(broker.bootstrap, GROUP, {at: 2})
+        partition = TopicPartition(TOPIC, 0)
+        write(broker.bootstrap, {partition: 3})
+        commit(broker.bootstrap, GROUP, {partition: 2})
         yield broker
 
 
@@ -89,7 +89,7 @@ def test_docs_have_a_row_for_each_right() -> None:
     page = (ROOT / "docs" / "guides" / "cluster.md").read_text(encoding="utf-8")
     table = page[page.index("| to | on | operations |") :].partition("\n\n")[0]
     rows = dict(re.findall(r"^\| [^|]+ \| ([^|]+) \| (`[^|]+) \|$", table, re.MULTILINE))
-    operations = {words: re.findall(r"`(\w+)`", told) for words, told in rows.items()}
+    operations = {words: re.findall(r"`(\w+)`", cell) for words, cell in rows.items()}
     assert operations == {
         words: [right.operation.name.title().replace("_", "") for right in rights]
         for words, rights in IN_WORDS.items()
@@ -161,7 +161,7 @@ REFUSED: list[tuple[Right, Callable[[SparkSession, dict[str, Any], str], object]
 @pytest.mark.parametrize(
     ("missing", "use", "says"),
     REFUSED,
-    ids=[f"{use.__name__}-{one.name}-{one.operation.name}" for one, use, _ in REFUSED],
+    ids=[f"{use.__name__}-{right.name}-{right.operation.name}" for right, use, _ in REFUSED],
 )
 def test_missing_right_is_named_in_the_error(
     spark: SparkSession,

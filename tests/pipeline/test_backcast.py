@@ -46,25 +46,25 @@ def by_hand(looks: list[Look], group: str, settings: LoadSettings) -> Totals:
 
 def test_errors_are_added_up_by_group_and_horizon(spark: SparkSession) -> None:
     looks = history()
-    found = backcast(samples_df(spark, looks), SETTINGS, horizons=(900, 3600))
-    assert [(one.group, one.horizon_s) for one in found] == [
+    backcasts = backcast(samples_df(spark, looks), SETTINGS, horizons=(900, 3600))
+    assert [(row.group, row.horizon_s) for row in backcasts] == [
         ("g", 900), ("g", 3600), ("other", 900), ("other", 3600),
     ]  # fmt: skip
-    for one in found:
-        settings = LoadSettings(step_s=300, horizon_s=one.horizon_s)
-        expected = score(by_hand(looks, one.group, settings))
-        assert one.score[:7] == pytest.approx(expected[:7])
-        assert one.score.forecasts > PARTITIONS * 500
-        assert one.score.mase < 1
+    for row in backcasts:
+        settings = LoadSettings(step_s=300, horizon_s=row.horizon_s)
+        expected = score(by_hand(looks, row.group, settings))
+        assert row.score[:7] == pytest.approx(expected[:7])
+        assert row.score.forecasts > PARTITIONS * 500
+        assert row.score.mase < 1
 
 
 def test_written_load_has_the_same_errors(spark: SparkSession) -> None:
     samples = samples_df(spark, history())
     of_samples = backcast(samples, SETTINGS, horizons=(900,))
     of_load = forecast_errors(model_load(samples, SETTINGS))
-    assert [one[:2] for one in of_load] == [one[:2] for one in of_samples]
-    for one, other in zip(of_load, of_samples, strict=True):
-        assert one.score[:7] == pytest.approx(other.score[:7])
+    assert [row[:2] for row in of_load] == [row[:2] for row in of_samples]
+    for row, other in zip(of_load, of_samples, strict=True):
+        assert row.score[:7] == pytest.approx(other.score[:7])
 
 
 def test_horizon_that_is_not_whole_steps_is_refused(spark: SparkSession) -> None:

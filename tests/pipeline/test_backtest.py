@@ -59,21 +59,21 @@ def recorded(spark: SparkSession, folder: Path) -> list[Recorded]:
     return read_history(spark, str(folder))
 
 
-def ordered(found: Iterator[TrialResult]) -> list[TrialResult]:
-    return sorted(found, key=lambda one: one.number)
+def ordered(results: Iterator[TrialResult]) -> list[TrialResult]:
+    return sorted(results, key=lambda result: result.number)
 
 
 def trials_of(recorded: Sequence[Recorded]) -> list[Trial]:
-    return GRID.trials([one.history for one in recorded])
+    return GRID.trials([recording.history for recording in recorded])
 
 
 # --- reading -----------------------------------------------------------------------------------------------
 
 
 def test_each_group_is_read_as_it_was_recorded(recorded: list[Recorded]) -> None:
-    assert [one.history.group for one in recorded] == ["g", "h"]
-    for one, partitions in zip(recorded, (6, 4), strict=True):
-        history = one.history
+    assert [recording.history.group for recording in recorded] == ["g", "h"]
+    for recording, partitions in zip(recorded, (6, 4), strict=True):
+        history = recording.history
         assert (history.steps, history.partitions, history.step_s) == (60, partitions, 10.0)
         assert history.starts_at == START.timestamp()
         busy = np.where((np.arange(60) >= 20) & (np.arange(60) < 30), 3, 1)
@@ -83,7 +83,7 @@ def test_each_group_is_read_as_it_was_recorded(recorded: list[Recorded]) -> None
         assert (history.expected == 6.0 * expected).all()
         assert history.horizon_s == 60.0
         assert history.service_rate == pytest.approx(4.0 * partitions)  # the fastest one's while it lagged
-        assert one.unknown == 0.0
+        assert recording.unknown == 0.0
 
 
 def test_history_of_a_period_and_a_group(spark: SparkSession, folder: Path) -> None:
@@ -194,33 +194,33 @@ def vars_of(series: Any) -> list[Any]:
 def test_spark_gives_the_results_of_a_simulation_in_this_process(
     spark: SparkSession, recorded: list[Recorded]
 ) -> None:
-    histories = {one.history.group: one.history for one in recorded}
+    histories = {recording.history.group: recording.history for recording in recorded}
     trials = trials_of(recorded)
     assert len(trials) == 2 * 2 * 2 * 6
     tracker = spark.sparkContext.statusTracker()
     before = set(tracker.getJobIdsForGroup())
-    found = ordered(run_trials(spark, histories, trials))
+    results_in_order = ordered(run_trials(spark, histories, trials))
     [job] = set(tracker.getJobIdsForGroup()) - before
-    told = tracker.getJobInfo(job)
-    assert told is not None
-    tasks = [stage.numTasks for id in told.stageIds if (stage := tracker.getStageInfo(id))]
+    job_info = tracker.getJobInfo(job)
+    assert job_info is not None
+    tasks = [stage.numTasks for id in job_info.stageIds if (stage := tracker.getStageInfo(id))]
     assert tasks == [len(trials)], "one task each"
-    assert [one.number for one in found] == list(range(len(trials)))
-    for one, trial in zip(found, trials, strict=True):
-        assert one.error == ""
-        assert same(one, try_out(histories[trial.group], trial))
+    assert [result.number for result in results_in_order] == list(range(len(trials)))
+    for result, trial in zip(results_in_order, trials, strict=True):
+        assert result.error == ""
+        assert same(result, try_out(histories[trial.group], trial))
 
 
 def test_failed_trial_has_its_error_and_others_go_on(spark: SparkSession, recorded: list[Recorded]) -> None:
-    histories = {one.history.group: one.history for one in recorded}
+    histories = {recording.history.group: recording.history for recording in recorded}
     trials = trials_of(recorded)[:6]
     trials[2] = replace(trials[2], scenario=replace(trials[2].scenario, churn=parse("join@9999")))
     trials[4] = replace(trials[4], scenario=replace(trials[4].scenario, strategy=broken_strategy()))
-    found = ordered(run_trials(spark, histories, trials))
-    assert [bool(one.error) for one in found] == [False, False, True, False, True, False]
-    assert "not within the history of 600 s" in found[2].error
-    assert found[4].error == "ZeroDivisionError: division by zero"
-    assert all(one.outcome is not None for one in found if not one.error)
+    results_in_order = ordered(run_trials(spark, histories, trials))
+    assert [bool(result.error) for result in results_in_order] == [False, False, True, False, True, False]
+    assert "not within the history of 600 s" in results_in_order[2].error
+    assert results_in_order[4].error == "ZeroDivisionError: division by zero"
+    assert all(result.outcome is not None for result in results_in_order if not result.error)
 
 
 def broken_strategy() -> Any:
@@ -236,7 +236,11 @@ def test_failure_of_spark_is_raised_and_ends_all_tasks(spark: SparkSession, reco
     trials = trials_of(recorded)[:3]
     with pytest.raises(KafkaAssignorsError, match=r"Spark gave up after \d of 3 scenarios"):
         list(run_trials(spark, {"another": recorded[0].history}, trials))
-    first = next(run := run_trials(spark, {one.history.group: one.history for one in recorded}, trials))
+    first = next(
+        run := run_trials(
+            spark, {recording.history.group: recording.history for recording in recorded}, trials
+        )
+    )
     assert first.outcome is not None
     run.close()  # type: ignore[attr-defined]  # a generator's, as by Ctrl-C
     assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
@@ -276,8 +280,8 @@ def test_command_writes_tables_results_and_a_report(folder: Path, tmp_path: Path
     table = pq.read_table(out / "results.parquet")
     assert {field.name: str(field.type) for field in table.schema} == RESULTS
     rows = table.to_pylist()
-    for row_, told in zip(rows, results["scenarios"], strict=True):
-        assert {**row_, "parameters": json.loads(row_["parameters"])} == told
+    for row_, scenario in zip(rows, results["scenarios"], strict=True):
+        assert {**row_, "parameters": json.loads(row_["parameters"])} == scenario
     assert sum(row_["error"] is not None for row_ in rows) == 20
     series = pq.read_table(out / "series.parquet")
     assert {field.name: str(field.type) for field in series.schema} == SERIES
@@ -309,10 +313,12 @@ def test_group_without_a_backlog_is_left_out(tmp_path: Path) -> None:
     assert line in " ".join(done.stdout.split())
     assert "'idle'" not in done.stderr
     results = json.loads((out / "results.json").read_text())
-    assert [one["group"] for one in results["left_out"]] == ["idle"]
-    assert [one["group"] for one in results["groups"]] == ["busy"]
+    assert [group["group"] for group in results["left_out"]] == ["idle"]
+    assert [group["group"] for group in results["groups"]] == ["busy"]
     assert {row_["group"] for row_ in results["scenarios"]} == {"busy"}
-    assert "cooperative-lag-aware (load=forecast)" in {one["candidate"] for one in results["candidates"]}
+    assert "cooperative-lag-aware (load=forecast)" in {
+        candidate["candidate"] for candidate in results["candidates"]
+    }
     assert line in (out / "report.html").read_text()
 
 

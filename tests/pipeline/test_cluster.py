@@ -59,26 +59,26 @@ def test_the_pipeline_and_a_back_test_run_on_a_cluster(
     root, feed = tmp_path / "pipeline", names.group("feed")
     import_samples(spark, past(group, topic), str(root))
 
-    told = cluster.told(
+    report = cluster.report_of(
         *("pipeline", "run", group, "--bootstrap", bootstrap, "--out", str(root)),
         *("--once", "--feed", feed, "--output", "json"),
         cwd=tmp_path,
     )
-    assert told["samples"] == {"looks": 1, "rows": 2, "misses": {}}
-    assert told["offsets_topic"]["commits"] == 2
-    assert told["load"]["samples"] == 2 * LOOKS + 4
-    assert told["load"]["steps"] > LOOKS / 2
-    assert told["feed"]["failed_batches"] == 0
+    assert report["samples"] == {"looks": 1, "rows": 2, "misses": {}}
+    assert report["offsets_topic"]["commits"] == 2
+    assert report["load"]["samples"] == 2 * LOOKS + 4
+    assert report["load"]["steps"] > LOOKS / 2
+    assert report["feed"]["failed_batches"] == 0
     keys = {record.key for record in all_records(bootstrap, feed)}
     assert keys == {json.dumps([group, tp.topic, tp.partition], separators=(",", ":")).encode() for tp in tps}
 
-    tried = cluster.told(
+    tried = cluster.report_of(
         *("backtest", str(root), "--strategies", "range,cooperative-sticky", "--service-rate", "10"),
         *("--members", "2", "--output", "json"),
         cwd=tmp_path,
     )
     assert tried["run"]["failed"] == 0
-    assert {one["strategy"] for one in tried["candidates"]} == {"range", "cooperative-sticky"}
+    assert {candidate["strategy"] for candidate in tried["candidates"]} == {"range", "cooperative-sticky"}
     programs = list((tmp_path / "work").glob("app-*"))
     assert len(programs) == 2, "the work of both was done by the cluster's worker"
 
@@ -94,6 +94,6 @@ def test_submit_without_the_connector_is_an_error_with_a_remedy(
     )
     assert done.returncode == 1
     # spark-submit puts what a program writes to stderr into its own stdout.
-    said = [line for line in done.stdout.splitlines() if line.startswith("kafka-assignors: ")]
-    assert len(said) == 1
-    assert "this Spark has no Kafka connector" in said[0]
+    errors = [line for line in done.stdout.splitlines() if line.startswith("kafka-assignors: ")]
+    assert len(errors) == 1
+    assert "this Spark has no Kafka connector" in errors[0]

@@ -64,10 +64,10 @@ def test_wrong_password_is_an_error_of_one_line_without_it(
     with pytest.raises(Exception, match="SaslAuthenticationException") as caught:
         rows(spark, wrong, topic)
     assert PASSWORD not in str(caught.value)
-    said = str(pipeline_error(caught.value, "reading"))
-    assert said.startswith("reading: the cluster does not let us in")
-    assert "\n" not in said
-    assert PASSWORD not in said
+    message = str(pipeline_error(caught.value, "reading"))
+    assert message.startswith("reading: the cluster does not let us in")
+    assert "\n" not in message
+    assert PASSWORD not in message
 
 
 def test_server_with_a_wrong_host_name_is_not_trusted(
@@ -120,7 +120,7 @@ def test_plans_logs_and_events_contain_no_secret(
         if file.is_file()
     )
     key = (secured.certificates / "client.key").read_text(encoding="ascii").splitlines()[1]
-    for told in (done.stdout, done.stderr, events, kept):
-        assert "pa55word" not in told
-        assert key not in told
-        assert key[8:40] not in told
+    for output in (done.stdout, done.stderr, events, kept):
+        assert "pa55word" not in output
+        assert key not in output
+        assert key[8:40] not in output

@@ -32,7 +32,9 @@ def rows(page: str, head: str) -> list[list[str]]:
 
 
 def options(command: click.Command) -> dict[str, click.Option]:
-    return {name: one for one in command.params if isinstance(one, click.Option) for name in one.opts}
+    return {
+        name: option for option in command.params if isinstance(option, click.Option) for name in option.opts
+    }
 
 
 # --- pipeline.md -------------------------------------------------------------------------------------------
@@ -45,8 +47,8 @@ def run_options() -> dict[str, click.Option]:
 
 
 def test_docs_list_the_options_of_a_run() -> None:
-    told = [name for cell, _ in rows(PAGE, "| option | |") for name in re.findall(r"--[\w-]+", cell)]
-    assert sorted(told) == sorted(run_options())
+    listed = [name for cell, _ in rows(PAGE, "| option | |") for name in re.findall(r"--[\w-]+", cell)]
+    assert sorted(listed) == sorted(run_options())
 
 
 def test_docs_have_the_defaults_of_a_run() -> None:
@@ -54,9 +56,9 @@ def test_docs_have_the_defaults_of_a_run() -> None:
     known = run_options()
     for cell, text in rows(PAGE, "| option | |"):
         names = re.findall(r"--[\w-]+", cell)
-        told = re.search(r" \(([^()]+)\)$", text)
+        bracket = re.search(r" \(([^()]+)\)$", text)
         expected = [word for word in (in_words(name, known[name]) for name in names) if word is not None]
-        assert (told[1].split(", ") if told else []) == expected, cell
+        assert (bracket[1].split(", ") if bracket else []) == expected, cell
 
 
 def in_words(name: str, option: click.Option) -> str | None:
@@ -87,12 +89,12 @@ def test_docs_name_the_other_options_of_record() -> None:
 def test_docs_list_the_columns_of_the_files(head: str, schema: str) -> None:
     """With their types; those of keys are told once."""
     columns = dict(re.findall(r"^\s*(\w+) (\w+)", schema, re.MULTILINE))
-    told: dict[str, str] = {}
+    listed: dict[str, str] = {}
     for cell, types, _ in rows(PAGE, head):
         names = re.findall(r"`(\w+)`", cell)
         kinds = types.split(", ") if types else [columns[name] for name in names]
-        told |= dict(zip(names, kinds * len(names) if len(kinds) == 1 else kinds, strict=True))
-    assert told == columns
+        listed |= dict(zip(names, kinds * len(names) if len(kinds) == 1 else kinds, strict=True))
+    assert listed == columns
 
 
 # --- sampling.md -------------------------------------------------------------------------------------------
@@ -116,13 +118,13 @@ def test_docs_have_the_options_of_the_source() -> None:
 
 
 def test_docs_have_every_setting_of_the_connector() -> None:
-    told = CONNECTION[CONNECTION.index("## Settings for Spark's Kafka connector") :]
+    section = CONNECTION[CONNECTION.index("## Settings for Spark's Kafka connector") :]
     elsewhere = {"security_protocol", "sasl_mechanism"}  # as in Kafka, without a row
     for name in set(connector._MAPPED) - elsewhere:
-        assert re.search(rf"^\|[^|]*`{name}[`=]", told, re.MULTILINE), name
+        assert re.search(rf"^\|[^|]*`{name}[`=]", section, re.MULTILINE), name
     for mechanism in connector._LOGIN:
-        assert mechanism.partition("-")[0] in told
-    for name in re.findall(r"`(sasl_\w+)`", told.partition("Revocation lists")[2]):
+        assert mechanism.partition("-")[0] in section
+    for name in re.findall(r"`(sasl_\w+)`", section.partition("Revocation lists")[2]):
         assert name in connector._UNMAPPED
 
 
@@ -130,14 +132,14 @@ def test_docs_have_every_setting_of_the_connector() -> None:
 
 
 def test_docs_have_the_settings_of_the_model() -> None:
-    told = {cell.strip("`"): default for cell, default, _ in rows(PAGE, "| setting | default |")}
-    settings = {one.name: one.default for one in dataclasses.fields(LoadSettings) if one.init}
-    assert told.keys() == settings.keys()
+    documented = {cell.strip("`"): default for cell, default, _ in rows(PAGE, "| setting | default |")}
+    settings = {setting.name: setting.default for setting in dataclasses.fields(LoadSettings) if setting.init}
+    assert documented.keys() == settings.keys()
     for name, default in settings.items():
         if default is not None:
-            assert told[name] == (f"`{default}`" if isinstance(default, str) else f"{default:g}"), name
+            assert documented[name] == (f"`{default}`" if isinstance(default, str) else f"{default:g}"), name
     for step_s in (60.0, 900.0):
-        ten_minutes, _, three = told["max_gap_s"].partition(", or ")
+        ten_minutes, _, three = documented["max_gap_s"].partition(", or ")
         assert three == "three steps"
         assert LoadSettings(step_s=step_s).max_gap == 1e6 * max(float(ten_minutes), 3 * step_s)
 

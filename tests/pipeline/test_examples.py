@@ -45,5 +45,5 @@ def test_an_example_runs(
         assert A_MINUTE in code
         code = code.replace(A_MINUTE, "until(recording)")
     Example(example.where, code).run(billing, spark=spark, until=until_it_sees_something)
-    said = capsys.readouterr().out
-    assert "rows=" in said or "billing" in said
+    output = capsys.readouterr().out
+    assert "rows=" in output or "billing" in output

@@ -64,10 +64,10 @@ def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
     """Those settings of a topic that a feed's has."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
-        found = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+        configs = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
     finally:
         admin.close()
-    [settings] = found["topic"].values() if "topic" in found else found.values()
+    [settings] = configs["topic"].values() if "topic" in configs else configs.values()
     return {name: settings[name]["value"] for name in TOPIC_SETTINGS}
 
 
@@ -141,10 +141,10 @@ def test_records_of_spark_are_read_by_the_feed_reader(spark: SparkSession) -> No
     for row in rows:
         key, forecast = load_feed.decode_key(row.key.encode()), load_feed.decode(row.value.encode())
         assert load_feed.encode_key(*key) == row.key.encode()
-        told = json.loads(load_feed.encode(forecast))
-        assert told == json.loads(row.value)
-        assert list(told) == list(json.loads(row.value)) == ["version", *load_feed.FIELDS]
-        nulls.add(tuple(name for name in load_feed.FIELDS if told[name] is None))
+        encoded = json.loads(load_feed.encode(forecast))
+        assert encoded == json.loads(row.value)
+        assert list(encoded) == list(json.loads(row.value)) == ["version", *load_feed.FIELDS]
+        nulls.add(tuple(name for name in load_feed.FIELDS if encoded[name] is None))
     assert len(rows) == 3
     assert nulls == {(), ("error", "service_rate", "lag")}
 
@@ -172,10 +172,10 @@ def test_published_times_ignore_foreign_records(
     given = [*ours, *(("b" if n % 2 else "foreign", value) for n, value in enumerate(FOREIGN)), (None, "{}")]
     rows = [(key, value, START, offset) for offset, (key, value) in enumerate(given)]
     schema = "key string, value string, timestamp bigint, offset bigint"
-    found = published_times(spark.createDataFrame(rows, schema)).collect()
-    assert {row.key: (row.known_ms, row.gone) for row in found} == {"a": (5, False), "b": (2, False)}
-    found = published_times(spark.createDataFrame(rows[:4], schema)).collect()
-    assert {row.key: (row.known_ms, row.gone) for row in found} == {"a": (5, False), "b": (2, True)}
+    published = published_times(spark.createDataFrame(rows, schema)).collect()
+    assert {row.key: (row.known_ms, row.gone) for row in published} == {"a": (5, False), "b": (2, False)}
+    published = published_times(spark.createDataFrame(rows[:4], schema)).collect()
+    assert {row.key: (row.known_ms, row.gone) for row in published} == {"a": (5, False), "b": (2, True)}
 
 
 def test_the_feed_of_a_pipeline_lands_in_a_compacted_topic(
@@ -286,6 +286,6 @@ def test_topic_that_is_not_compacted_is_refused(spark: SparkSession, bootstrap: 
 
 
 def test_unreachable_cluster_is_an_error_of_one_line(spark: SparkSession) -> None:
-    nobody = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "2000"}
+    unreachable = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "2000"}
     with pytest.raises(PipelineError, match=r"^the feed 'feed': [^\n]+$"):
-        create_feed(spark, nobody, "feed")
+        create_feed(spark, unreachable, "feed")

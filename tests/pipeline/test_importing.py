@@ -37,12 +37,12 @@ def test_repeated_import_adds_nothing(spark: SparkSession, tmp_path: Path) -> No
     more = [line(partition=1), line(partition=2, begin_offset=None, time="2026-11-22T22:30:00Z")]
     del more[1]["end_offset"]
     assert import_samples(spark, more, root) == ImportReport(2, 1, 1, {})
-    found = {one.partition: one for one in read_samples(spark, root).collect()}
-    assert found.keys() == {0, 1, 2}
-    assert (found[0].begin_offset, found[0].end_offset, found[0].committed_offset) == (0, 10, 4)
-    assert (found[2].begin_offset, found[2].end_offset) == (None, None)
-    assert {(one.source, str(one.date)) for one in found.values()} == {("import", "2026-11-22")}
-    assert found[0].time.timestamp() == pytest.approx(1795386600.25)
+    imported = {row.partition: row for row in read_samples(spark, root).collect()}
+    assert imported.keys() == {0, 1, 2}
+    assert (imported[0].begin_offset, imported[0].end_offset, imported[0].committed_offset) == (0, 10, 4)
+    assert (imported[2].begin_offset, imported[2].end_offset) == (None, None)
+    assert {(row.source, str(row.date)) for row in imported.values()} == {("import", "2026-11-22")}
+    assert imported[0].time.timestamp() == pytest.approx(1795386600.25)
 
 
 BAD = {

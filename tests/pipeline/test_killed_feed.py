@@ -37,7 +37,7 @@ MINUTES = 10  # of looks in a file
 ALWAYS = 0  # the partition that is in all of them
 
 
-class Told(NamedTuple):
+class ForecastId(NamedTuple):
     """A forecast, as far as it has to be told from others."""
 
     key: bytes
@@ -65,38 +65,39 @@ class Reader:
         )
         self._at = [TheirPartition(topic, p) for p in self._consumer.partitions_for_topic(topic) or ()]
         self._consumer.assign(self._at)
-        self._records: list[tuple[Told, bytes]] = []
+        self._records: list[tuple[ForecastId, bytes]] = []
 
     def close(self) -> None:
         self._consumer.close()
 
-    def records(self) -> list[tuple[Told, bytes]]:
+    def records(self) -> list[tuple[ForecastId, bytes]]:
         """What each that there is by now tells, and its value; those of a key in their order."""
         ends = self._consumer.end_offsets(self._at)
-        while any(self._consumer.position(one) < end for one, end in ends.items()):
+        while any(self._consumer.position(partition) < end for partition, end in ends.items()):
             for polled in self._consumer.poll(1000).values():
                 self._records += (
-                    (Told(record.key, json.loads(record.value)["time_ms"]), record.value) for record in polled
+                    (ForecastId(record.key, json.loads(record.value)["time_ms"]), record.value)
+                    for record in polled
                 )
         return self._records
 
     def landed(self, root: Path) -> bool:
         """The rows of a batch have landed, and none of their forecasts is in the topic."""
         due = newest(root, under_way(root, MODEL))
-        return bool(due) and due.isdisjoint(told for told, _ in self.records())
+        return bool(due) and due.isdisjoint(forecast for forecast, _ in self.records())
 
     def fed(self, root: Path) -> bool:
         """A batch's forecasts are in the topic, and Spark does not know yet that it is done."""
         due = newest(root, under_way(root, MODEL))
-        return not due.isdisjoint(told for told, _ in self.records())
+        return not due.isdisjoint(forecast for forecast, _ in self.records())
 
 
-def last_values(records: Iterable[tuple[Told, bytes]]) -> dict[bytes, bytes]:
+def last_values(records: Iterable[tuple[ForecastId, bytes]]) -> dict[bytes, bytes]:
     """What compaction leaves of them."""
-    return {told.key: value for told, value in records}
+    return {forecast.key: value for forecast, value in records}
 
 
-def newest(root: Path, batches: Iterable[int]) -> set[Told]:
+def newest(root: Path, batches: Iterable[int]) -> set[ForecastId]:
     """Of what has landed of these batches the newest forecast of each partition."""
     times: dict[bytes, int] = {}
     for batch in batches:
@@ -104,17 +105,19 @@ def newest(root: Path, batches: Iterable[int]) -> set[Told]:
             with contextlib.suppress(FileNotFoundError):  # done again, it is replaced
                 for key, time_ms in foreseen(file):
                     times[key] = max(times.get(key, 0), time_ms)
-    return {Told(key, at) for key, at in times.items()}
+    return {ForecastId(key, time_ms) for key, time_ms in times.items()}
 
 
 @cache  # a batch that is done again has the same rows
-def foreseen(file: Path) -> tuple[Told, ...]:
+def foreseen(file: Path) -> tuple[ForecastId, ...]:
     """The forecasts in a file of load."""
     rows = pq.ParquetFile(file).read(["time", "group", "topic", "partition", "forecast"])
     ms = rows["time"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
     return tuple(
-        Told(load_feed.encode_key(row["group"], TopicPartition(row["topic"], row["partition"])), at)
-        for row, at in zip(rows.to_pylist(), ms, strict=True)
+        ForecastId(
+            load_feed.encode_key(row["group"], TopicPartition(row["topic"], row["partition"])), time_ms
+        )
+        for row, time_ms in zip(rows.to_pylist(), ms, strict=True)
         if row["forecast"] is not None
     )
 
@@ -154,7 +157,7 @@ def test_killed_feed_has_the_same_topic_in_the_end(
             for point in (feed.landed, feed.fed):
                 kill_at(point, rough, MODEL, lambda: program(rough, *process))
                 due = newest(rough, range(done(rough, MODEL)))
-                assert due <= {told for told, _ in feed.records()}
+                assert due <= {forecast for forecast, _ in feed.records()}
         for number in range(len(landed), FILES):
             write_file(rough, WRITER, number, files[number])
         finish(rough, topic)
@@ -162,7 +165,7 @@ def test_killed_feed_has_the_same_topic_in_the_end(
 
     assert last_values(records) == expected
     times: dict[bytes, list[int]] = defaultdict(list)
-    for told, _ in records:
-        times[told.key].append(told.time_ms)
+    for forecast, _ in records:
+        times[forecast.key].append(forecast.time_ms)
     assert max(map(len, times.values())) > 2, "of one partition each batch had something new"
     assert all(of_one == sorted(set(of_one)) for of_one in times.values()), "each is newer than those before"

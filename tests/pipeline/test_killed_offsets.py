@@ -47,9 +47,9 @@ def committing(bootstrap: str, groups: list[str], topic: str) -> contextlib.Abst
             for group in groups
         ]
         while not over.wait(EVERY_S):
-            at = OffsetAndMetadata(len(made), "", -1)
+            offset = OffsetAndMetadata(len(made), "", -1)
             for consumer in consumers:
-                consumer.commit({TheirPartition(topic, p): at for p in range(PARTITIONS)})
+                consumer.commit({TheirPartition(topic, p): offset for p in range(PARTITIONS)})
             made.append(len(made))
         for consumer in consumers:
             consumer.close()
@@ -61,9 +61,9 @@ def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
     """All commits of these groups that are in the topic, read and decoded without anything of the product."""
     decoded = (oracle.decode(record.key, record.value) for record in all_records(bootstrap, TOPIC))
     return Counter(
-        Commit(one.group, one.partition, one.offset, one.commit_ms or 0)
-        for one in decoded
-        if isinstance(one, oracle.Commit) and one.group in groups
+        Commit(commit.group, commit.partition, commit.offset, commit.commit_ms or 0)
+        for commit in decoded
+        if isinstance(commit, oracle.Commit) and commit.group in groups
     )
 
 
@@ -91,7 +91,7 @@ def test_killed_recording_loses_no_commit_and_lands_none_twice(
     )
     landed = Counter(Commit(*row) for row in rows.collect())
     expected = kept_by_the_broker(bootstrap, groups)
-    assert {(one.group, one.partition, one.offset) for one in expected} == {
+    assert {(commit.group, commit.partition, commit.offset) for commit in expected} == {
         (group, p, offset) for group in groups for p in range(PARTITIONS) for offset in made
     }
     assert landed == expected

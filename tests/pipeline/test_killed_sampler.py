@@ -50,7 +50,7 @@ def looks_of(samples: DataFrame) -> list[dict[int, int]]:
     for row in rows:
         assert row["partition"] not in looks[row["at"]], "a sample is there twice"
         looks[row["at"]][row["partition"]] = row["end_offset"]
-    return [looks[at] for at in sorted(looks)]
+    return [looks[key] for key in sorted(looks)]
 
 
 @pytest.mark.long

@@ -56,7 +56,7 @@ def land(
 
 
 def committed(frame: DataFrame) -> list[int]:
-    return sorted(found.committed_offset for found in frame.collect())
+    return sorted(row.committed_offset for row in frame.collect())
 
 
 def files(root: str, writer: str) -> list[Path]:
@@ -69,10 +69,10 @@ def test_a_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: 
     stray = files(root, "sampler")[0]
     shutil.copy(stray, stray.with_name("part-99999-half.parquet"))
     land(spark, root, tmp_path / "in", samples(spark, [row(14, 3)]))
-    found = read_samples(spark, root)
-    assert found.columns == list(COLUMNS)
-    assert committed(found) == [1, 2, 3]
-    assert {str(one.date) for one in found.select("date").collect()} == {"2013-11-09", "2013-11-10"}
+    landed = read_samples(spark, root)
+    assert landed.columns == list(COLUMNS)
+    assert committed(landed) == [1, 2, 3]
+    assert {str(row.date) for row in landed.select("date").collect()} == {"2013-11-09", "2013-11-10"}
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=13))) == [2, 3]
     assert committed(read_samples(spark, root, until=NOON + timedelta(hours=13))) == [1]
 
@@ -104,7 +104,7 @@ def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None
     cut(damaged)
     seen: list[Damage] = []
     assert committed(read_samples(spark, root, on_damage=seen.append)) == []
-    assert [one.file.endswith(damaged.name) for one in seen] == [True]
+    assert [damage.file.endswith(damaged.name) for damage in seen] == [True]
 
 
 def test_folder_without_samples_is_an_error(spark: SparkSession, root: str) -> None:
@@ -142,7 +142,7 @@ def test_damaged_file_is_named_or_skipped_and_counted(
     assert "\n" not in str(caught.value)
     lost: list[Damage] = []
     assert committed(read_samples(spark, root, on_damage=lost.append)) == [2]
-    assert [Path(one.file).name for one in lost] == [victim.name]
+    assert [Path(damage.file).name for damage in lost] == [victim.name]
     # Of another date, it is in nobody's way.
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=20))) == [2]
 
@@ -153,16 +153,16 @@ def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: 
     write_samples(samples(spark, [row(24, 1000)]), root, "one")
     victim = files(root, "one")[0]
     data = bytearray(victim.read_bytes())
-    for at in range(40, 400):
-        data[at] ^= 0xFF
+    for position in range(40, 400):
+        data[position] ^= 0xFF
     victim.write_bytes(bytes(data))
-    found = read_samples(spark, root)
+    rows = read_samples(spark, root)
     with pytest.raises(PipelineError) as caught, one_line("counting"):
-        found.collect()
+        rows.collect()
     assert victim.name in str(caught.value)
     lost: list[Damage] = []
     assert committed(read_samples(spark, root, on_damage=lost.append)) == [1000]
-    assert [Path(one.file).name for one in lost] == [victim.name]
+    assert [Path(damage.file).name for damage in lost] == [victim.name]
 
 
 @pytest.mark.parametrize(
@@ -194,12 +194,12 @@ def test_file_without_a_required_column_is_named(spark: SparkSession, root: str)
         f"{root}/samples/one"
     )
     (victim,) = set(files(root, "one")) - before
-    found = read_samples(spark, root)
+    landed = read_samples(spark, root)
     with (
         pytest.raises(PipelineError, match=f"there is no 'group' in a row of .*{victim.name}"),
         one_line("x"),
     ):
-        found.collect()
+        landed.collect()
 
 
 def test_columns_that_may_be_null_may_be_absent(spark: SparkSession, root: str) -> None:

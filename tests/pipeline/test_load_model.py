@@ -25,7 +25,7 @@ from tests.pipeline.samples import START, Look, land, load_rows, samples_df, wri
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
 
-def told(spark: SparkSession, looks: list[Look]) -> list[tuple[object, ...]]:
+def modelled(spark: SparkSession, looks: list[Look]) -> list[tuple[object, ...]]:
     """Time, arrived, served, lag, quality of each step, from a whole history."""
     rows = model_load(samples_df(spark, looks), SETTINGS).select(
         "time", "arrived", "served", "lag", "quality"
@@ -86,18 +86,18 @@ def test_duplicates_and_disorder_change_nothing(spark: SparkSession) -> None:
 
 def test_recreated_topic_is_a_reset(spark: SparkSession) -> None:
     looks = [Look(0, 900, 800), Look(60, 950, 850), Look(120, 4, 2), Look(180, 9, 9)]
-    assert told(spark, looks) == [(50, 50, 100, "ok"), (None, None, 2, "reset"), (5, 7, 0, "ok")]
+    assert modelled(spark, looks) == [(50, 50, 100, "ok"), (None, None, 2, "reset"), (5, 7, 0, "ok")]
 
 
 def test_records_deleted_by_retention_were_not_served(spark: SparkSession) -> None:
     looks = [Look(0, 1_000, 100), Look(60, 1_100, 100, begin=600), Look(120, 1_200, 700, begin=600)]
-    assert told(spark, looks) == [(100, 0, 500, "ok"), (100, 100, 500, "ok")]
+    assert modelled(spark, looks) == [(100, 0, 500, "ok"), (100, 100, 500, "ok")]
 
 
 def test_a_gap_has_no_arrivals(spark: SparkSession) -> None:
     looks = [Look(0, 0, 0), Look(60, 10, 5), Look(720, 9_000, 6_000), Look(780, 9_010, 6_010)]
     empty = (None, None, None, "gap")
-    assert told(spark, looks) == [
+    assert modelled(spark, looks) == [
         (10, 5, 5, "ok"),
         *[empty] * 10,
         (None, None, 3_000, "gap"),
@@ -242,11 +242,11 @@ def test_rows_that_do_not_land_are_an_error_and_stay_staged(
     storage._files = Stuck(files, says)
     with pytest.raises(PipelineError, match=r"did not land|could not be moved"):
         sink.land(rows, 7)
-    [aside] = (tmp_path / "load").glob("_staged-000000007-*")
-    assert len(list(aside.rglob("*.parquet"))) == 1
+    [staged] = (tmp_path / "load").glob("_staged-000000007-*")
+    assert len(list(staged.rglob("*.parquet"))) == 1
     storage._files = files
     LoadSink(storage, SETTINGS, ("import",)).bind()
-    assert not aside.exists(), "the next run cleans up"
+    assert not staged.exists(), "the next run cleans up"
     sink.land(rows, 7)
     assert read_load(spark, str(tmp_path)).count() == 1
     assert not list((tmp_path / "load").glob("_staged*"))

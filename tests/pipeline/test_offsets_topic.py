@@ -29,9 +29,9 @@ def records(spark: SparkSession, rows: Sequence[Record]) -> DataFrame:
 
 def decoded(spark: SparkSession, rows: Sequence[Record]) -> list[Any]:
     """What is made of each, in the order given."""
-    found = sorted(decode(records(spark, rows)).collect(), key=lambda row: row.record_offset)
-    assert [row.record_offset for row in found] == list(range(len(rows)))
-    return found
+    decoded_rows = sorted(decode(records(spark, rows)).collect(), key=lambda row: row.record_offset)
+    assert [row.record_offset for row in decoded_rows] == list(range(len(rows)))
+    return decoded_rows
 
 
 def moment(ms: int) -> datetime:
@@ -56,8 +56,8 @@ def test_good_records_are_read(known: list[Any]) -> None:
         assert isinstance(expected, oracle.Commit)
         time = SEEN if commit_ms is None else moment(commit_ms)
         kind = "tombstone" if value is None else "commit"
-        found = (row.kind, row.problem, row.group, row.topic, row.partition, row.committed_offset)
-        assert found == (kind, None, expected.group, expected.topic, expected.partition, offset), name
+        actual = (row.kind, row.problem, row.group, row.topic, row.partition, row.committed_offset)
+        assert actual == (kind, None, expected.group, expected.topic, expected.partition, offset), name
         assert utc(row.time) == time, name
 
 
@@ -74,22 +74,22 @@ def test_each_problem_is_tested() -> None:
 def test_records_of_other_kinds_are_distinguished(spark: SparkSession) -> None:
     others = [(b"\0" + bytes([kind]) + b"whatever", value) for kind in oracle.OTHER for value in (b"x", None)]
     groups: list[Record] = [(b"\0\2" + text("g"), b"state"), (b"\0\2" + text("g"), None)]
-    found = decoded(spark, [*groups, *others])
-    assert [row.kind for row in found] == ["group"] * 2 + ["other"] * len(others)
-    assert {row.problem for row in found} == {None}
-    assert {row.kind for row in found} <= KINDS.keys()
+    decoded_rows = decoded(spark, [*groups, *others])
+    assert [row.kind for row in decoded_rows] == ["group"] * 2 + ["other"] * len(others)
+    assert {row.problem for row in decoded_rows} == {None}
+    assert {row.kind for row in decoded_rows} <= KINDS.keys()
     assert commits(decode(records(spark, [*groups, *others]))).count() == 0
 
 
 def test_commits_are_samples(spark: SparkSession) -> None:
     rows = commits(decode(records(spark, [(KEY, VALUE), (KEY, None), (None, None), (b"\0\2\0\1g", b"")])))
-    found = sorted(rows.collect(), key=lambda row: -row.committed_offset)
-    assert [row.committed_offset for row in found] == [42, -1]
-    assert {(row.group, row.topic, row.partition, row.source) for row in found} == {
+    commit_rows = sorted(rows.collect(), key=lambda row: -row.committed_offset)
+    assert [row.committed_offset for row in commit_rows] == [42, -1]
+    assert {(row.group, row.topic, row.partition, row.source) for row in commit_rows} == {
         ("billing", "orders", 7, SOURCE)
     }
-    assert {(row.begin_offset, row.end_offset) for row in found} == {(None, None)}
-    assert [str(row.date) for row in found] == [str(moment(NOW_MS).date()), "2026-11-22"]
+    assert {(row.begin_offset, row.end_offset) for row in commit_rows} == {(None, None)}
+    assert [str(row.date) for row in commit_rows] == [str(moment(NOW_MS).date()), "2026-11-22"]
 
 
 def test_damaged_record_raises_no_error_and_changes_no_other_row(spark: SparkSession) -> None:
@@ -104,14 +104,14 @@ def test_damaged_record_raises_no_error_and_changes_no_other_row(spark: SparkSes
             expected = None
         if isinstance(expected, oracle.Commit):
             survived += 1
-            found = oracle.Commit(
+            decoded_commit = oracle.Commit(
                 row.group,
                 row.topic,
                 row.partition,
                 row.committed_offset,
                 None if row.kind == "tombstone" else round((utc(row.time).timestamp()) * 1000),
             )
-            assert (row.problem, found) == (None, expected), (key, value)
+            assert (row.problem, decoded_commit) == (None, expected), (key, value)
         elif expected is None:
             assert row.problem is not None, (key, value)
             assert row.group is None, (key, value)

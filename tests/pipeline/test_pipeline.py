@@ -50,11 +50,13 @@ def working(bootstrap: str, group: str, topic: str) -> Iterator[None]:
     done = threading.Event()
 
     def work() -> None:
-        at = 0
+        count = 0
         while not done.wait(0.3):
-            at += 1
+            count += 1
             write(bootstrap, {TopicPartition(topic, p): n for p, n in ((0, 6), (1, 2), (2, 1))})
-            commit(bootstrap, group, {TopicPartition(topic, p): at * n for p, n in ((0, 5), (1, 2), (2, 1))})
+            commit(
+                bootstrap, group, {TopicPartition(topic, p): count * n for p, n in ((0, 5), (1, 2), (2, 1))}
+            )
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -115,7 +117,7 @@ def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
 
     forecasts = fed(bootstrap, feed, group)
     assert forecasts.keys() == {TopicPartition(topic, p) for p in range(PARTITIONS)}
-    assert {one.horizon_ms for one in forecasts.values()} == {10_000}
+    assert {forecast.horizon_ms for forecast in forecasts.values()} == {10_000}
     assert forecasts[TopicPartition(topic, 0)].arrivals > forecasts[TopicPartition(topic, 2)].arrivals
 
     assert second.samples is not None
@@ -307,8 +309,8 @@ def test_restart_of_the_broker_loses_nothing(
         assert sorted(row[0] for row in commits.collect()) == made
         steps = read_load(spark, root)
         assert steps.count() == steps.dropDuplicates(["time"]).count()
-        told = [line for line in caplog.messages if line.startswith("the feed")]
-        assert len(told) <= 1, "one warning an outage"
+        warnings = [line for line in caplog.messages if line.startswith("the feed")]
+        assert len(warnings) <= 1, "one warning an outage"
         [forecast] = fed(bootstrap, feed, group).values()
         assert forecast.time_ms > back[0]
     finally:
@@ -316,7 +318,7 @@ def test_restart_of_the_broker_loses_nothing(
 
 
 def command(*arguments: object) -> Result:
-    return CliRunner().invoke(cli, [str(one) for one in arguments])
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
 def test_run_once_processes_all_records_and_reports(
@@ -328,10 +330,10 @@ def test_run_once_processes_all_records_and_reports(
     process = run_command(
         "record", group, "--bootstrap", bootstrap, "--out", root, "--once", "--output", "json"
     )
-    told = json.loads(process)
-    assert told["samples"] == {"looks": 1, "rows": 1, "misses": {}}
-    assert told["offsets_topic"]["commits"] == 1
-    assert told["offsets_topic"]["problems"] == {}
+    report = json.loads(process)
+    assert report["samples"] == {"looks": 1, "rows": 1, "misses": {}}
+    assert report["offsets_topic"]["commits"] == 1
+    assert report["offsets_topic"]["problems"] == {}
     again = json.loads(
         run_command("pipeline", "run", group, "--bootstrap", bootstrap, "--out", root, "--once", "--no-feed",
                     "--output", "json")

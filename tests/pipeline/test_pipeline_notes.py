@@ -26,17 +26,17 @@ def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_feed_that_is_too_old_for_consumers_is_noted_with_what_to_give_them() -> None:
-    [said] = call("--step", "900", "--delay", "300", "--every", "10")
-    assert said == (
+    [note] = call("--step", "900", "--delay", "300", "--every", "10")
+    assert note == (
         "note: forecasts get 1,210 s old before newer ones arrive (--step + --delay + --every), "
         "but consumers ignore forecasts older than 900 s: set load_max_age_ms=1210000 or more"
     )
 
 
 def test_a_feed_whose_forecasts_are_over_before_there_are_newer_ones_is_noted() -> None:
-    [said] = call("--step", "60", "--horizon", "60")
-    assert said.startswith("note: forecasts get 190 s old")
-    assert said.endswith("but end after a --horizon of 60 s: make it longer")
+    [note] = call("--step", "60", "--horizon", "60")
+    assert note.startswith("note: forecasts get 190 s old")
+    assert note.endswith("but end after a --horizon of 60 s: make it longer")
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ def send(bootstrap: str, topic: str, *records: Record) -> None:
     """Append them as they are to the topic's last partition."""
     producer = KafkaProducer(bootstrap_servers=bootstrap)
     try:
-        at = max(producer.partitions_for(topic))
+        last = max(producer.partitions_for(topic))
         for key, value in records:
-            producer.send(topic, key=key, value=value, partition=at)
+            producer.send(topic, key=key, value=value, partition=last)
         producer.flush()
     finally:
         producer.close()
@@ -72,10 +72,10 @@ def test_problems_are_counted_and_the_first_of_each_is_logged(
     first = {problem: before + n for n, (_, problem) in reversed(list(enumerate(BAD.values())))}
     assert report.first == {problem: (1, offset) for problem, offset in first.items()}
 
-    told = list(lines(PipelineReport(offsets=report)))
+    report_lines = list(lines(PipelineReport(offsets=report)))
     for problem, count in report.problems.items():
         where = f"the first is at offset {first[problem]} of partition 1"
-        assert f"  left out: {count:,} records, {PROBLEMS[problem]} ({where})" in told
+        assert f"  left out: {count:,} records, {PROBLEMS[problem]} ({where})" in report_lines
     told_json = json.loads(json.dumps(as_json(PipelineReport(offsets=report), "here")))["offsets_topic"]
     assert told_json["problems"] == report.problems
     assert told_json["first_problems"]["key-cut"] == {"partition": 1, "offset": first["key-cut"]}
@@ -127,18 +127,18 @@ def test_groups_are_selected_as_in_the_sampler(
     landed = {row["group"] for row in read_samples(spark, str(tmp_path)).collect()}
     assert landed == {"x-1", "größe", "billing"}
 
-    nobody = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
+    unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
     for groups, like, option in (([], "(", "groups_like"), ([], None, "groups"), ([""], None, "groups")):
         with pytest.raises(OptionError) as caught:
-            record_offsets(spark, nobody, str(tmp_path / "never"), groups=groups, groups_like=like)
+            record_offsets(spark, unreachable, str(tmp_path / "never"), groups=groups, groups_like=like)
         assert caught.value.option == option
     assert not (tmp_path / "never").exists()
 
 
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    nobody = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
+    unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
     with pytest.raises(PipelineError, match="no Kafka broker answers"):
-        record_offsets(spark, nobody, str(tmp_path), groups=["g"])
+        record_offsets(spark, unreachable, str(tmp_path), groups=["g"])
     assert not list(tmp_path.iterdir())
 
 

@@ -58,7 +58,7 @@ EVERYTHING = PipelineReport(
 
 
 def test_report_has_all_counts_and_dropped_samples() -> None:
-    said = list(lines(EVERYTHING))
+    report_lines = list(lines(EVERYTHING))
     for line in (
         "sampler: looked 3 times, 1,200 samples",
         "  missed: no broker answered, 4 times",
@@ -79,14 +79,14 @@ def test_report_has_all_counts_and_dropped_samples() -> None:
         "feed: could not be written after 1 batches",
         "down at the end: feed: no broker answers",
     ):
-        assert any(one.startswith(line) for one in said), (line, said)
+        assert any(report_line.startswith(line) for report_line in report_lines), (line, report_lines)
 
 
 def test_the_json_has_the_same() -> None:
-    told = json.loads(json.dumps(as_json(EVERYTHING, "here")))
-    assert (told["version"], told["folder"]) == (1, "here")
-    assert told["samples"] == {"looks": 3, "rows": 1_200, "misses": {"no broker answered": 4}}
-    offsets = told["offsets_topic"]
+    report = json.loads(json.dumps(as_json(EVERYTHING, "here")))
+    assert (report["version"], report["folder"]) == (1, "here")
+    assert report["samples"] == {"looks": 3, "rows": 1_200, "misses": {"no broker answered": 4}}
+    offsets = report["offsets_topic"]
     assert (offsets["records"], offsets["commits"], offsets["problems"]) == (900, 340, {"value-cut": 10})
     assert offsets["until"] == "2026-11-22T11:30:00+00:00"
     load = {
@@ -100,9 +100,9 @@ def test_the_json_has_the_same() -> None:
         "gaps": 4,
         "resets": 2,
     }
-    assert load.items() <= told["load"].items()
-    assert told["down"] == {"feed": "no broker answers"}
-    assert told["feed"] == {"sent": 12, "failed_batches": 1}
+    assert load.items() <= report["load"].items()
+    assert report["down"] == {"feed": "no broker answers"}
+    assert report["feed"] == {"sent": 12, "failed_batches": 1}
     nothing = as_json(PipelineReport(), "here")
     assert (nothing["samples"], nothing["offsets_topic"]) == (None, None)
 
@@ -174,18 +174,18 @@ def test_ctrl_c_ends_the_recording_with_a_report(bootstrap: str, tmp_path: Path)
         late = threading.Timer(PATIENCE_S, process.kill)
         late.start()
         try:
-            said = []
+            errors = []
             for line in process.stderr:
-                said.append(line)
+                errors.append(line)
                 if line.startswith("samples") and "commits 1" in line and "samples 0" not in line:
                     break
             os.killpg(process.pid, signal.SIGINT)
-            told, rest = process.stdout.read(), process.stderr.read()
-            assert process.wait() == 0, [*said, rest]
+            output, rest = process.stdout.read(), process.stderr.read()
+            assert process.wait() == 0, [*errors, rest]
         finally:
             late.cancel()
             process.kill()
-    report = json.loads(told)
+    report = json.loads(output)
     assert report["samples"]["rows"] >= 1
     assert report["offsets_topic"]["commits"] == 1
     assert "Traceback" not in rest

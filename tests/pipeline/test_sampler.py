@@ -83,7 +83,7 @@ def recorded(*args: Any, **kwargs: Any) -> Iterator[Recording[SamplesReport]]:
         recording.stop()
 
 
-def told_by_the_admin(bootstrap: str, group: str) -> set[Sample]:
+def rows_of_the_admin_client(bootstrap: str, group: str) -> set[Sample]:
     """What kafka-python's own admin client says of a group that has commits everywhere."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
@@ -93,8 +93,8 @@ def told_by_the_admin(bootstrap: str, group: str) -> set[Sample]:
     finally:
         admin.close()
     return {
-        (group, tp.topic, tp.partition, begins[tp].offset, ends[tp].offset, at.offset)
-        for tp, at in commits.items()
+        (group, tp.topic, tp.partition, begins[tp].offset, ends[tp].offset, commit_of.offset)
+        for tp, commit_of in commits.items()
     }
 
 
@@ -117,12 +117,12 @@ def test_rows_are_those_of_the_admin_client(
         spark, settings_of(names.bootstrap), str(tmp_path), groups=[*groups, "nobody's"]
     )
     after = datetime.now(timezone.utc)
-    found = samples(spark, tmp_path)
-    expected = {row for group in groups for row in told_by_the_admin(names.bootstrap, group)}
-    assert {row for _, row in found} == expected
-    assert len(found) == len(expected) == 15
+    rows_of_the_table = samples(spark, tmp_path)
+    expected = {row for group in groups for row in rows_of_the_admin_client(names.bootstrap, group)}
+    assert {row for _, row in rows_of_the_table} == expected
+    assert len(rows_of_the_table) == len(expected) == 15
     assert any(begin for _, _, _, begin, _, _ in expected)
-    assert all(before <= when <= after for when, _ in found)
+    assert all(before <= when <= after for when, _ in rows_of_the_table)
     assert (report.looks, report.rows, report.groups, report.misses) == (1, 15, 3, {"no such group": 1})
     assert warned(caplog) == ['no samples of group "nobody\'s": no such group']
 
@@ -177,19 +177,19 @@ def test_stream_samples_at_an_interval_and_finds_new_groups(
         commit(names.bootstrap, f"{prefix}-other", {tp: 6})
         more_looks(recording)
         report = recording.stop()
-    found = samples(spark, tmp_path)
-    rows = [row for _, row in found]
+    timed_rows = samples(spark, tmp_path)
+    rows = [row for _, row in timed_rows]
     assert {row[:2] for row in rows} == {
         (f"{prefix}-1", topic),
         (f"{prefix}-1", other),
         (f"{prefix}-2", topic),
     }
-    one = [row[3:] for row in rows if row[:2] == (f"{prefix}-1", topic)]
-    assert (one[0], one[-1]) == ((0, 0, 0), (0, 7, 5))
-    assert one == sorted(one)
+    group_rows = [row[3:] for row in rows if row[:2] == (f"{prefix}-1", topic)]
+    assert (group_rows[0], group_rows[-1]) == ((0, 0, 0), (0, 7, 5))
+    assert group_rows == sorted(group_rows)
     assert (report.rows, report.groups, report.misses) == (len(rows), 2, {})
     assert report.looks >= 3
-    assert max(Counter((when, *row[:3]) for when, row in found).values()) == 1
+    assert max(Counter((when, *row[:3]) for when, row in timed_rows).values()) == 1
 
 
 def test_restart_of_the_broker_does_not_end_the_stream(
@@ -276,10 +276,10 @@ def test_recording_without_any_sample_is_an_error(
         record_samples_once(spark, settings, root, groups_like=names.group())
     with pytest.raises(OptionError, match="groups"):
         record_samples_once(spark, settings, root)
-    nobody = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
+    unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
     with pytest.raises(PipelineError, match=r"^(no broker answers|the cluster did not answer)"):
-        record_samples_once(spark, nobody, root, groups=["g"], timeout_s=2.0)
-    spark.dataSource.register(group_samples(nobody))
+        record_samples_once(spark, unreachable, root, groups=["g"], timeout_s=2.0)
+    spark.dataSource.register(group_samples(unreachable))
     reader = spark.read.format(NAME).option("groups_like", ".*").option("timeout", "1")
     with pytest.raises(Exception, match=r"PipelineError: (no broker answers|the cluster did not answer)"):
         reader.load().collect()

@@ -31,7 +31,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     return monkeypatch
 
 
-def said(
+def errors_of(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> list[str]:
     """Lines on stderr of a command that fails; nothing of a pipeline is left behind."""
@@ -49,7 +49,7 @@ def said(
 def test_without_java(
     no_java: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    assert said(no_java, capsys, arguments) == [f"kafka-assignors: Spark needs Java 17 or newer{HOW_TO}"]
+    assert errors_of(no_java, capsys, arguments) == [f"kafka-assignors: Spark needs Java 17 or newer{HOW_TO}"]
 
 
 @pytest.mark.parametrize("home", [False, True], ids=["on PATH", "in JAVA_HOME"])
@@ -63,12 +63,12 @@ def test_with_a_java_that_is_too_old(
     home: bool,
 ) -> None:
     old = fake_java(tmp_path / "bin", "11.0.2")
-    found = f"Java 11 at {old}"
+    java = f"Java 11 at {old}"
     if home:
         no_java.setenv("JAVA_HOME", str(tmp_path))
-        found = f"{found}, {found}"
-    assert said(no_java, capsys, arguments) == [
-        f"kafka-assignors: Spark needs Java 17 or newer (found only {found}){HOW_TO}"
+        java = f"{java}, {java}"
+    assert errors_of(no_java, capsys, arguments) == [
+        f"kafka-assignors: Spark needs Java 17 or newer (found only {java}){HOW_TO}"
     ]
 
 
@@ -81,7 +81,7 @@ def test_without_the_connector_s_jars_and_the_network(
     no_java.setenv("KAFKA_ASSIGNORS_CACHE", str(tmp_path / "cache"))
     no_java.setenv("KAFKA_ASSIGNORS_MAVEN_URL", mirror)
     no_java.setenv("NO_PROXY", "127.0.0.1")
-    *before, last = said(no_java, capsys, arguments)
+    *before, last = errors_of(no_java, capsys, arguments)
     assert last.startswith("kafka-assignors: cannot fetch ")
     assert f".jar from the mirror {mirror} (" in last
     assert last.endswith("; check the network and proxy, or set KAFKA_ASSIGNORS_MAVEN_URL to a Maven mirror")

@@ -42,8 +42,8 @@ class Writer:
     def in_no_list(self, root: Path) -> set[str]:
         """Names of files that a batch left and that count for nothing."""
         lists = (root / "samples" / self.name / "_spark_metadata").glob("[0-9]*")
-        told = "".join(file.read_text() for file in lists)
-        return {file.name for file in self.files(root) if file.name not in told}
+        listed = "".join(file.read_text() for file in lists)
+        return {file.name for file in self.files(root) if file.name not in listed}
 
     def _listed(self, root: Path) -> set[int]:
         """Batches whose files are in the list that readers go by."""

@@ -31,7 +31,7 @@ def lag_over_time(plot: PlotResult, colours: Mapping[str, str]) -> Figure:
                 "mode": "lines",
                 "name": "recorded",
                 "visible": "legendonly" if dwarfs else True,  # a click on its name shows it
-                "x": [at / unit for at, _ in plot["recorded"]],
+                "x": [time / unit for time, _ in plot["recorded"]],
                 "y": [lag for _, lag in plot["recorded"]],
                 "line": {"width": 1.4, "color": "#9AA5B1"},
                 "fill": "tozeroy",
@@ -60,7 +60,7 @@ def _over_time(
             "type": "scatter",
             "mode": "lines",
             "name": line["candidate"],
-            "x": [round(at / unit, 5) for at in line["t"]],
+            "x": [round(time / unit, 5) for time in line["t"]],
             "y": list(values(line)),
             "line": {"width": 2, "color": colours[line["candidate"]]},
             "hovertemplate": f"{hover}<extra>{line['candidate']}</extra>",

@@ -225,19 +225,19 @@ def _plot(
 ) -> PlotResult | None:
     """Choose the situation with the most successful candidates, and among those the largest mean lag."""
     tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
-    for trial, one in zip(trials, found, strict=True):
-        if trial.group == recorded.history.group and one.outcome:
-            tried.setdefault(_situation(trial), {})[str(trial.scenario.strategy)] = trial, one
+    for trial, result in zip(trials, found, strict=True):
+        if trial.group == recorded.history.group and result.outcome:
+            tried.setdefault(_situation(trial), {})[str(trial.scenario.strategy)] = trial, result
     if not tried:
         return None
 
     def weight(situation: Situation) -> tuple[int, float]:
-        lags = [one.outcome.mean_lag for _, one in tried[situation].values() if one.outcome]
+        lags = [result.outcome.mean_lag for _, result in tried[situation].values() if result.outcome]
         return len(lags), float(np.mean(lags))
 
     chosen = max(tried, key=weight)
     of_chosen = tried[chosen]
-    names = [one["candidate"] for one in candidates if one["candidate"] in of_chosen][:MOST_LINES]
+    names = [name for c in candidates if (name := c["candidate"]) in of_chosen][:MOST_LINES]
     as_it_was = all(trial.scale == 1 for trial, _ in of_chosen.values())
     return PlotResult(
         group=chosen.group,
