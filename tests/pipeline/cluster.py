@@ -1,4 +1,4 @@
-"""A Spark cluster of a master and a worker, real but small: what ``spark-submit`` is tried on."""
+"""A real Spark cluster with one master and one worker, for tests of ``spark-submit``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATIENCE_S = 60
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where it is, and what a program needs to use it."""
+    """The cluster's address, and the settings a program needs to use it."""
 
     master: str
     environment: dict[str, str]

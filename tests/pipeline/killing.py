@@ -1,4 +1,4 @@
-"""Killing a stream with -9 in the middle of a batch, as its checkpoint and its files tell where that is."""
+"""Kills a stream with SIGKILL in the middle of a batch.  Checkpoint and files show how far a batch is."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from tests.support.waiting import until
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE_S = 240.0
-"""For a process to get as far as it shall be killed at."""
+"""Seconds for a process to reach the point at which it is killed."""
 
 _TRIES = 8
 Point = Callable[[Path], bool]
-"""Whether the stream of a pipeline's folder is just there."""
+"""Returns whether the stream of a pipeline's folder is at this point of a batch."""
 Running = contextlib.AbstractContextManager[subprocess.Popen[bytes]]
 
 
 def numbers(folder: Path) -> set[int]:
-    """Those that a folder's files have for names, with or without ``.compact``."""
+    """Return the numbers that a folder's files have for names, with or without ``.compact``."""
     names = (path.name.removesuffix(".compact") for path in folder.glob("[0-9]*"))
     return {int(name) for name in names if name.isdigit()}
 
 
 def done(root: Path, stream: str) -> int:
-    """How many batches Spark knows to be done; it keeps a note of the last hundred only."""
+    """Return the number of batches that Spark has recorded as done.  It keeps the last hundred only."""
     return max(numbers(root / "checkpoints" / stream / "commits"), default=-1) + 1
 
 
 def under_way(root: Path, stream: str) -> set[int]:
-    """Batches that have begun, and are not done; one at most."""
+    """Return the batches that have begun and are not done; at most one."""
     begun = numbers(root / "checkpoints" / stream / "offsets")
     return {batch for batch in begun if batch >= done(root, stream)}
 
 
 @contextlib.contextmanager
 def program(root: Path, module: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A module of the tests as a process, which talks into ``root/log``; afterwards all of it is gone."""
+    """Run a test module as a process that logs to ``root/log``; at the end, kill its whole process group."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / "log").open("ab") as log:
         process = subprocess.Popen(
@@ -63,7 +63,7 @@ def program(root: Path, module: str, *arguments: str) -> Iterator[subprocess.Pop
 
 @contextlib.contextmanager
 def meanwhile(work: Callable[[threading.Event, list[int]], None]) -> Iterator[list[int]]:
-    """Do something in a thread until the end of the block, which adds a number to a list each time it did."""
+    """Run a function in a thread until the end of the block; it adds a number to a list each time."""
     made: list[int] = []
     over = threading.Event()
     with ThreadPoolExecutor(1) as pool:
@@ -76,7 +76,7 @@ def meanwhile(work: Callable[[threading.Event, list[int]], None]) -> Iterator[li
 
 
 def kill_at(point: Point, root: Path, stream: str, start: Callable[[], Running]) -> None:
-    """Start a stream, let it finish a batch, and kill it with -9 at a point in the middle of a later one."""
+    """Start a stream, let it finish a batch, and kill it with SIGKILL in the middle of a later batch."""
     for _ in range(_TRIES):
         one_more = done(root, stream) + 1
         with start() as process:

@@ -1,4 +1,4 @@
-"""Batches of the load model: samples that land one file after the other, and what tells a batch's rows."""
+"""Batches of the load model: lands samples one file after the other, and finds the rows of a batch."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ WRITER = "import"
 
 
 def moved(root: Path) -> bool:
-    """The rows of a batch have landed, and Spark does not know it yet."""
+    """Return whether the rows of a batch have landed and Spark has not recorded the batch as done."""
     return any(rows_of(root, batch) for batch in under_way(root, MODEL))
 
 
 def rows_of(root: Path, batch: int) -> list[Path]:
-    """Files that have landed of a batch."""
+    """Return the files of a batch that have landed."""
     return list((root / "load").glob(f"date=*/part-{batch:09d}-*.parquet"))
 
 
 @contextlib.contextmanager
 def landing(root: Path, files: list[list[Look]]) -> Iterator[list[int]]:
-    """Land the next file whenever the model is done with those before it; gives how many have landed."""
+    """Land the next file whenever the model has read all earlier ones; yield the number of landed files."""
     landed, enough = [0], threading.Event()
 
     def go_on() -> None:

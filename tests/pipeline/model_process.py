@@ -1,4 +1,4 @@
-"""The load model in a process of its own, with the feed behind it or without, for a test to kill."""
+"""Runs the load model in a process that a test kills, with or without the feed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
 
 def model_and_feed(root: str, bootstrap: str, topic: str) -> PipelineOptions:
-    """The pipeline of that folder without its recordings."""
+    """Return the options of a pipeline that records nothing."""
     return PipelineOptions(
         root,
         {"bootstrap_servers": [bootstrap]},

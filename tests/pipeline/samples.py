@@ -47,7 +47,7 @@ def land(spark: SparkSession, root: Path, looks: Iterable[Look], writer: str = "
 
 
 def samples_table(looks: Iterable[Look], source: str = "import") -> pa.Table:
-    """The same without Spark, and without dates."""
+    """Write samples without Spark and without folders for dates."""
     rows = [(datetime.fromtimestamp(START + look.after, timezone.utc), look) for look in looks]
     columns: dict[str, pa.Array] = {
         "time": pa.array([time for time, _ in rows], pa.timestamp("us", "UTC")),
@@ -63,7 +63,7 @@ def samples_table(looks: Iterable[Look], source: str = "import") -> pa.Table:
 
 
 def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> Path:
-    """Land a file of samples of the first day, whole at once; the lower its number the older."""
+    """Land a whole file of samples of the first day.  A lower number makes it older."""
     folder = root / "samples" / writer / "date=2013-11-09"
     folder.mkdir(parents=True, exist_ok=True)
     hidden, file = folder / f".{number}", folder / f"part-{number:05d}.parquet"

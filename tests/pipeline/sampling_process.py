@@ -1,4 +1,4 @@
-"""Programs that tests run in other processes, to kill them and to read their output."""
+"""Programs that tests run in other processes, in order to kill them or to read their output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def record_commits(settings: dict[str, Any], root: str, groups: str) -> None:
 
 
 def _keep(start: Callable[[], Any]) -> None:
-    # On a busy machine Spark may give up the stream, because it waits too short for a Python worker.
+    # On a busy machine Spark may fail the stream, because it waits too briefly for a Python worker.
     recording = RestartingQuery("recording", start)
     while True:
         recording.check()

@@ -1,4 +1,4 @@
-"""A broker with every door that the pipeline goes through: passwords (PLAIN, SCRAM), and certificates."""
+"""A broker with a listener for passwords (PLAIN, SCRAM) and a listener for certificates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.integration.own_broker import Ports, addresses, own_broker
 
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
 AWKWARD = "pa55word-\"of\\n the'reader; é=//x"
-"""What a login configuration could take for an end, an escape, or a comment."""
+"""Characters that a login configuration could read as an end, an escape, or a comment."""
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
@@ -38,7 +38,7 @@ class Secured:
     certificates: Path
 
     def login(self, mechanism: str, password: str) -> dict[str, Any]:
-        """Settings for the door with passwords."""
+        """Return connection settings for the listener with passwords."""
         return {
             "bootstrap_servers": [self.sasl],
             "security_protocol": "SASL_PLAINTEXT",
@@ -48,7 +48,7 @@ class Secured:
         }
 
     def certified(self) -> dict[str, Any]:
-        """Settings for the door with certificates."""
+        """Return connection settings for the listener with certificates."""
         return {
             "bootstrap_servers": [self.tls],
             "security_protocol": "SSL",
@@ -60,7 +60,7 @@ class Secured:
 
 @contextmanager
 def secured_broker(certificates: Path) -> Iterator[Secured]:
-    """Run it for the length of a ``with`` block; ``certificates`` is a folder to put them in."""
+    """Run a broker for the length of a ``with`` block; write its certificates to a folder."""
     _certify(certificates)
     stores = {"keystore": str(certificates / "server.both.pem"), "truststore": str(certificates / "ca.pem")}
 
@@ -99,7 +99,7 @@ def secured_broker(certificates: Path) -> Iterator[Secured]:
 
 
 def _certify(folder: Path) -> None:
-    """An authority, and certificates of it for a server on loopback and for a client."""
+    """Create an authority, and its certificates for a server on loopback and for a client."""
     (folder / "names").write_text(f"subjectAltName=IP:{HOST},DNS:localhost\n", encoding="ascii")
     new = ["req", "-newkey", "rsa:2048", "-nodes"]
     _openssl(folder, *new, "-x509", "-days", "2", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")

@@ -1,4 +1,4 @@
-"""The rights that docs/guides/cluster.md lists suffice, and none of them is too much."""
+"""The rights that docs/guides/cluster.md lists are sufficient, and each of them is necessary."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ IN_WORDS = {
     "its topic": [READ_FEED, WRITE_FEED, SEE_FEED, MAKE_FEED],
     "groups that begin with `spark-kafka-`, by which Spark asks for offsets": [SPARK_S],
 }
-"""What the page calls them."""
+"""The rights by their text on the page."""
 
 NEEDED = [right for rights in IN_WORDS.values() for right in rights]
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Guarded]:
-    """With a group that has read something."""
+    """A broker with ACLs, and a group that has committed."""
     with guarded_broker() as broker:
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
         admin.create_topics([NewTopic(TOPIC, num_partitions=1, replication_factor=1)])
@@ -70,18 +70,18 @@ def guarded() -> Iterator[Guarded]:
 
 @pytest.fixture(scope="module")
 def with_feed(spark: SparkSession, guarded: Guarded) -> Guarded:
-    """And a feed that has a record."""
+    """The same broker, with a feed that has a record."""
     assert Feed(spark, {"kafka.bootstrap.servers": guarded.bootstrap}, FEED).publish(load(spark, 10)) == 1
     return guarded
 
 
 def load(spark: SparkSession, seconds: int, first: int = 0) -> DataFrame:
-    """Rows of load of so many seconds, with a forecast."""
+    """Return this many seconds of modelled load, with forecasts."""
     return model_load(samples_df(spark, [Look(first + n, n, n) for n in range(seconds)]), LOAD)
 
 
 def of_feed(name: str, rights: Iterable[Right]) -> list[Right]:
-    """The same of another feed."""
+    """Return the same rights for another feed."""
     return [right._replace(name=name) if right.name == FEED else right for right in rights]
 
 
@@ -117,7 +117,7 @@ def test_pipeline_works_with_only_these_rights(spark: SparkSession, guarded: Gua
     assert report.samples.misses.keys() <= {"the cluster did not answer in time"}
     by_source = {row.source for row in read_samples(spark, str(tmp_path)).select("source").collect()}
     assert by_source == {"sampler", "offsets-topic"}
-    # The topic is there now, so nobody needs to make it any more.
+    # The topic exists now, so the right to create it is not needed.
     guarded.allow_only(of_feed(name, [READ_FEED, WRITE_FEED, SEE_FEED, SPARK_S]))
     another = load(spark, 20, first=int(time.time()) - START).withColumn("group", F.lit("another"))
     assert Feed(spark, connector_options(settings), name).publish(another) == 1

@@ -1,4 +1,4 @@
-"""How far forecasts are off: of samples, and of the load that was written."""
+"""Errors of forecasts, computed from samples and from the written load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTITIONS = 3
 
 
 def history() -> list[Look]:
-    """Two days of a group with a daily pattern, and of another one."""
+    """Return two days of two groups; the load of the first has a daily pattern."""
     chance, looks = random.Random(9), []
     for group, usual in (("g", 40), ("other", 5)):
         for partition in range(PARTITIONS):
@@ -31,7 +31,7 @@ def history() -> list[Look]:
 
 
 def by_hand(looks: list[Look], group: str, settings: LoadSettings) -> Totals:
-    """The same without Spark."""
+    """Return the score of a group, computed without Spark."""
     sums = []
     for place in range(PARTITIONS):
         partition = Partition(settings)

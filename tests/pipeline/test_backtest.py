@@ -1,4 +1,4 @@
-"""Back-tests on a real Spark: what is read, what is run, what is written."""
+"""Back-tests on a real Spark: the recorded history, the trials, and the written results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ GRID = Grid(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline's folder with the load of two groups, ten minutes of it."""
+    """A pipeline's folder with ten minutes of the load of two groups."""
     made = tmp_path_factory.mktemp("pipeline")
     write_load(made, busy_group("g") + busy_group("h", partitions=4, forecasts=True))
     return made
@@ -224,7 +224,7 @@ def test_failed_trial_has_its_error_and_others_go_on(spark: SparkSession, record
 
 
 def broken_strategy() -> Any:
-    """One whose planner fails."""
+    """Return a strategy whose planner fails."""
 
     def plan(group: Group, claims: Claims) -> Assignment:
         raise ZeroDivisionError("division by zero")
@@ -251,7 +251,7 @@ def test_failure_of_spark_is_raised_and_ends_all_tasks(spark: SparkSession, reco
 
 @pytest.fixture
 def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands in this process use the session that is there, and leave it."""
+    """Make the command use the running session, and keep it running."""
 
     @contextmanager
     def session(*_: object, **__: object) -> Iterator[SparkSession]:
@@ -302,7 +302,7 @@ def test_command_asks_for_a_service_rate_the_history_does_not_have(tmp_path: Pat
 
 @pytest.mark.usefixtures("_this_session")
 def test_group_without_a_backlog_is_left_out(tmp_path: Path) -> None:
-    """It commits every 5 s, so it has lag; it has no forecasts either, which takes none from the other."""
+    """The idle group has lag only between its commits.  Its missing forecasts do not affect the other group."""
     pipeline, out = tmp_path / "pipeline", tmp_path / "out"
     idle = [row(Cell(step, "t", 0, 100, 100, 40), "idle") for step in range(60)]
     write_load(pipeline, busy_group("busy") + idle)
@@ -336,7 +336,7 @@ def test_a_command_of_the_page_runs(command: str, tmp_path: Path, monkeypatch: p
 
 @pytest.mark.long
 def test_results_do_not_depend_on_the_number_of_cores(folder: Path, tmp_path: Path) -> None:
-    """In processes of their own, as a user runs it."""
+    """Each run is a process, as for a user."""
     tables = []
     for cores in (1, 2):
         out = tmp_path / f"out-{cores}"

@@ -30,7 +30,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def past(group: str, topic: str) -> list[dict[str, Any]]:
-    """Two hours of looks at a group that reads 100 records behind of ten a minute, up to now."""
+    """Return two hours of samples up to now: 10 records a minute, with a lag of 100 records."""
     now = datetime.now(timezone.utc)
     return [
         {
@@ -50,7 +50,7 @@ def past(group: str, topic: str) -> list[dict[str, Any]]:
 def test_the_pipeline_and_a_back_test_run_on_a_cluster(
     spark: SparkSession, cluster: Cluster, bootstrap: str, tmp_path: Path
 ) -> None:
-    """On what was recorded before, and what is there now: recorded, modelled, fed; strategies tried on it."""
+    """The pipeline records, models and feeds; the back-test reads its load."""
     names = FreshNames(bootstrap)
     group, topic = names.group(), names.topic(2)
     tps = [TopicPartition(topic, partition) for partition in range(2)]
@@ -93,7 +93,7 @@ def test_submit_without_the_connector_is_an_error_with_a_remedy(
         jars=(),
     )
     assert done.returncode == 1
-    # spark-submit puts what a program writes to stderr into its own stdout.
+    # spark-submit writes a program's stderr to its own stdout.
     errors = [line for line in done.stdout.splitlines() if line.startswith("kafka-assignors: ")]
     assert len(errors) == 1
     assert "this Spark has no Kafka connector" in errors[0]

@@ -1,4 +1,4 @@
-"""The connector takes over a connection's settings, and nobody tells its secrets."""
+"""The connector gets a connection's settings, and no output contains its secrets."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_server_with_a_wrong_host_name_is_not_trusted(
 def test_plans_logs_and_events_contain_no_secret(
     secured: Secured, topic: str, tmp_path: Path, way: str
 ) -> None:
-    """Both sources, in batch and as streams, with all that Spark logs at INFO and writes of its events."""
+    """Covers both sources, in batch and as streams, Spark's log at INFO, and its event log."""
     group = FreshNames(secured.bootstrap).group()
     commit(secured.bootstrap, group, {TopicPartition(topic, 0): 1})
     settings = secured.login("SCRAM-SHA-512", AWKWARD) if way == "password" else secured.certified()

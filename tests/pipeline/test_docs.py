@@ -26,7 +26,7 @@ PAGE, SAMPLING, CONNECTION = (
 
 
 def rows(page: str, head: str) -> list[list[str]]:
-    """Cells of the table that begins so."""
+    """Return the cells of the table that begins with ``head``, row by row."""
     table = page[page.index(head) :].partition("\n\n")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
@@ -52,7 +52,7 @@ def test_docs_list_the_options_of_a_run() -> None:
 
 
 def test_docs_have_the_defaults_of_a_run() -> None:
-    """Of the options of a row, in their order, in brackets at its end."""
+    """The end of a row has the defaults of its options in brackets, in the same order."""
     known = run_options()
     for cell, text in rows(PAGE, "| option | |"):
         names = re.findall(r"--[\w-]+", cell)
@@ -62,7 +62,7 @@ def test_docs_have_the_defaults_of_a_run() -> None:
 
 
 def in_words(name: str, option: click.Option) -> str | None:
-    """A default as the page has it; None: there is none to tell of."""
+    """Return a default as the page writes it; None if the page writes none."""
     if name == "--cores":
         return "all"
     if option.is_flag or not isinstance(option.default, (str, float, int)) or name == "--output":
@@ -87,7 +87,7 @@ def test_docs_name_the_other_options_of_record() -> None:
     ],
 )
 def test_docs_list_the_columns_of_the_files(head: str, schema: str) -> None:
-    """With their types; those of keys are told once."""
+    """The table has the types, too; a row of several key columns has their type once."""
     columns = dict(re.findall(r"^\s*(\w+) (\w+)", schema, re.MULTILINE))
     listed: dict[str, str] = {}
     for cell, types, _ in rows(PAGE, head):

@@ -1,4 +1,4 @@
-"""The examples of the docs that need a Spark session, on one, against a broker."""
+"""Runs the examples of the docs that need a Spark session, against a broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A_MINUTE = "recording.query.awaitTermination(60)"
 
 @pytest.fixture(scope="module")
 def billing(bootstrap: str) -> str:
-    """The broker, with the groups that the examples look at."""
+    """The broker, with the groups of the examples."""
     topic = FreshNames(bootstrap).topic(2)
     write(bootstrap, {TopicPartition(topic, 0): 5})
     for group in ("billing", "billing-eu"):

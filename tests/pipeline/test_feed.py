@@ -61,7 +61,7 @@ def read_topic(bootstrap: str, topic: str) -> list[tuple[str, dict[str, Any] | N
 
 
 def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
-    """Those settings of a topic that a feed's has."""
+    """Return the settings of a topic that ``create_feed`` sets."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         configs = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
@@ -72,7 +72,7 @@ def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
 
 
 def minutes_of(records: list[tuple[str, dict[str, Any] | None]]) -> list[tuple[str, float | None]]:
-    """Key and minute of each record; None: a tombstone."""
+    """Return the key and the minute of each record; None stands for a tombstone."""
     return [
         (key, None if value is None else (value["time_ms"] / 1000 - START) / 60) for key, value in records
     ]
@@ -80,7 +80,7 @@ def minutes_of(records: list[tuple[str, dict[str, Any] | None]]) -> list[tuple[s
 
 @pytest.fixture
 def topic() -> str:
-    """A name of its own."""
+    """Return a new topic name."""
     return f"feed-{uuid.uuid4().hex[:12]}"
 
 
@@ -125,7 +125,7 @@ def test_topic_without_a_group_has_no_record(spark: SparkSession) -> None:
 
 
 def test_after_a_gap_the_rate_is_the_level(spark: SparkSession) -> None:
-    """A feed says how fast records come; of an empty step that is not known, but of those before it."""
+    """An empty step has no arrival rate, so the record has the rate of the steps before it."""
     [value] = records_of(load_of(spark, *looks(20), Look(7_200, 90_000, 0))).values()
     assert value["time_ms"] == (START + 7_200) * 1000
     assert value["arrival_rate"] == pytest.approx(2)
@@ -133,7 +133,7 @@ def test_after_a_gap_the_rate_is_the_level(spark: SparkSession) -> None:
 
 
 def test_records_of_spark_are_read_by_the_feed_reader(spark: SparkSession) -> None:
-    """All fields, known and not known, in the order that ``wire.load_feed`` has."""
+    """Covers all fields, with and without values, in the order of ``wire.load_feed``."""
     known = load_of(spark, *looks(60), *looks(60, topic="größe"))
     unknown = load_of(spark, Look(0, 0, partition=1), Look(60, 5, partition=1))
     rows = feed_records(newest_forecasts(known.unionByName(unknown))).collect()
@@ -181,7 +181,7 @@ def test_published_times_ignore_foreign_records(
 def test_the_feed_of_a_pipeline_lands_in_a_compacted_topic(
     spark: SparkSession, bootstrap: str, tmp_path: Path, topic: str
 ) -> None:
-    """It is made if it is missing; what the topic has already, or newer, is not written again."""
+    """A missing topic is created.  A forecast is not written if the topic has it or a newer one."""
     assert write_feed(spark, str(tmp_path), options(bootstrap), topic) == 0, "nothing has landed"
     land(spark, tmp_path, [*looks(30), *looks(30, partition=1)])
     run_load_model(spark, str(tmp_path), SETTINGS, available_now=True)
@@ -266,13 +266,13 @@ def test_partition_without_a_forecast_for_days_is_removed_once(
 def test_clock_that_is_ahead_does_not_remove_other_partitions(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """Neither for a batch nor for making up, which reads only the newest days."""
+    """This holds for a batch and for the catch-up, which reads only the newest days."""
     now = time.time() - START
     good = [Look(now - 3_600 + 60 * n, 120 * n, 60 * n, partition=1) for n in range(30)]
     ahead = [Look(now + 3_000 * 86_400 + 60 * n, 120 * n, 60 * n) for n in range(30)]
     assert Feed(spark, options(bootstrap), topic).publish(load_of(spark, *good, *ahead)) == 2
     assert Feed(spark, options(bootstrap), topic).publish(load_of(spark, *good[:-1], *ahead)) == 0
-    # As a model's driver whose own clock was ahead has left them; another one leaves out what is from then.
+    # As left by a driver whose clock was ahead; another driver ignores these times.
     load_of(spark, *good, *ahead).write.partitionBy("date").parquet(f"{tmp_path}/load")
     assert write_feed(spark, str(tmp_path), options(bootstrap), f"{topic}-2") == 2
 

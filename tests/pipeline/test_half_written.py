@@ -28,33 +28,33 @@ Damage = Callable[[Path], None]
 
 
 def cut(file: Path) -> None:
-    """Only the first half has come to the disk."""
+    """Cut a file to its first half."""
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 2])
 
 
 def empty(file: Path) -> None:
-    """It has a name, and nothing in it."""
+    """Empty a file."""
     file.write_bytes(b"")
 
 
 def zeros(file: Path) -> None:
-    """Its length is known, and nothing in it has come to the disk."""
+    """Fill a file with zeros; it keeps its length."""
     file.write_bytes(bytes(file.stat().st_size))
 
 
 def looks(number: int) -> list[Look]:
-    """What is in a file: a few minutes, after those of the file before."""
+    """Return the samples of a file: a few minutes, after those of the file before."""
     return [Look(60 * n, 10 * n, 9 * n) for n in range(number * MINUTES, (number + 1) * MINUTES)]
 
 
 def dropped(_: SparkSession, root: Path, number: int) -> Path:
-    """A file of a writer that keeps no list."""
+    """Write a file of a writer that keeps no list."""
     return write_file(root, "import", number, looks(number))
 
 
 def landed(spark: SparkSession, root: Path, number: int) -> Path:
-    """A file of a stream, which is in its list."""
+    """Write a file of a stream, which lists it."""
     write_file(root / "given", "import", number, looks(number))
     types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
     given = spark.readStream.schema(types).parquet(str(root / "given" / "samples" / "import" / "date=*"))
@@ -70,7 +70,7 @@ def files(root: Path) -> list[Path]:
 
 
 def overwrite(file: Path, damage: Damage) -> None:
-    """Damage it; its age, by which batches are made, stays as it was."""
+    """Damage a file and keep its modification time, which decides its batch."""
     age = file.stat().st_mtime
     damage(file)
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
@@ -114,7 +114,7 @@ def test_model_stops_at_an_incomplete_file_and_continues_once_it_is_complete(
 
 
 def test_deleted_file_is_counted_once_and_others_are_read(spark: SparkSession, tmp_path: Path) -> None:
-    """Of two writers; one that was read is nobody's loss."""
+    """Two writers have deleted files.  A file that was read before is no loss."""
     read = [write_file(tmp_path, "import", 0, looks(0)), landed(spark, tmp_path, 1)]
     assert run(spark, tmp_path).gone == 0
     victim = landed(spark, tmp_path, 2)
@@ -132,7 +132,7 @@ def test_deleted_file_is_counted_once_and_others_are_read(spark: SparkSession, t
 
 @pytest.mark.long
 def test_incomplete_file_is_found_in_any_batch_of_a_long_run(spark: SparkSession, tmp_path: Path) -> None:
-    """Also where Spark puts its notes of ten batches together."""
+    """Covers batches whose records Spark has compacted."""
     for number in range(12):
         write_file(tmp_path, "import", number, looks(number))
     for batch in (9, 10):
@@ -150,7 +150,7 @@ def test_incomplete_file_is_found_in_any_batch_of_a_long_run(spark: SparkSession
 def test_history_of_samples_names_the_incomplete_file(
     spark: SparkSession, tmp_path: Path, damage: Damage
 ) -> None:
-    """It is in the list of what is there, so it is missed."""
+    """The list of files names it, so its loss is noticed."""
     victim = landed(spark, tmp_path, 0)
     landed(spark, tmp_path, 1)
     overwrite(victim, damage)

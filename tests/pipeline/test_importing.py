@@ -1,4 +1,4 @@
-"""Samples that something else recorded: the same again changes nothing, and each bad line is counted."""
+"""Imports of samples: a repeated import changes nothing, and each bad line is counted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def line(**fields: Any) -> dict[str, Any]:
 
 
 def test_repeated_import_adds_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Also where a second file overlaps with the first, and lines come twice."""
+    """Covers a second file that overlaps with the first, and repeated lines."""
     root = str(tmp_path / "pipeline")
     file = tmp_path / "rows.jsonl"
     file.write_text("".join(json.dumps(line(partition=n)) + "\n" for n in (0, 1, 1)) + "\n")

@@ -1,4 +1,4 @@
-"""The load model is killed in the middle of batches, and goes on where it was: no sample lost, none twice."""
+"""A load model killed in the middle of batches continues: no sample is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY = 20  # s of the samples' time between two looks
 
 
 def files_of_samples() -> list[list[Look]]:
-    """Two hours of a group, cut into files; each look is in one of them, a few of them in two."""
+    """Return two hours of a group, cut into files.  Each sample is in one file, a few are in two."""
     chance = random.Random(11)
     ends, committed = [0] * PARTITIONS, [0] * PARTITIONS
     files = []
@@ -40,12 +40,12 @@ def files_of_samples() -> list[list[Look]]:
 
 
 def planned(root: Path) -> bool:
-    """A batch has begun."""
+    """Return whether a batch has begun."""
     return bool(under_way(root, MODEL))
 
 
 def staged(root: Path) -> bool:
-    """Its rows are being written, aside."""
+    """Return whether its rows are being written to the staging folder."""
     return any((root / "load").glob("_staged-*/**/*.parquet")) and planned(root)
 
 
@@ -59,7 +59,7 @@ def staged(root: Path) -> bool:
 def test_killed_model_loses_no_sample_and_counts_none_twice(
     spark: SparkSession, tmp_path: Path, points: list[Point]
 ) -> None:
-    """Killed with -9 as a batch began, while its rows were written, and before Spark knew they had landed."""
+    """Kill the model as a batch begins, while its rows are written, and before Spark records the batch."""
     files = files_of_samples()
     calm, rough = tmp_path / "calm", tmp_path / "rough"
     for number, looks in enumerate(files):

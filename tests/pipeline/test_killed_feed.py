@@ -38,14 +38,14 @@ ALWAYS = 0  # the partition that is in all of them
 
 
 class ForecastId(NamedTuple):
-    """A forecast, as far as it has to be told from others."""
+    """The key and time of a forecast, which identify it."""
 
     key: bytes
     time_ms: int
 
 
 def files_of_samples() -> list[list[Look]]:
-    """In each file one partition goes on, and one is seen this once: no later batch has to do with it."""
+    """Return files of samples.  One partition is in all files; another one is in this file only."""
     return [
         [
             Look(60 * minute, (3 + p % 5) * minute, 2 * minute, partition=p)
@@ -57,7 +57,7 @@ def files_of_samples() -> list[list[Look]]:
 
 
 class Reader:
-    """Who reads the feed from its first record on, as members do; ``landed`` and ``fed`` are points."""
+    """Reads the feed from its first record, as members do.  ``landed`` and ``fed`` are points of a batch."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._consumer = KafkaConsumer(
@@ -71,7 +71,7 @@ class Reader:
         self._consumer.close()
 
     def records(self) -> list[tuple[ForecastId, bytes]]:
-        """What each that there is by now tells, and its value; those of a key in their order."""
+        """Return the id and the value of all records so far; records of a key are in order."""
         ends = self._consumer.end_offsets(self._at)
         while any(self._consumer.position(partition) < end for partition, end in ends.items()):
             for polled in self._consumer.poll(1000).values():
@@ -82,23 +82,23 @@ class Reader:
         return self._records
 
     def landed(self, root: Path) -> bool:
-        """The rows of a batch have landed, and none of their forecasts is in the topic."""
+        """Return whether the rows of a batch have landed and the topic has none of their forecasts."""
         due = newest(root, under_way(root, MODEL))
         return bool(due) and due.isdisjoint(forecast for forecast, _ in self.records())
 
     def fed(self, root: Path) -> bool:
-        """A batch's forecasts are in the topic, and Spark does not know yet that it is done."""
+        """Return whether the topic has a batch's forecasts and Spark has not recorded the batch as done."""
         due = newest(root, under_way(root, MODEL))
         return not due.isdisjoint(forecast for forecast, _ in self.records())
 
 
 def last_values(records: Iterable[tuple[ForecastId, bytes]]) -> dict[bytes, bytes]:
-    """What compaction leaves of them."""
+    """Return the last value of each key, as compaction keeps it."""
     return {forecast.key: value for forecast, value in records}
 
 
 def newest(root: Path, batches: Iterable[int]) -> set[ForecastId]:
-    """Of what has landed of these batches the newest forecast of each partition."""
+    """Return the newest forecast of each partition in the landed rows of these batches."""
     times: dict[bytes, int] = {}
     for batch in batches:
         for file in rows_of(root, batch):
@@ -110,7 +110,7 @@ def newest(root: Path, batches: Iterable[int]) -> set[ForecastId]:
 
 @cache  # a batch that is done again has the same rows
 def foreseen(file: Path) -> tuple[ForecastId, ...]:
-    """The forecasts in a file of load."""
+    """Return the forecasts in a file of load."""
     rows = pq.ParquetFile(file).read(["time", "group", "topic", "partition", "forecast"])
     ms = rows["time"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
     return tuple(

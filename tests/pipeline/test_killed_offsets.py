@@ -1,4 +1,4 @@
-"""Recording from ``__consumer_offsets`` is killed in the middle of batches: no commit lost, none twice."""
+"""Recording from ``__consumer_offsets``, killed in the middle of batches, loses and repeats no commit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Commit(NamedTuple):
 
 
 def committing(bootstrap: str, groups: list[str], topic: str) -> contextlib.AbstractContextManager[list[int]]:
-    """Each group commits offset 0, 1, 2, ... of all partitions, many a second; gives those made."""
+    """Let each group commit offsets 0, 1, 2, ... of all partitions, many a second; yield those committed."""
 
     def work(over: threading.Event, made: list[int]) -> None:
         consumers = [
@@ -58,7 +58,7 @@ def committing(bootstrap: str, groups: list[str], topic: str) -> contextlib.Abst
 
 
 def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
-    """All commits of these groups that are in the topic, read and decoded without anything of the product."""
+    """Return all commits of these groups in the topic, read and decoded without the package."""
     decoded = (oracle.decode(record.key, record.value) for record in all_records(bootstrap, TOPIC))
     return Counter(
         Commit(commit.group, commit.partition, commit.offset, commit.commit_ms or 0)
@@ -71,7 +71,7 @@ def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
 def test_killed_recording_loses_no_commit_and_lands_none_twice(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:
-    """Killed with -9 as a batch began, while its files were written, and before Spark knew it was done."""
+    """Kill the stream as a batch begins, while its files are written, and before Spark records the batch."""
     names = FreshNames(bootstrap)
     groups, topic = sorted(names.group() for _ in range(GROUPS)), names.topic(PARTITIONS)
     settings, root = {"bootstrap_servers": [bootstrap]}, tmp_path / "root"
@@ -95,7 +95,7 @@ def test_killed_recording_loses_no_commit_and_lands_none_twice(
         (group, p, offset) for group in groups for p in range(PARTITIONS) for offset in made
     }
     assert landed == expected
-    assert OFFSETS.in_no_list(root), "and nobody has read it"
+    assert OFFSETS.in_no_list(root), "no reader has read it"
 
 
 @pytest.mark.parametrize("point", [OFFSETS.planned, OFFSETS.written, OFFSETS.finished])

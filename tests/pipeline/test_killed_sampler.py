@@ -1,4 +1,4 @@
-"""The sampler is killed in the middle of batches: each look that lands is whole, and is there once."""
+"""A sampler killed in the middle of batches lands each sample whole and once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAMPLER = Writer("sampler")
 
 
 def writing(bootstrap: str, topic: str) -> contextlib.AbstractContextManager[list[int]]:
-    """All partitions get a record, many a second; gives those made."""
+    """Write a record to all partitions, many a second; yield the numbers written."""
 
     def work(over: threading.Event, made: list[int]) -> None:
         producer = KafkaProducer(bootstrap_servers=bootstrap)
@@ -44,7 +44,7 @@ def writing(bootstrap: str, topic: str) -> contextlib.AbstractContextManager[lis
 
 
 def looks_of(samples: DataFrame) -> list[dict[int, int]]:
-    """Where each partition's log ended, look by look in the order of their times."""
+    """Return each partition's end offset, by the time of the sample."""
     rows = samples.select(F.unix_micros("time").alias("at"), "partition", "end_offset").collect()
     looks: dict[int, dict[int, int]] = defaultdict(dict)
     for row in rows:

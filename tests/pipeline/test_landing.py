@@ -1,4 +1,4 @@
-"""Samples land exactly once, and are read back whole or not at all, whatever is damaged."""
+"""Samples land exactly once.  A damaged file is an error or is left out whole."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOON = datetime.fromtimestamp(START, timezone.utc)  # about
 
 
 def row(hours: float, committed: int) -> Look:
-    """A sample so many hours after noon."""
+    """Return a sample this many hours after noon."""
     return Look(3600 * hours, 100, committed)
 
 
@@ -41,7 +41,7 @@ def root(tmp_path: Path) -> str:
 
 
 def source(spark: SparkSession, folder: Path, *batches: DataFrame) -> DataFrame:
-    """A stream of these samples: a folder that files are put into."""
+    """Return a stream of these samples, which reads a folder of files."""
     for batch in batches:
         batch.drop("date").coalesce(1).write.mode("append").parquet(str(folder))
     schema = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
@@ -64,7 +64,7 @@ def files(root: str, writer: str) -> list[Path]:
 
 
 def test_a_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: str, tmp_path: Path) -> None:
-    """Also next to files that a crash left, which are in no list."""
+    """Covers files left by a crash, which are in no list."""
     land(spark, root, tmp_path / "in", samples(spark, [row(0, 1), row(13, 2)]))
     stray = files(root, "sampler")[0]
     shutil.copy(stray, stray.with_name("part-99999-half.parquet"))
@@ -113,7 +113,7 @@ def test_folder_without_samples_is_an_error(spark: SparkSession, root: str) -> N
 
 
 def cut(file: Path) -> None:
-    """As a copy that broke off."""
+    """Cut a file, as an interrupted copy does."""
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 2])
     file.with_name(f".{file.name}.crc").unlink()
@@ -143,7 +143,7 @@ def test_damaged_file_is_named_or_skipped_and_counted(
     lost: list[Damage] = []
     assert committed(read_samples(spark, root, on_damage=lost.append)) == [2]
     assert [Path(damage.file).name for damage in lost] == [victim.name]
-    # Of another date, it is in nobody's way.
+    # A reader of another date does not open the damaged file.
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=20))) == [2]
 
 
@@ -219,7 +219,7 @@ def test_table_with_wrong_columns_is_not_written(spark: SparkSession, root: str)
 
 
 def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: str, tmp_path: Path) -> None:
-    """Of another topic or cluster, without its samples, without itself, damaged, or somebody else's."""
+    """Covers other topics, clusters and columns, and damaged or missing files of the checkpoint."""
     land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
     again = source(spark, tmp_path / "in")
     checkpoint, landed = Path(root, "checkpoints/sampler"), Path(root, "samples/sampler")
@@ -253,7 +253,7 @@ def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: s
 
 
 def test_stream_killed_at_its_start_can_be_restarted(spark: SparkSession, root: str, tmp_path: Path) -> None:
-    """Spark makes the folder of the list of files, and only then that of the checkpoint."""
+    """Spark creates the folder of the list of files before the folder of the checkpoint."""
     Path(root, "samples/sampler/_spark_metadata").mkdir(parents=True)
     land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
     assert committed(read_samples(spark, root)) == [1]

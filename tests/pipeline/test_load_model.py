@@ -1,4 +1,4 @@
-"""The load model: a table of samples in, a table of load out; at once and as a stream."""
+"""The load model makes a table of load from a table of samples, in one batch and as a stream."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
 
 def modelled(spark: SparkSession, looks: list[Look]) -> list[tuple[object, ...]]:
-    """Time, arrived, served, lag, quality of each step, from a whole history."""
+    """Return arrived, served, lag and quality of each step of a whole history."""
     rows = model_load(samples_df(spark, looks), SETTINGS).select(
         "time", "arrived", "served", "lag", "quality"
     )
@@ -38,7 +38,7 @@ def run(spark: SparkSession, root: Path, **more: object) -> LoadReport:
 
 
 def busy(partitions: int, looks: int, seed: int = 1) -> list[Look]:
-    """A group of some partitions, looked at every 20 s, with all that may go wrong with a counter."""
+    """Return samples of a group every 20 s, with every possible fault of a counter."""
     chance, out = random.Random(seed), []
     for partition in range(partitions):
         end = committed = begin = 0
@@ -52,7 +52,7 @@ def busy(partitions: int, looks: int, seed: int = 1) -> list[Look]:
             if partition == 3 and n == looks // 4:
                 begin = end - 3  # retention took nearly all
             if partition == 4 and 60 < n < 110:
-                continue  # nobody looked for a quarter of an hour
+                continue  # no samples for a quarter of an hour
             out.append(Look(20 * n + chance.randrange(10), end, committed, begin, partition))
     return out
 
@@ -134,7 +134,7 @@ def test_late_and_repeated_samples_are_counted(spark: SparkSession, tmp_path: Pa
 def test_samples_ahead_are_counted_and_make_no_other_late(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A clock was an hour ahead for ten minutes, and was then put right."""
+    """A clock is an hour ahead for ten minutes and is then corrected."""
     until = 60 * (int(time.time()) // 60) - START
     right = [Look(until - 3_600 + 20 * n, 10 * n, 10 * n) for n in range(150)]
     wrong = [look._replace(after=look.after + 3_600) for look in right[60:90]]
@@ -153,7 +153,7 @@ def test_samples_ahead_are_counted_and_make_no_other_late(
 
 
 def test_partition_without_samples_is_flushed_and_dropped(spark: SparkSession, tmp_path: Path) -> None:
-    """Then what comes from before that is refused, and counted."""
+    """Later samples from before the flush are dropped and counted."""
     forget = {"forget_s": 3_600.0}
     gone = [Look(60 * n, 5 * n, 0, partition=1) for n in range(10)]
     land(spark, tmp_path, [*gone, Look(0, 0, 0)])
@@ -169,7 +169,7 @@ def test_partition_without_samples_is_flushed_and_dropped(spark: SparkSession, t
 
 
 def test_repeated_batch_replaces_its_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """Whoever uses the rows fails after they have landed: they come again, and are there once."""
+    """The callback fails after the rows have landed.  The batch runs again, and each row is there once."""
     land(spark, tmp_path, busy(3, 60))
 
     def fail(*_: object) -> None:
@@ -185,7 +185,7 @@ def test_repeated_batch_replaces_its_rows(spark: SparkSession, tmp_path: Path) -
 
 
 def test_no_writer_gets_ahead_of_another_in_a_backlog(spark: SparkSession, tmp_path: Path) -> None:
-    """The sampler has hours in a file, the commits are in more files than anybody would read at a time."""
+    """The sampler's files have hours each; the commits are in more files than one batch reads."""
     files = 1_100
     write_file(tmp_path, "sampler", 0, [Look(20 * n, 10 * n) for n in range(files)])
     for n in range(files):
@@ -220,7 +220,7 @@ def test_unreachable_folder_is_an_error_of_one_line(spark: SparkSession) -> None
 
 
 class Stuck:
-    """A file system that moves nothing, and says so or not."""
+    """A file system that moves no file, and returns success or failure."""
 
     def __init__(self, files: Any, says: bool) -> None:
         self._files = files
@@ -253,7 +253,7 @@ def test_rows_that_do_not_land_are_an_error_and_stay_staged(
 
 
 def test_samples_dropped_by_spark_are_counted_once_a_batch(spark: SparkSession, tmp_path: Path) -> None:
-    """Also of batches that come so fast that nobody looks in between."""
+    """Covers batches that follow each other faster than the report is read."""
     write_file(tmp_path, "import", 0, [Look(0, 0, 0)])
     write_file(tmp_path, "import", 1, [Look(9_000, 1, 0)])
     write_file(tmp_path, "import", 2, [Look(18_000, 2, 0)])
@@ -295,7 +295,7 @@ def test_changed_settings_are_an_error(spark: SparkSession, tmp_path: Path) -> N
 
 
 def test_writer_added_later_is_reported_as_unread(spark: SparkSession, tmp_path: Path) -> None:
-    """A checkpoint is about the writers there were: the new one is not read, and the report says so."""
+    """A checkpoint covers the writers of its start.  The new writer is not read, and the report names it."""
     land(spark, tmp_path, busy(1, 30))
     assert run(spark, tmp_path).unread == ()
     land(spark, tmp_path, busy(1, 30), writer="second")

@@ -1,4 +1,4 @@
-"""Decoding ``__consumer_offsets``: every version, every kind of damage, and never a row that is not so."""
+"""Decodes ``__consumer_offsets``: every version and every kind of damage, without a false row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEEN = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
 
 
 def records(spark: SparkSession, rows: Sequence[Record]) -> DataFrame:
-    """Records as the connector has them, at offsets 0, 1, ... of partition 3."""
+    """Return records as the connector returns them, at offsets 0, 1, ... of partition 3."""
     return spark.createDataFrame(
         [(key, value, 3, offset, SEEN) for offset, (key, value) in enumerate(rows)],
         "key binary, value binary, partition int, offset long, timestamp timestamp",
@@ -28,7 +28,7 @@ def records(spark: SparkSession, rows: Sequence[Record]) -> DataFrame:
 
 
 def decoded(spark: SparkSession, rows: Sequence[Record]) -> list[Any]:
-    """What is made of each, in the order given."""
+    """Return the row of each record, in their order."""
     decoded_rows = sorted(decode(records(spark, rows)).collect(), key=lambda row: row.record_offset)
     assert [row.record_offset for row in decoded_rows] == list(range(len(rows)))
     return decoded_rows
@@ -39,13 +39,13 @@ def moment(ms: int) -> datetime:
 
 
 def utc(time: datetime) -> datetime:
-    """A timestamp as PySpark gives it: local, without a zone."""
+    """Return a timestamp as PySpark returns it: local, without a zone."""
     return time.astimezone(timezone.utc)
 
 
 @pytest.fixture(scope="module")
 def known(spark: SparkSession) -> list[Any]:
-    """What is made of ``GOOD`` and then of ``BAD``, in one job."""
+    """The rows of ``GOOD`` and then of ``BAD``, decoded in one job."""
     return decoded(spark, [record for record, _ in (*GOOD.values(), *BAD.values())])
 
 
@@ -93,7 +93,7 @@ def test_commits_are_samples(spark: SparkSession) -> None:
 
 
 def test_damaged_record_raises_no_error_and_changes_no_other_row(spark: SparkSession) -> None:
-    """The decoder gives a row exactly where the oracle does, and the same."""
+    """The decoder returns the same rows as the oracle, and no others."""
     good = [record for record, _ in GOOD.values() if len(record[1] or b"") < 1000]
     rows = list(damaged(random.Random(20261122), good))
     survived = 0

@@ -1,4 +1,4 @@
-"""The whole pipeline on a real broker: recorded, modelled, fed, stopped, gone on with; and its commands."""
+"""The whole pipeline and its commands on a real broker: record, model, feed, stop and continue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def names(bootstrap: str) -> FreshNames:
 
 @contextmanager
 def working(bootstrap: str, group: str, topic: str) -> Iterator[None]:
-    """Something happens in the group, some times a second: partition 0 gets most, and commits follow."""
+    """Write and commit about three times a second; partition 0 gets the most records."""
     done = threading.Event()
 
     def work() -> None:
@@ -70,7 +70,7 @@ def working(bootstrap: str, group: str, topic: str) -> Iterator[None]:
 def run_until(
     spark: SparkSession, wanted: PipelineOptions, met: Callable[[PipelineReport], bool]
 ) -> tuple[PipelineReport, bool]:
-    """Run the pipeline until its report is as it should be; and whether it came so far."""
+    """Run the pipeline until its report meets a condition; return the report and whether it did."""
     stop = threading.Event()
     deadline = time.monotonic() + PATIENCE_S
     came = False
@@ -85,7 +85,7 @@ def run_until(
 
 
 def fed(bootstrap: str, topic: str, group: str) -> dict[TopicPartition, load_feed.Forecast]:
-    """What the feed says of a group, as a reader has it."""
+    """Return the forecasts of a group, as a reader of the feed decodes them."""
     forecasts = (
         (load_feed.decode_key(record.key), load_feed.decode(record.value))
         for record in all_records(bootstrap, topic)
@@ -108,7 +108,7 @@ def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
         assert came, first
         assert first.samples is not None
         assert first.offsets is not None
-        # A look that was not answered in time is counted: on a busy machine there may be one.
+        # A sample without an answer in time is counted; a busy machine may have one.
         assert first.samples.misses.keys() <= {"the cluster did not answer in time"}
         assert first.offsets.problems == {}
         assert first.unfed == 0
@@ -124,7 +124,7 @@ def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
     assert second.offsets is not None
     landed = read_samples(spark, root).where(f"`group` = '{group}'")
     by_source = {row["source"]: row["count"] for row in landed.groupBy("source").count().collect()}
-    # What landed in a batch that the end interrupted is not in the report.
+    # The report leaves out a batch that was interrupted at the end.
     assert by_source["sampler"] >= first.samples.rows + second.samples.rows
     assert by_source["offsets-topic"] >= first.offsets.landed + second.offsets.landed
     commits = landed.where("source = 'offsets-topic' AND partition = 0").select("committed_offset")
@@ -140,7 +140,7 @@ def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
 def test_existing_commits_land_before_the_first_sample(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
-    """A look is of now: after one, the commits of before would be late."""
+    """A sample has the current time.  Commits from before would be late after it."""
     group, at = names.group(), TopicPartition(names.topic(1), 0)
     for committed in range(3):
         write(bootstrap, {at: 1})
@@ -259,7 +259,7 @@ def test_exception_of_the_callback_ends_the_pipeline(
 def test_restart_of_the_broker_loses_nothing(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is away for a while in the middle: then all commits are there, once, and the feed has caught up."""
+    """After the restart all commits are recorded once, and the feed has caught up."""
     (port,) = free_ports(1)
     brokers = [start_broker("jars", data_dir=tmp_path / "broker", port=port)]
     bootstrap = brokers[0].bootstrap
@@ -344,7 +344,7 @@ def test_run_once_processes_all_records_and_reports(
 
 
 def run_command(*arguments: object) -> str:
-    """Run a command in a process of its own; what it wrote to stdout."""
+    """Run a command in a process; return its stdout."""
     done = subprocess.run(
         [sys.executable, "-m", "kafka_assignors", *map(str, arguments)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""``kafka-assignors pipeline run``: what it says of its settings before it begins."""
+"""``kafka-assignors pipeline run`` prints notes on its settings before it starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RecordingOptions, "run", lambda *_: None)
 
 
-def test_a_feed_that_is_too_old_for_consumers_is_noted_with_what_to_give_them() -> None:
+def test_feed_that_is_too_old_for_consumers_is_noted_with_a_remedy() -> None:
     [note] = call("--step", "900", "--delay", "300", "--every", "10")
     assert note == (
         "note: forecasts get 1,210 s old before newer ones arrive (--step + --delay + --every), "
@@ -33,7 +33,7 @@ def test_a_feed_that_is_too_old_for_consumers_is_noted_with_what_to_give_them() 
     )
 
 
-def test_a_feed_whose_forecasts_are_over_before_there_are_newer_ones_is_noted() -> None:
+def test_feed_whose_forecasts_end_before_newer_ones_is_noted() -> None:
     [note] = call("--step", "60", "--horizon", "60")
     assert note.startswith("note: forecasts get 190 s old")
     assert note.endswith("but end after a --horizon of 60 s: make it longer")
@@ -47,11 +47,11 @@ def test_a_feed_whose_forecasts_are_over_before_there_are_newer_ones_is_noted() 
         ("--step", "900", "--delay", "300", "--no-feed"),
     ],
 )
-def test_no_note_without_a_cause(arguments: tuple[str, ...]) -> None:
+def test_settings_without_a_problem_print_no_note(arguments: tuple[str, ...]) -> None:
     assert call(*arguments) == []
 
 
-def test_a_second_more_than_consumers_take_is_noted() -> None:
+def test_feed_one_second_older_than_the_limit_of_consumers_is_noted() -> None:
     load = LoadSettings(step_s=300, delay_s=590)
     assert list(notes_on_feed(load, 10)) == []
     assert len(list(notes_on_feed(load, 11))) == 1

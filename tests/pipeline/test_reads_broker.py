@@ -16,7 +16,7 @@ ROWS = 300
 
 @pytest.fixture(scope="module")
 def topic(bootstrap: str) -> str:
-    """Make a topic with 300 records, numbered, dealt to its three partitions in turn."""
+    """Create a topic with 300 numbered records, spread over its three partitions in turn."""
     name = f"spark-{uuid.uuid4().hex[:12]}"
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     admin.create_topics([NewTopic(name, num_partitions=PARTITIONS, replication_factor=1)])
@@ -32,7 +32,7 @@ def options(bootstrap: str, topic: str) -> dict[str, str]:
     return {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
 
 
-def test_a_batch_reads_every_record_where_it_was_put(spark: SparkSession, bootstrap: str, topic: str) -> None:
+def test_batch_reads_every_record_of_every_partition(spark: SparkSession, bootstrap: str, topic: str) -> None:
     rows = (
         spark.read.format("kafka")
         .options(**options(bootstrap, topic))
@@ -49,7 +49,7 @@ def test_a_batch_reads_every_record_where_it_was_put(spark: SparkSession, bootst
     assert sorted(tuple(row) for row in rows) == expected
 
 
-def test_a_stream_reads_up_to_the_end_and_goes_on_from_there(
+def test_stream_reads_to_the_end_and_continues_there(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     def run() -> int:

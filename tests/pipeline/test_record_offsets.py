@@ -1,4 +1,4 @@
-"""Commits recorded through the connector: what is wrong is told, and a checkpoint is for one thing."""
+"""Commits recorded through the connector: problems are reported, and a checkpoint has one purpose."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def names(bootstrap: str) -> FreshNames:
 
 
 def send(bootstrap: str, topic: str, *records: Record) -> None:
-    """Append them as they are to the topic's last partition."""
+    """Append raw records to the topic's last partition."""
     producer = KafkaProducer(bootstrap_servers=bootstrap)
     try:
         last = max(producer.partitions_for(topic))
@@ -53,7 +53,7 @@ def settings_of(bootstrap: str) -> dict[str, Any]:
 def test_problems_are_counted_and_the_first_of_each_is_logged(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:
-    """All the way: a topic like the broker's, the connector, the stream, the report, the table, the JSON."""
+    """Covers the connector, the stream, the report, the table and the JSON, on a topic like the broker's."""
     topic = names.topic(2)
     bad = [*BAD.values(), *BAD.values()]
     good: list[Record] = [(KEY, VALUE), (KEY, None), (b"\0\2" + text("g"), b"x"), (b"\0\3", b"x")]
@@ -116,7 +116,7 @@ def test_batches_beyond_those_spark_keeps_are_counted(
 def test_groups_are_selected_as_in_the_sampler(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:
-    """A pattern is Python's, of the whole name; what cannot be is said before anything is read."""
+    """A Python pattern matches the whole name.  An invalid selection fails before anything is read."""
     topic = names.topic(1)
     given = ["x-1", "x-12", "ax-1", "größe", "billing"]
     send(names.bootstrap, topic, *((commit_key(name, "t", 0), commit_value(1)) for name in given))
@@ -173,7 +173,7 @@ def test_checkpoint_belongs_to_one_cluster_topic_and_selection_of_groups(
         commit(another.bootstrap, group, {TopicPartition(commit_there, 0): 0})
         with pytest.raises(PipelineError, match=r"is about cluster \S+, not \S+: take another folder"):
             record_samples_once(spark, elsewhere, root, groups=[group])
-    # The same groups in other words; and the sampler, which looks anew each time, takes others.
+    # The same groups, written differently.  The sampler keeps no state, so it accepts other groups.
     assert record_offsets_once(spark, settings, root, **{**which, "groups": [group, "b", "b"]}).records == 0
     with pytest.raises(PipelineError, match="no such group"):
         record_samples_once(spark, settings, root, groups=[names.group()])

@@ -1,4 +1,4 @@
-"""What ``record`` and ``pipeline run`` share: how they are told to end, and what they say."""
+"""``record`` and ``pipeline run`` share how they stop and what they print."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_report_has_all_counts_and_dropped_samples() -> None:
         assert any(report_line.startswith(line) for report_line in report_lines), (line, report_lines)
 
 
-def test_the_json_has_the_same() -> None:
+def test_json_has_the_counts_of_the_report() -> None:
     report = json.loads(json.dumps(as_json(EVERYTHING, "here")))
     assert (report["version"], report["folder"]) == (1, "here")
     assert report["samples"] == {"looks": 3, "rows": 1_200, "misses": {"no broker answered": 4}}
@@ -107,7 +107,7 @@ def test_the_json_has_the_same() -> None:
     assert (nothing["samples"], nothing["offsets_topic"]) == (None, None)
 
 
-def test_away_from_a_terminal_lines_come_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_without_a_terminal_is_a_line_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     now = 100.0
     with View(clock=lambda: now) as view:
         view.step(Progress("starting Spark"))

@@ -1,4 +1,4 @@
-"""Samples of real groups on a real broker: what is seen, what is missed, and what survives."""
+"""Samples of real groups on a real broker, with missing answers and restarts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def names(bootstrap: str) -> FreshNames:
 
 
 def samples(spark: SparkSession, root: Path) -> list[tuple[datetime, Sample]]:
-    """Time and the rest of each, in the order of time."""
+    """Return the time and the other columns of each sample, in order of time."""
     rows = read_samples(spark, str(root)).collect()
     assert {row["source"] for row in rows} <= {"sampler"}
     for row in rows:
@@ -64,13 +64,13 @@ def wait_until(met: Callable[[], bool], what: str, recording: Recording[SamplesR
 
 
 def more_looks(recording: Recording[SamplesReport], count: int = 1) -> None:
-    """Wait for so many that began after now."""
+    """Wait for this many samples that begin from now on."""
     seen = recording.report().looks
     wait_until(lambda: recording.report().looks > seen + count, "more looks", recording)
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What we said; kafka-python has its own say."""
+    """Return the warnings of this package, without those of kafka-python."""
     return [record.getMessage() for record in caplog.records if record.name.startswith("kafka_assignors")]
 
 
@@ -84,7 +84,7 @@ def recorded(*args: Any, **kwargs: Any) -> Iterator[Recording[SamplesReport]]:
 
 
 def rows_of_the_admin_client(bootstrap: str, group: str) -> set[Sample]:
-    """What kafka-python's own admin client says of a group that has commits everywhere."""
+    """Return the samples of a group, read with kafka-python's admin client; all partitions have commits."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         commits = admin.list_group_offsets({group: None})[group]

@@ -1,4 +1,4 @@
-"""A stream's offsets: points in time that only ever go on, whatever the clock and Spark's version do."""
+"""A stream's offsets are points in time that never decrease, even if the clock is set back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNREACHABLE = Connection({"bootstrap_servers": ["127.0.0.1:1"]})
 
 
 class Clocks:
-    """One that people set, and one that they do not."""
+    """A wall clock and a monotonic clock."""
 
     def __init__(self) -> None:
         self.time, self.ticks = 1_000_003.7, 50.0
@@ -77,7 +77,7 @@ def test_clock_that_is_set_back_does_not_end_sampling() -> None:
 def test_both_signatures_of_latest_offset(arguments: tuple[object, ...]) -> None:
     stream = Clocks().stream()
     assert stream.latestOffset(*arguments) == {"tick": 1_000_000_000}
-    # Spark 4.2 looks at the signature to see whether there are arguments to hand over.
+    # Spark 4.2 reads the signature to decide whether to pass arguments.
     assert list(inspect.signature(stream.latestOffset).parameters) == ["start", "limit"]
 
 
@@ -100,7 +100,7 @@ def test_planning_a_tick_without_a_cluster_gives_a_problem_and_the_named_groups(
 
 
 def test_settings_are_pickled_with_the_class_and_not_shown() -> None:
-    """Spark pickles the class that is registered; on the other side there is only what is in it."""
+    """Spark pickles the registered class, so the settings must be in it."""
     made = sampler.group_samples({"bootstrap_servers": ["h:1"], "sasl_plain_password": "pa55word"})
     other = sampler.group_samples({"bootstrap_servers": ["other:1"]})
     there = pickle.loads(cloudpickle.dumps(made))  # noqa: S301  # our own bytes

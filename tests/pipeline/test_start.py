@@ -1,4 +1,4 @@
-"""Commands that run on Spark, where it cannot start: one line that says what is needed, and exit code 1."""
+"""Where Spark cannot start, a command prints one line that names the remedy, and exits with 1."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOW_TO = ": set JAVA_HOME, install a JDK 17+, or pip install 'kafka-assignors[ja
 
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """Nor anything of ``spark-submit``; the working directory is a new one."""
+    """Remove Java and the variables of ``spark-submit``; change to a new working directory."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     without_java(monkeypatch, tmp_path / "bin")
     (tmp_path / "here").mkdir()
@@ -34,7 +34,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
 def errors_of(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> list[str]:
-    """Lines on stderr of a command that fails; nothing of a pipeline is left behind."""
+    """Run a command that fails; return its lines on stderr.  It must leave no folder of a pipeline."""
     monkeypatch.setattr(sys, "argv", ["kafka-assignors", *arguments])
     with pytest.raises(SystemExit) as ended:
         run()
@@ -46,7 +46,7 @@ def errors_of(
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_without_java(
+def test_missing_java_is_an_error_with_a_remedy(
     no_java: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert errors_of(no_java, capsys, arguments) == [f"kafka-assignors: Spark needs Java 17 or newer{HOW_TO}"]
@@ -54,7 +54,7 @@ def test_without_java(
 
 @pytest.mark.parametrize("home", [False, True], ids=["on PATH", "in JAVA_HOME"])
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_with_a_java_that_is_too_old(
+def test_old_java_is_an_error_with_its_version(
     no_java: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -73,7 +73,7 @@ def test_with_a_java_that_is_too_old(
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_without_the_connector_s_jars_and_the_network(
+def test_missing_jars_without_network_are_an_error_with_a_remedy(
     no_java: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str]
 ) -> None:
     fake_java(tmp_path / "bin", "17.0.1")
@@ -88,8 +88,8 @@ def test_without_the_connector_s_jars_and_the_network(
     assert all(line.startswith("fetching jars") for line in before)
 
 
-def test_with_a_java_that_ends_before_spark_starts(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As one that is not given the memory it asks for.
+def test_java_that_ends_before_spark_starts_is_an_error(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As if it could not get its memory.
 
     In a process of its own: in this one there may be a Spark of other tests, which would do.
     """
@@ -104,7 +104,7 @@ def test_with_a_java_that_ends_before_spark_starts(no_java: pytest.MonkeyPatch, 
     ended = subprocess.run(
         [sys.executable, "-c", program, *COMMANDS[0]], capture_output=True, text=True, check=False
     )
-    before, *_, last = ended.stderr.splitlines()  # between them is what that Java said
+    before, *_, last = ended.stderr.splitlines()  # the lines between are Java's output
     assert last.startswith("kafka-assignors: starting Spark: Java ended before Spark started")
     assert (before, ended.stdout, ended.returncode) == ("starting Spark", "", 1)
     assert not Path("pipeline").exists()

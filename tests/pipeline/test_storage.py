@@ -13,7 +13,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 
 
 class Refusing:
-    """A file system that does not do some of what it is told, and says so as Hadoop's do: with ``false``."""
+    """A file system that refuses some operations and returns ``false``, as Hadoop's do."""
 
     def __init__(self, files: Any, *refused: str) -> None:
         self._files = files
@@ -25,7 +25,7 @@ class Refusing:
 
 @pytest.fixture(params=["plain", "with a space", "100%", "a%20b", "[x]{y,z}*?"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A folder that is not there yet."""
+    """A folder that does not exist yet."""
     return tmp_path / str(request.param)
 
 

@@ -1,4 +1,4 @@
-"""Points in a batch of a stream that lands samples, as its checkpoint and its list of files tell them."""
+"""Points in a batch of a stream that lands samples, found by its checkpoint and its list of files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Writer:
     name: str
 
     def planned(self, root: Path) -> bool:
-        """A batch has begun: which records it has, or when it looked, is written down."""
+        """Return whether a batch has begun: the checkpoint has its range of records, or its time."""
         return bool(under_way(root, self.name))
 
     def written(self, root: Path) -> bool:
-        """Files of it are there, and in no list yet."""
+        """Return whether files of a batch exist that are in no list."""
         for batch in under_way(root, self.name) - self._listed(root):
             with contextlib.suppress(FileNotFoundError):
                 began = (root / "checkpoints" / self.name / "offsets" / str(batch)).stat().st_mtime_ns
@@ -32,19 +32,19 @@ class Writer:
         return False
 
     def finished(self, root: Path) -> bool:
-        """Its files count, and Spark does not know yet that it is done."""
+        """Return whether a batch's files are listed and Spark has not recorded the batch as done."""
         return bool(under_way(root, self.name) & self._listed(root))
 
     def files(self, root: Path) -> list[Path]:
-        """All that are there, whether they count or not."""
+        """Return all files, listed or not."""
         return list((root / "samples" / self.name).glob("date=*/*.parquet"))
 
     def in_no_list(self, root: Path) -> set[str]:
-        """Names of files that a batch left and that count for nothing."""
+        """Return the names of files that are in no list."""
         lists = (root / "samples" / self.name / "_spark_metadata").glob("[0-9]*")
         listed = "".join(file.read_text() for file in lists)
         return {file.name for file in self.files(root) if file.name not in listed}
 
     def _listed(self, root: Path) -> set[int]:
-        """Batches whose files are in the list that readers go by."""
+        """Return the batches whose files are in the list that readers use."""
         return numbers(root / "samples" / self.name / "_spark_metadata")
