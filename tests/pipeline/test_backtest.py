@@ -302,7 +302,7 @@ def test_command_asks_for_a_service_rate_the_history_does_not_have(tmp_path: Pat
 
 @pytest.mark.usefixtures("_this_session")
 def test_group_without_a_backlog_is_left_out(tmp_path: Path) -> None:
-    """The idle group has lag only between its commits.  Its missing forecasts do not affect the other group."""
+    """The idle group has lag between its commits.  Its missing forecasts do not affect the other group."""
     pipeline, out = tmp_path / "pipeline", tmp_path / "out"
     idle = [row(Cell(step, "t", 0, 100, 100, 40), "idle") for step in range(60)]
     write_load(pipeline, busy_group("busy") + idle)

@@ -346,7 +346,7 @@ def test_skew_watcher_uses_the_strategys_min_improvement() -> None:
     )
     own(assignor, {"t": [0]}, 5)
     assert assignor._watcher is not None
-    assert assignor._watcher._watch._pays == 0.75
+    assert assignor._watcher._watch._worth_ratio == 0.75
     assignor.close()
 
 
