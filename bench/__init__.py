@@ -1,1 +1,1 @@
-"""How fast plans, fetches and the pipeline are, beside other clients.  ``make bench``."""
+"""Measures plans, fetches and the pipeline, and compares them with other clients.  ``make bench``."""

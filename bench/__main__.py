@@ -1,4 +1,4 @@
-"""``make bench``: how long plans take, beside kafka-python's, Java's and Kafka Streams' own; fetching lag.
+"""``make bench``: times plans beside kafka-python, Java and Kafka Streams, and the fetching of lag.
 
 docs/benchmarks.md says what is measured and how.
 """
@@ -32,7 +32,7 @@ LAG, STATEFUL = "lag", "stateful"
 
 
 def options_of(arguments: list[str]) -> argparse.Namespace:
-    """What was asked for, checked."""
+    """The checked arguments."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
         "--patience", type=float, default=10.0, metavar="S",
@@ -63,7 +63,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
 
 
 def repeatable(options: argparse.Namespace) -> list[str]:
-    """The arguments that decide what is measured, where they are not the defaults."""
+    """Return the non-default arguments that select the measured problems."""
     default = options_of([])
     words = [] if options.patience == default.patience else ["--patience", f"{options.patience:g}"]
     words += [] if options.problems == default.problems else ["--problems", *options.problems]
@@ -72,7 +72,7 @@ def repeatable(options: argparse.Namespace) -> list[str]:
 
 
 def find_java(options: argparse.Namespace, report: Report, folder: Path) -> JavaPeer | None:
-    """Java, unless it is not wanted or not there, which the report then says."""
+    """Return the Java peer; None if it is unwanted or missing, with a note in the report."""
     if options.no_java:
         report.notes.append("Java was not measured: --no-java")
         return None
@@ -84,9 +84,9 @@ def find_java(options: argparse.Namespace, report: Report, folder: Path) -> Java
 
 
 def measure(options: argparse.Namespace, console: Console) -> Report:
-    """Measure everything, saving as it goes."""
+    """Measure everything; save after each row."""
     report = Report(machine(), repeatable(options))
-    # What the table has already is not measured again for the pictures.
+    # The pictures reuse the rows of the table.
     known = options.table if set(GROWTH_PHASES) <= set(options.phases) else []
     growth: list[Problem] = [problem for problem in options.growth if problem not in known]
     columns = [
@@ -132,7 +132,7 @@ def measure(options: argparse.Namespace, console: Console) -> Report:
 
 
 def measure_lag(report: Report, out: Path, now: Callable[[str], None]) -> None:
-    """Measure how long it takes to fetch lag, or note why not."""
+    """Measure the fetching of lag, or note why it cannot be measured."""
     try:
         for row in fetching.measure(now):
             report.lag.append(row)
@@ -144,7 +144,7 @@ def measure_lag(report: Report, out: Path, now: Callable[[str], None]) -> None:
 def measure_stateful(
     options: argparse.Namespace, report: Report, folder: Path, console: Console, now: Callable[[str], None]
 ) -> None:
-    """Measure plans for stateful members, beside Kafka Streams' unless it is not wanted or not there."""
+    """Measure plans for stateful members, and Kafka Streams' plans if wanted and available."""
     streams = None
     if not options.no_java:
         try:
@@ -163,12 +163,12 @@ def measure_stateful(
 
 
 def line_of(row: Row, who: Sequence[str]) -> str:
-    """For the terminal, as soon as it is measured."""
-    return "; ".join(f"{one} {table.time_cell(row[one])}" for one in who if one in row)
+    """Print a measured row."""
+    return "; ".join(f"{planner} {table.time_cell(row[planner])}" for planner in who if planner in row)
 
 
 def show(report: Report, console: Console) -> None:
-    """What matters most, as wide as a terminal is."""
+    """Print the main figures of a row, in the width of the terminal."""
     if report.rows:
         shown = Table(*table.SHORT_HEAD, title="ms, assign() and encoding: sticky / cooperative")
         for row in report.rows:
@@ -191,12 +191,12 @@ def show(report: Report, console: Console) -> None:
 
 
 def end(number: int, _: object) -> None:
-    """Leave in order: with the program that is being measured, and without its files."""
+    """Exit on a signal: end the measured program and delete its files."""
     sys.exit(128 + number)
 
 
 def main(arguments: list[str]) -> None:
-    """Measure or read the figures, and show them."""
+    """Measure or read the figures, and print them."""
     options = options_of(arguments)
     signal.signal(signal.SIGTERM, end)
     console = Console()

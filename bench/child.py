@@ -1,4 +1,4 @@
-"""What runs in processes of its own: ``python -m bench.child``, started by the benchmark only.
+"""The measuring process: ``python -m bench.child``, started by the benchmark only.
 
 Every figure thus comes from a process that has done nothing else: neither heap nor collector nor peak know of
 another one.  Answers are lines of JSON, each printed as soon as it is known.
@@ -48,7 +48,7 @@ def main(task: str, order: dict[str, Any]) -> None:
 
 
 def answer(facts: dict[str, Any]) -> None:
-    """Tell the benchmark."""
+    """Report facts to the benchmark."""
     sys.stdout.write(f"{json.dumps(facts)}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Groups and plans as files: the bytes that members send and are sent, for programs in Python and in Java.
+"""Groups and plans as files: the bytes of subscriptions and assignments, for programs in Python and Java.
 
 A group holds topics with their counts, then members with their subscriptions; a plan holds members with
 their assignments.  Numbers are 32 bits, big-endian; a name has its length (16 bits) in front, bytes theirs
@@ -20,7 +20,7 @@ from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 
 GENERATION = 5
 
-# By the history they write: Java reads what ours write, kafka-python's sticky only its own.
+# By the history they write: Java reads our history, kafka-python's sticky reads only its own.
 ASSIGNORS: Mapping[str, type[Any]] = {
     "sticky": StickyAssignor,
     "cooperative": CooperativeStickyAssignor,
@@ -29,13 +29,13 @@ ASSIGNORS: Mapping[str, type[Any]] = {
 
 
 class Senders:
-    """Writes groups; a member that sends in one phase what it sent in another is asked once."""
+    """Writes groups.  A member with the same subscription in two phases is encoded once."""
 
     def __init__(self) -> None:
         self._sent: dict[tuple[str, str], tuple[list[str], bytes]] = {}
 
     def write(self, path: Path, kind: str, moment: Moment) -> None:
-        """Let every member be assigned what it owned, and keep what it then sends."""
+        """Assign every member its owned partitions, and keep the subscription it then sends."""
         sent = {member: self._sends(kind, moment, member) for member in moment.subscriptions}
         with path.open("wb") as file:
             file.write(struct.pack(">i", len(moment.counts)))
@@ -50,7 +50,7 @@ class Senders:
         if topics != before:
             assignor = ASSIGNORS[kind]()
             if (owned := moment.owned.get(member)) is not None:
-                # Of all phases after the first, so the history is the same in each.
+                # One generation for all phases after the first, so the history is the same in each.
                 assignor.on_assignment(ConsumerProtocolAssignment(0, sorted(owned.items()), b""), GENERATION)
             sent = bytes(assignor.metadata(topics).encode())
             self._sent[kind, member] = topics, sent
@@ -65,7 +65,7 @@ def read_group(path: Path) -> tuple[Counts, dict[str, bytes]]:
 
 
 def write_plan(path: Path, assignments: Mapping[str, bytes]) -> None:
-    """Keep what every member is sent."""
+    """Write every member's assignment."""
     with path.open("wb") as file:
         _write_members(file, assignments)
 
@@ -78,16 +78,16 @@ def read_plan(path: Path) -> Plan:
 
 
 def _assigned(data: bytes) -> dict[str, list[int]]:
-    """Read an assignment of any version; a million partitions take 1 s, which take kafka-python 8."""
-    (topics,), at = struct.unpack_from(">i", data, 2), 6
+    """Read an assignment of any version.  A million partitions take 1 s; kafka-python takes 8 s."""
+    (topics,), position = struct.unpack_from(">i", data, 2), 6
     assigned: dict[str, list[int]] = {}
     for _ in range(topics):
-        (length,) = struct.unpack_from(">H", data, at)
-        topic = data[at + 2 : at + 2 + length].decode("ascii")
-        (count,) = struct.unpack_from(">i", data, at + 2 + length)
-        at += 6 + length
-        assigned[topic] = list(struct.unpack_from(f">{count}i", data, at))
-        at += 4 * count
+        (length,) = struct.unpack_from(">H", data, position)
+        topic = data[position + 2 : position + 2 + length].decode("ascii")
+        (count,) = struct.unpack_from(">i", data, position + 2 + length)
+        position += 6 + length
+        assigned[topic] = list(struct.unpack_from(f">{count}i", data, position))
+        position += 4 * count
     return assigned
 
 

@@ -1,4 +1,4 @@
-"""Java's assignors, measured through ``java/AssignBench.java`` where a JDK is there."""
+"""Measures Java's assignors with ``java/AssignBench.java``, if there is a JDK."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ RUNS_S = 5.0  # the median's runs, and before them the warm-up, go no further th
 
 
 class NoJavaError(Exception):
-    """Java cannot be measured here; the text says why."""
+    """Java cannot be measured here; the text has the reason."""
 
 
 class JavaBrokenError(NoJavaError):
-    """There is a compiler, and it refuses the source."""
+    """The compiler refuses the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class JavaPeer:
     class_path: str
 
     def measure(self, assignor: str, group: Path, plan: Path, patience: float) -> Facts:
-        """Run one assignor on a group, in a JVM of its own, with that patience for each thing it says."""
+        """Run one assignor on a group in a new JVM, with a time limit for each line of its output."""
         command: list[str | Path] = [self.java, "-cp", self.class_path, SOURCE.stem, assignor, group, plan]
         return listen([*command, str(min(RUNS_S, patience / 4)), str(0.75 * patience)], patience)
 
@@ -63,7 +63,7 @@ def compiled(folder: Path, *sources: Path, beside: Sequence[Path] = ()) -> tuple
         jars = fetch_jars("java-peer", jars=wanted)
     except KafkaAssignorsError as error:
         raise NoJavaError(str(error)) from error
-    # A java on the PATH is often a link to the one in its JDK, and the compiler has no link beside it.
+    # A java on the PATH is often a link into its JDK, without a link to the compiler beside it.
     places = [java.path.with_name("javac"), java.path.resolve().with_name("javac")]
     if (javac := next(filter(Path.exists, places), None)) is None:
         raise NoJavaError(

@@ -1,4 +1,4 @@
-"""Where and with what the figures were measured; nothing that names the machine."""
+"""The hardware and software of the measurement, without the machine's name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _memory() -> str:
 
 
 def _processor() -> str:
-    """The model; only Linux says it without a program of its own."""
+    """Return the processor's model; only Linux has it in a file."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

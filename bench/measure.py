@@ -1,4 +1,4 @@
-"""Time and memory of one strategy on one group, in a process that has done nothing else."""
+"""Measures time and memory of one strategy on one group, in a fresh process."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def measure(kind: str, group: Path, plan: Path, longest: float) -> Iterator[Fact
     def run() -> tuple[float, float, dict[str, bytes]]:
         assignor = ASSIGNORS[kind]()
         assigning, assignments = _timed(lambda: assignor.assign(topics, members))
-        encoding, data = _timed(lambda: {m: bytes(one.encode()) for m, one in assignments.items()})
+        encoding, data = _timed(
+            lambda: {m: bytes(assignment.encode()) for m, assignment in assignments.items()}
+        )
         return assigning, assigning + encoding, data
 
     gc.collect()
@@ -65,7 +67,7 @@ def measure(kind: str, group: Path, plan: Path, longest: float) -> Iterator[Fact
     yield {"first": total, "memory": _beyond(before)}
     write_plan(plan, data)
     del data
-    # Where the first call used it all up, it is the median: by then it is no slower than others.
+    # If the first call used up the time, it is the median; such a long call is no slower than later ones.
     runs = repeated(lambda: run()[:2], longest - total) or [(assign, total)]
     yield {
         "assign": statistics.median(a for a, _ in runs),
@@ -75,7 +77,7 @@ def measure(kind: str, group: Path, plan: Path, longest: float) -> Iterator[Fact
 
 
 def cluster(counts: Counts) -> ClusterMetadata:
-    """The leader's metadata; topics share their partitions' objects, into which no strategy looks."""
+    """Return the leader's metadata; topics share partition objects, which no strategy reads."""
     topic = MetadataResponse.MetadataResponseTopic
     numbers = [
         topic.MetadataResponsePartition(
@@ -96,7 +98,7 @@ def cluster(counts: Counts) -> ClusterMetadata:
 
 
 def repeated(run: Callable[[], T], longest: float) -> list[T]:
-    """Three runs, or as many (up to 101) as 0.5 s allow; none begins after ``longest`` seconds."""
+    """Time three runs, or up to 101 within 0.5 s; start no run after ``longest`` seconds."""
     done: list[T] = []
     started = time.perf_counter()
     while len(done) < MOST_RUNS:
@@ -118,7 +120,7 @@ _STATUS, _PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def _forget_peak() -> float | None:
-    """Set the peak back to what is in use now (MB), and return that; None where the system cannot."""
+    """Reset the peak to the memory in use now and return it (MB); None if the system cannot."""
     try:
         _PEAK.write_text("5", encoding="ascii")
     except OSError:

@@ -1,4 +1,4 @@
-"""What a slow peer would need, so that nobody waits for a figure that will not come."""
+"""Estimates a slow peer's time, so that the benchmark skips problems that would take too long."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a peer needed for that much ``work`` (partitions times members); None: more than our patience."""
+    """A peer's seconds for an amount of ``work`` (partitions times members); None: it was ended."""
 
     work: int
     seconds: float | None
 
 
 def expected(seen: Seen, work: int) -> float | None:
-    """Seconds for another amount of work, in proportion; None: more than our patience."""
+    """Estimate the seconds for another amount of work, in proportion; None: it was ended."""
     if seen.seconds is None:
         return None if work >= seen.work else 0.0
     return seen.seconds * work / seen.work
 
 
 class Outlook:
-    """Remembers, for one peer and by kind of problem and phase, how the last problem went.
+    """Remembers one peer's last problem of each kind and phase.
 
     Args:
         patience: seconds a call may take.
@@ -35,12 +35,12 @@ class Outlook:
         self._seen: dict[tuple[str, str], Seen] = {}
 
     def hopeless(self, kind: str, phase: str, work: int) -> bool:
-        """Whether it would take too long, going by the last one; the first is always tried."""
+        """Whether a problem would take too long, estimated from the last one; never for the first."""
         if (seen := self._seen.get((kind, phase))) is None:
             return False
         seconds = expected(seen, work)
         return seconds is None or (self._in_proportion and seconds > 2 * self._patience)
 
     def saw(self, kind: str, phase: str, work: int, seconds: float | None) -> None:
-        """Remember how long it took; None: it was ended."""
+        """Remember the seconds of a problem; None: it was ended."""
         self._seen[kind, phase] = Seen(work, seconds)

@@ -1,4 +1,4 @@
-"""How the time grows, as pictures: log-log, with a line of slope 1 to compare with."""
+"""Draws the growth of times: log-log, with a line of slope 1 for comparison."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def series(rows: Iterable[Row], kind: str, axis: str) -> dict[str, Points]:
 
 
 def _along(problems: Iterable[Problem], fixed: str) -> list[Problem]:
-    """Those where ``fixed`` is what most of them have."""
+    """Return the problems with the most frequent value of ``fixed``."""
     problems = list(problems)
     values = [getattr(problem, fixed) for problem in problems]
     common = max(values, key=values.count)
@@ -51,11 +51,11 @@ def slope_one(lines: Iterable[Points]) -> Points:
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """One picture a kind, by partitions beside by members; none where nothing was measured."""
+    """Draw one picture a kind, with a panel by partitions and a panel by members.  Skips empty kinds."""
     drawn = []
     for kind in GROWTH:
         lines = {axis: series(rows, kind, axis) for axis in AXES}
-        if all(any(len(points) > 1 for points in found.values()) for found in lines.values()):
+        if all(any(len(points) > 1 for points in points_of.values()) for points_of in lines.values()):
             drawn.append(folder / f"bench-growth-{kind}.svg")
             _draw(kind, lines, drawn[-1])
     return drawn
@@ -90,10 +90,10 @@ def _draw(kind: str, lines: dict[str, dict[str, Points]], path: Path) -> None:
             panel.grid(visible=True, which="major", color="#e4e4e4")
             for scale in (panel.xaxis, panel.yaxis):
                 scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        for panel, found in zip(panels, lines.values(), strict=True):
-            # It may leave the picture; it must not make the others small.
+        for panel, points_of in zip(panels, lines.values(), strict=True):
+            # The line may leave the picture, so that it does not shrink the others.
             panel.autoscale(enable=False)
-            reference = zip(*slope_one(found.values()), strict=True)
+            reference = zip(*slope_one(points_of.values()), strict=True)
             panel.plot(*reference, color="#777777", linewidth=1.2, linestyle=":", label="slope 1")
         panels[0].set_ylabel("seconds")
         panels[0].set_title("1,000 members, 500 topics", fontsize=12)

@@ -1,4 +1,4 @@
-"""The groups that are timed, and what happens to them."""
+"""The groups that are timed, and their events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PHASES = (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A group as its leader finds it: the cluster, who is there, and what each of them owned."""
+    """A group as its leader sees it: the cluster, the members, and their owned partitions."""
 
     counts: Counts
     subscriptions: Subscriptions
@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def work(self) -> int:
-        """What the time of the slow ones goes with: partitions times members."""
+        """Partitions times members, to which the time of the slow planners is proportional."""
         return self.total * self.members
 
     @property
@@ -59,7 +59,7 @@ class Problem:
         return f"{self.kind} {self.total:,} x {self.members:,}"
 
     def at(self, phase: str, base: Plan) -> Moment:
-        """The group in that phase; ``base`` is what everybody had before (``fresh`` does not look at it)."""
+        """Return the group in a phase; ``base`` is the assignment before, which ``fresh`` ignores."""
         names = [f"t{i:05d}" for i in range(self.topics)]
         counts = dict.fromkeys(names, self.partitions)
         rng = random.Random(self.name)
@@ -91,7 +91,7 @@ class Problem:
         return names
 
     def _other_choice(self, i: int, names: list[str], rng: random.Random) -> list[str]:
-        """Another random half; the other tier; half of the topics in place of all."""
+        """Return a changed subscription: another random half, the other tier, or half of the topics."""
         if self.kind == "tiers":
             return names if i >= self.members // 2 else names[: len(names) // 2]
         return sorted(rng.sample(names, len(names) // 2))
@@ -118,7 +118,7 @@ SIZES: dict[str, tuple[Problem, ...]] = {
     ),
 }
 
-# One of the two stays as it is while the other grows; 100,000 x 1,000 is in both, and in the table.
+# Partitions or members grow, and the other number stays.  100,000 x 1,000 is in both, and in the table.
 GROWTH: dict[str, tuple[Problem, ...]] = {
     kind: (
         *(Problem(kind, 500, partitions, 1000) for partitions in (2, 20, 200, 2000)),

@@ -1,4 +1,4 @@
-"""Starts the programs that measure, and hears what they say; ends those that take too long."""
+"""Starts the measuring programs, reads their output, and ends programs that take too long."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Facts = dict[str, Any]
 
 
 class ProgramError(Exception):
-    """A program of the benchmark failed; the text is the end of what it complained about."""
+    """A program of the benchmark failed; the text is the end of its stderr."""
 
 
 def child(task: str, patience: float | None = None, **order: Any) -> Facts:
@@ -27,11 +27,11 @@ def child(task: str, patience: float | None = None, **order: Any) -> Facts:
 
 
 def listen(command: Sequence[str | Path], patience: float | None = None) -> Facts:
-    """Gather the facts that a program says, one JSON object a line.
+    """Gather the facts that a program prints, one JSON object a line.
 
     Its first line says that it is ready; from then on it has ``patience`` seconds for each further line, and
     is ended when it needs more: then ``cut`` is among the facts, with the seconds it was given, unless it had
-    already said the fact ``first``.
+    already printed the fact ``first``.
 
     Raises:
         ProgramError: it failed.
@@ -57,8 +57,8 @@ def listen(command: Sequence[str | Path], patience: float | None = None) -> Fact
             reader.join()
         if program.wait():
             complaints.seek(0)
-            said = complaints.read().decode(errors="replace")[-2000:].strip()
-            raise ProgramError(said or f"ended with {program.returncode}, saying nothing")
+            stderr = complaints.read().decode(errors="replace")[-2000:].strip()
+            raise ProgramError(stderr or f"ended with {program.returncode} and no output")
     return facts
 
 

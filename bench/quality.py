@@ -1,4 +1,4 @@
-"""How good anybody's plan is, from the members' bytes alone; shares no code with the product."""
+"""Measures the quality of any planner's plan from the members' bytes; shares no code with the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Quality:
     """Figures of one plan.
 
     Attributes:
-        valid: nobody has what it did not subscribe to, and nothing has two owners.
+        valid: every owner subscribes to its partitions, and no partition has two owners.
         unassigned: partitions of subscribed topics without an owner; cooperative plans hold back what moves.
         squares: the sum of the squared loads; less is fairer.
         moved: partitions that a member which is still there had, and has not any more.
@@ -25,7 +25,7 @@ class Quality:
 
 
 def judge(moment: Moment, plan: Plan) -> Quality:
-    """Look at a plan."""
+    """Measure a plan."""
     valid = set(plan) == set(moment.subscriptions)
     given: dict[str, list[int]] = {topic: [] for topic in moment.counts}
     subscribers: dict[str, list[str]] = {topic: [] for topic in moment.counts}

@@ -1,4 +1,4 @@
-"""What a run leaves behind: ``bench.json``, and made from it alone the table, the pictures and the page."""
+"""The results of a run: ``bench.json``, and the table, pictures and page made from it."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ class Report:
     stateful: list[Row] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
-        """Write the facts; after every row, so that a run that is broken off has not been for nothing."""
+        """Write the facts.  Called after every row, so an interrupted run keeps its rows."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(vars(self), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Report:
-        """Read what ``save`` wrote."""
+        """Read the facts that ``save`` wrote."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
     def markdown(self, *, selected: bool = False) -> str:
-        """The table, or the rows of it that the page shows, and how to read and repeat it."""
+        """Return the table, or the page's rows of it, and how to read and repeat it."""
         shown = [row for row in self.rows if selected and table.is_on_page(row)] or self.rows
         remarks = "".join(f"- {line}\n" for line in [*table.findings(self.rows), *self.notes])
         return f"{table.LEGEND}\n\n{table.markdown(shown)}\n{remarks}\n{self._repeat()}"
 
     def lag_markdown(self) -> str:
-        """The table about fetching lag; there has to be one."""
+        """Return the table about fetching lag, which must exist."""
         return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
 
     def stateful_markdown(self) -> str:
-        """The tables about plans for stateful members; there have to be some."""
+        """Return the tables about plans for stateful members, which must exist."""
         return f"{stateful_table.markdown(self.stateful)}\n{self._repeat()}"
 
     def _repeat(self) -> str:
@@ -87,7 +87,7 @@ class Report:
         return [text, *written, *plots.draw([*self.rows, *self.growth], path.parent)]
 
     def publish(self) -> list[Path]:
-        """Put what was measured into the page, and the pictures beside it."""
+        """Write the figures into the page, and the pictures beside it."""
         page = PAGE.read_text(encoding="utf-8")
         if self.lag:
             page = between_markers(page, self.lag_markdown(), LAG_MARKERS)
@@ -100,7 +100,7 @@ class Report:
 
 
 def between_markers(page: str, text: str, markers: tuple[str, str] = (BEGIN, END)) -> str:
-    """The page with that text between markers.
+    """Return the page with a text between markers.
 
     Raises:
         ValueError: the markers are not there, once each and in this order.

@@ -1,4 +1,4 @@
-"""The order of things: every problem, every phase, everybody; each figure in a process of its own."""
+"""Runs every problem in every phase with every planner, each figure in a separate process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A problem in one phase, and where its files are.
+    """A problem in one phase, and the paths of its files.
 
     Attributes:
         problem: the group.
@@ -47,15 +47,15 @@ class Stage:
     folder: Path
 
     def group(self, kind: str) -> Path:
-        """What members of that kind send."""
+        """The file of the subscriptions of a kind of members."""
         return self.folder / f"{self.phase}, {kind}.group"
 
-    def plan(self, one: str) -> Path:
-        """What that one's members are sent."""
-        return self.folder / f"{self.phase}, {one}.plan"
+    def plan(self, planner: str) -> Path:
+        """The file of the assignments of a planner."""
+        return self.folder / f"{self.phase}, {planner}.plan"
 
     def order(self) -> Facts:
-        """For a child."""
+        """Return the arguments of a child process."""
         base = None if self.base is None else str(self.base)
         return {"problem": astuple(self.problem), "phase": self.phase, "base": base}
 
@@ -70,8 +70,8 @@ class Bench:
     Args:
         patience: seconds that one call of kafka-python's may take; Java gets twice that for its first call,
             because a JVM has to warm up.
-        java: None where it is not measured.
-        now: told what is measured next.
+        java: the Java peer; None: it is not measured.
+        now: called with the next step.
         folder: where groups and plans go meanwhile; up to 500 MB.
         versions: where the versions of Java and its client go.
     """
@@ -88,15 +88,15 @@ class Bench:
         self._outlook = {KAFKA_PYTHON: kafka_python} | dict.fromkeys(JAVA, java)
 
     def rows(self, problem: Problem, phases: Sequence[str], who: Iterable[str]) -> Iterator[Row]:
-        """Measure a problem in those phases: one row each, with the facts of everybody in ``who``."""
-        who = [one for one in who if one not in JAVA or self.java is not None]
+        """Measure a problem in several phases; one row each, with the facts of every planner in ``who``."""
+        who = [planner for planner in who if planner not in JAVA or self.java is not None]
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
             folder = Path(place)
             base = folder / "base.plan"
             fresh = Stage(problem, "fresh", None, folder)
             self._write([fresh], who)
             first = self._ours(fresh, "sticky")
-            # What everybody owned before is our own plan for the fresh group, the same for all.
+            # All planners start from our plan for the fresh group.
             shutil.copyfile(fresh.plan("sticky"), base)
             if "fresh" in phases:
                 yield self._row(fresh, who, {"sticky": first})
@@ -107,17 +107,19 @@ class Bench:
 
     def _row(self, stage: Stage, who: list[str], known: dict[str, Facts]) -> Row:
         facts = dict(known)
-        for one in who:
-            if one not in known:
-                facts[one] = self._ours(stage, one) if one in OURS else self._theirs(stage, one)
-        self.now(f"{stage}: whose plan is how good")
-        plans = {one: str(stage.plan(one)) for one in JUDGED if "first" in facts.get(one, {})}
-        for one, quality in child("judge", **stage.order(), plans=plans).items():
-            facts[one]["quality"] = quality
+        for planner in who:
+            if planner not in known:
+                facts[planner] = (
+                    self._ours(stage, planner) if planner in OURS else self._theirs(stage, planner)
+                )
+        self.now(f"{stage}: judge the plans")
+        plans = {planner: str(stage.plan(planner)) for planner in JUDGED if "first" in facts.get(planner, {})}
+        for planner, quality in child("judge", **stage.order(), plans=plans).items():
+            facts[planner]["quality"] = quality
         return {"problem": stage.problem.name, **asdict(stage.problem), "phase": stage.phase, **facts}
 
     def _write(self, stages: list[Stage], who: list[str]) -> None:
-        self.now(f"{stages[0].problem.name}: what the members send")
+        self.now(f"{stages[0].problem.name}: write the subscriptions")
         phases = {
             stage.phase: {kind: str(stage.group(kind)) for kind in self._read_by(stage, who)}
             for stage in stages
@@ -125,9 +127,13 @@ class Bench:
         child("write", **{**stages[0].order(), "phases": phases})
 
     def _read_by(self, stage: Stage, who: list[str]) -> list[str]:
-        """The kinds of members that somebody will look at."""
-        there = [one for one in who if one in OURS or not self._hopeless(stage.problem, stage.phase, one)]
-        return sorted({JAVA.get(one, one) for one in there})
+        """Return the kinds of members that the planners to be measured read."""
+        there = [
+            planner
+            for planner in who
+            if planner in OURS or not self._hopeless(stage.problem, stage.phase, planner)
+        ]
+        return sorted({JAVA.get(planner, planner) for planner in there})
 
     def _ours(self, stage: Stage, kind: str) -> Facts:
         self.now(f"{stage}: ours, {kind}")

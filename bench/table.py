@@ -1,4 +1,4 @@
-"""Rows as people read them: the same cells for the terminal and for ``docs/benchmarks.md``."""
+"""Formats rows; the terminal and ``docs/benchmarks.md`` have the same cells."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def cells(row: Row) -> list[str]:
     return [
         str(row["problem"]),
         str(row["phase"]),
-        _pair(ms(_fact(row, one, "decode")) for one in OURS),
-        *(time_cell(row.get(one)) for one in OURS),
-        _pair(_megabytes(_fact(row, one, "memory")) for one in OURS),
+        _pair(ms(_fact(row, planner, "decode")) for planner in OURS),
+        *(time_cell(row.get(planner)) for planner in OURS),
+        _pair(_megabytes(_fact(row, planner, "memory")) for planner in OURS),
         *(time_cell(row.get(peer)) for peer in PEERS),
         faster(row.get("sticky"), row.get(KAFKA_PYTHON)),
         _pair(faster(row.get(mine), row.get(java)) for java, mine in JAVA.items()),
@@ -55,7 +55,7 @@ def short_cells(row: Row) -> list[str]:
     return [
         str(row["problem"]),
         str(row["phase"]),
-        _pair(total_cell(row.get(one)) for one in OURS),
+        _pair(total_cell(row.get(planner)) for planner in OURS),
         total_cell(row.get(KAFKA_PYTHON)),
         _pair(total_cell(row.get(java)) for java in JAVA),
         moved_cell(row),
@@ -69,7 +69,7 @@ def markdown(rows: Iterable[Row]) -> str:
 
 
 def ms(seconds: float | None) -> str:
-    """Milliseconds with three digits that count."""
+    """Format seconds as milliseconds with three significant digits."""
     if seconds is None:
         return "-"
     value = 1000 * seconds
@@ -81,14 +81,14 @@ def ms(seconds: float | None) -> str:
 
 
 def time_cell(facts: dict[str, Any] | None) -> str:
-    """What somebody needed: the plan / with the encoding (the first time)."""
+    """Format a planner's times: the plan / with the encoding (the first time)."""
     if not facts or "total" not in facts:
         return total_cell(facts)
     return f"{ms(facts['assign'])} / {total_cell(facts)} ({ms(facts['first'])})"
 
 
 def total_cell(facts: dict[str, Any] | None) -> str:
-    """What somebody needed with the encoding, or why that is not known."""
+    """Format a planner's time with the encoding, or the reason that it is unknown."""
     if not facts:
         return "-"
     if "failed" in facts:
@@ -101,7 +101,7 @@ def total_cell(facts: dict[str, Any] | None) -> str:
 
 
 def faster(ours: dict[str, Any] | None, theirs: dict[str, Any] | None) -> str:
-    """How many times faster ours is; at least that many where theirs was ended."""
+    """Return how many times faster ours is; a lower bound if the peer was ended."""
     if not ours or not theirs or "total" not in ours:
         return "-"
     least = theirs.get("cut", theirs.get("skipped"))
@@ -114,9 +114,11 @@ def faster(ours: dict[str, Any] | None, theirs: dict[str, Any] | None) -> str:
 
 
 def moved_cell(row: Row) -> str:
-    """What each moved, with a mark where the plan is not equally fair."""
+    """Format the moves of each planner, with a mark if its plan is less fair."""
     ours = _fact(row, "sticky", "quality")
-    return _pair(_moved(ours, _fact(row, one, "quality")) for one in ("sticky", KAFKA_PYTHON, "java sticky"))
+    return _pair(
+        _moved(ours, _fact(row, planner, "quality")) for planner in ("sticky", KAFKA_PYTHON, "java sticky")
+    )
 
 
 def _moved(ours: dict[str, Any] | None, quality: dict[str, Any] | None) -> str:
@@ -136,15 +138,15 @@ def is_on_page(row: Row) -> bool:
 
 
 def findings(rows: Iterable[Row]) -> list[str]:
-    """What a reader should not have to search the table for: where a plan is worse or better than ours."""
+    """Summarise the table: the plans that are worse or better than ours."""
     rows = list(rows)
     return [
         *(f"{name}: {_count(found)}" for name, found in _compared(rows)),
         *(
-            f"{row['problem']}, {row['phase']}: {one} failed"
+            f"{row['problem']}, {row['phase']}: {planner} failed"
             for row in rows
-            for one in PEERS
-            if _failed(row, one)
+            for planner in PEERS
+            if _failed(row, planner)
         ),
     ]
 
@@ -175,12 +177,12 @@ def _count(found: dict[str, int]) -> str:
     return ", ".join(f"{count} {what}" for what, count in found.items())
 
 
-def _failed(row: Row, one: str) -> bool:
-    return "failed" in (row.get(one) or {})
+def _failed(row: Row, planner: str) -> bool:
+    return "failed" in (row.get(planner) or {})
 
 
-def _fact(row: Row, one: str, name: str) -> Any:
-    return (row.get(one) or {}).get(name)
+def _fact(row: Row, planner: str, name: str) -> Any:
+    return (row.get(planner) or {}).get(name)
 
 
 def _megabytes(value: float | None) -> str:
@@ -188,6 +190,6 @@ def _megabytes(value: float | None) -> str:
 
 
 def _pair(parts: Iterable[str]) -> str:
-    """Joined by slashes; one dash where there is nothing."""
+    """Join values by slashes; a dash without values."""
     parts = list(parts)
     return "-" if set(parts) == {"-"} else " / ".join(parts)

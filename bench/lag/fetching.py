@@ -1,4 +1,4 @@
-"""How long it takes to ask a cluster for a group's lag: the fetcher, beside kafka-python's own clients.
+"""Measures the time to fetch a group's lag: ``LagFetcher`` beside kafka-python's own clients.
 
 On a development broker of its own.  Each of the 10 topics has the same number of partitions; each 50th
 partition has a record, and the group has a commit everywhere.
@@ -39,14 +39,14 @@ LEGEND = (
     "connect; `warm`: the next fetch. *Admin client*: commits, ends and begins by the batched calls of "
     "`KafkaAdminClient`, connected. *Consumer, batched*: `end_offsets` and `beginning_offsets` of all "
     "partitions in a call each; commits it tells of one partition at a time only. *Consumer, one by one*: "
-    "`committed`, `end_offsets` and `beginning_offsets` of each partition. What is asked one by one is asked "
-    "of {one_by_one} partitions, and the time for all extrapolated (~). The broker has a heap of 1 GB."
+    "`committed`, `end_offsets` and `beginning_offsets` of each partition, measured on "
+    "{one_by_one} partitions and extrapolated to all (~). The broker has a heap of 1 GB."
 )
 HEAD = ["partitions", "**cold**", "**warm**", "admin client", "consumer, batched", "consumer, one by one"]
 
 
 class NotMeasuredError(Exception):
-    """There is no broker to measure on; the text says why."""
+    """No broker is available; the text has the reason."""
 
 
 def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int = RUNS) -> Iterator[Row]:
@@ -66,7 +66,7 @@ def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int 
 
 @contextmanager
 def more_heap() -> Iterator[None]:
-    """10,000 partitions all but fill the usual 256 MB: each other fetch would meet a full collection."""
+    """10,000 partitions nearly fill the usual 256 MB, so every other fetch would meet a full collection."""
     before = os.environ.get("_JAVA_OPTIONS")
     os.environ["_JAVA_OPTIONS"] = f"{before or ''} -Xmx1g".strip()
     try:
@@ -80,7 +80,7 @@ def more_heap() -> Iterator[None]:
 def _row(bootstrap: str, size: int, runs: int) -> Row:
     tps = prepared(bootstrap, size)
     config = {"bootstrap_servers": bootstrap, "group_id": GROUP, "auto_offset_reset": "earliest"}
-    right = {tp: 1 if at % 50 == 0 else 0 for at, tp in enumerate(tps)}
+    right = {tp: 1 if index % 50 == 0 else 0 for index, tp in enumerate(tps)}
 
     def cold() -> None:
         fetcher = LagFetcher(config)
@@ -102,7 +102,7 @@ def _row(bootstrap: str, size: int, runs: int) -> Row:
 
 
 def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
-    """Make topics of so many partitions in all, with commits of ``GROUP`` and, in some, a record to read."""
+    """Create topics with ``size`` partitions in all, commits of ``GROUP``, and a few records."""
     topics = [f"lag-{size}-{number}" for number in range(TOPICS)]
     tps = [TopicPartition(topic, p) for topic in topics for p in range(size // TOPICS)]
     admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS)
@@ -113,8 +113,10 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
         for tp in tps[::50]:
             producer.send(tp.topic, b"x", partition=tp.partition)
         producer.close()
-        for at in range(0, size, _BATCH):
-            offsets = {TheirPartition(*tp): OffsetAndMetadata(0, "", -1) for tp in tps[at : at + _BATCH]}
+        for first in range(0, size, _BATCH):
+            offsets = {
+                TheirPartition(*tp): OffsetAndMetadata(0, "", -1) for tp in tps[first : first + _BATCH]
+            }
             while any(error.errno for error in _committed(admin, offsets)):
                 time.sleep(0.2)
     finally:
@@ -123,7 +125,7 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
 
 
 def _committed(admin: Any, offsets: dict[Any, Any]) -> Iterable[Any]:
-    """The errors; a broker that has just started does not keep commits yet."""
+    """Return the errors of a commit.  A broker that has just started refuses commits."""
     try:
         return set(admin.alter_group_offsets(GROUP, offsets).values())
     except Exception as error:
@@ -148,7 +150,7 @@ def _admin_client(bootstrap: str, tps: list[Any], runs: int) -> list[float]:
 
 
 def _consumer(bootstrap: str, tps: list[Any]) -> Row:
-    """Both ways with a consumer, which is asked once for all topics before."""
+    """Measure both ways with a consumer that has fetched the metadata of all topics."""
     some = tps[:: max(len(tps) // ONE_BY_ONE, 1)]
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap, group_id=GROUP, enable_auto_commit=False, request_timeout_ms=LONGEST_MS
@@ -171,12 +173,12 @@ def _consumer(bootstrap: str, tps: list[Any]) -> Row:
 
 
 def _times(work: Callable[[], object], runs: int) -> list[float]:
-    found = []
+    seconds = []
     for _ in range(runs):
         started = time.perf_counter()
         work()
-        found.append(time.perf_counter() - started)
-    return found
+        seconds.append(time.perf_counter() - started)
+    return seconds
 
 
 # --- what comes out ----------------------------------------------------------------------------------------
@@ -186,13 +188,13 @@ def cells(row: Row) -> list[str]:
     """A row of the table."""
     return [
         f"{row['partitions']:,}",
-        *[f"{ms(median(row[one]))} ({ms(max(row[one]))})" for one in ("cold", "warm", "admin")],
-        *[f"~ {ms(row[one])}" for one in ("batched", "one by one")],
+        *[f"{ms(median(row[way]))} ({ms(max(row[way]))})" for way in ("cold", "warm", "admin")],
+        *[f"~ {ms(row[way])}" for way in ("batched", "one by one")],
     ]
 
 
 def markdown(rows: list[Row]) -> str:
-    """The table, in Markdown, and what one has to know to read it."""
+    """Return the table in Markdown, with notes for the reader."""
     lines = [HEAD, ["---:"] * len(HEAD), *map(cells, rows)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     legend = LEGEND.format(runs=rows[0]["runs"], one_by_one=max(row["asked one by one"] for row in rows))

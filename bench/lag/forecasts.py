@@ -1,4 +1,4 @@
-"""``python -m bench.lag.forecasts``: what plans from forecasts win over plans from lag, on the flights.
+"""``python -m bench.lag.forecasts``: plans by forecast compared with plans by lag, on the flights.
 
 docs/benchmarks.md, "Plans from forecasts", says what is measured and how.
 """
@@ -56,7 +56,7 @@ def hour_of_week(traffic: Traffic) -> Forecasts:
 
 
 def load_model(traffic: Traffic) -> Forecasts:
-    """The project's own: level, trend and season, learnt in steps of five minutes."""
+    """Forecast with the package's model: level, trend and season, learnt in steps of five minutes."""
     settings = LoadSettings(step_s=STEP_S, horizon_s=HOUR_S)
     hours, _minutes, partitions = traffic.arrivals.shape
     steps = traffic.arrivals.reshape(hours, HOUR_S // STEP_S, -1, partitions).sum(axis=2).astype(int)
@@ -73,7 +73,7 @@ def load_model(traffic: Traffic) -> Forecasts:
 
 
 def oracle(traffic: Traffic) -> Forecasts:
-    """What does come."""
+    """Return the arrivals themselves, as a perfect forecast."""
     return traffic.hours
 
 
@@ -89,15 +89,15 @@ FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
 
 
 def on_its_own(case: Case, traffic: Traffic, kind: str, foreseen: Forecasts | None) -> list[Outcome]:
-    """Every hour one way of planning, from what it came to in the hour before."""
+    """Plan every hour in one way, starting from its own result of the hour before."""
     lag, owners = np.zeros(traffic.arrivals.shape[2]), None
-    found = []
+    outcomes_by_hour = []
     for hour in range(case.first, len(traffic.arrivals)):
         given = plan(case, kind, lag, owners, None if foreseen is None else foreseen[hour])
         result = work_off(lag, traffic.arrivals[hour], given, case.members, case.rate)
-        found.append(Outcome(result, moved(owners, given)))
+        outcomes_by_hour.append(Outcome(result, moved(owners, given)))
         owners, lag = given, result.left
-    return found
+    return outcomes_by_hour
 
 
 # --- the program -------------------------------------------------------------------------------------------
@@ -105,16 +105,20 @@ def on_its_own(case: Case, traffic: Traffic, kind: str, foreseen: Forecasts | No
 
 def beside_lag(case: Case, found: Mapping[str, Sequence[Outcome]]) -> Iterator[Sequence[object]]:
     """Rows: each way of planning beside lag alone, from one state."""
-    least, by_lag = case.rate * LEAST_S / 60, largest(found["lag"])
-    for kind, outcomes in found.items():
+    least, by_lag = case.rate * LEAST_S / 60, largest(outcomes_of["lag"])
+    for kind, outcomes in outcomes_of.items():
         if kind == "lag":
             continue
-        one = compare(largest(outcomes), by_lag, least)
-        partition = compare(largest(outcomes, "partition"), largest(found["lag"], "partition"), least)
+        figures = compare(largest(outcomes), by_lag, least)
+        partition = compare(largest(outcomes, "partition"), largest(outcomes_of["lag"], "partition"), least)
         yield (
             kind,
-            *(f"{one.better} / {one.same} / {one.worse}", _percent(-one.gain), _percent(one.loss)),
-            f"{one.p10:.2f} / {one.median:.2f} / {one.p90:.2f}",
+            *(
+                f"{figures.better} / {figures.same} / {figures.worse}",
+                _percent(-figures.gain),
+                _percent(figures.loss),
+            ),
+            f"{figures.p10:.2f} / {figures.median:.2f} / {figures.p90:.2f}",
             f"{partition.better} / {partition.same} / {partition.worse}",
             f"{sum(outcome.moved for outcome in outcomes):,}",
         )
@@ -128,11 +132,15 @@ def by_time_of_day(
     hours = (traffic.begin_s // HOUR_S + case.first + np.arange(len(ours))) % DAY
     for begin in range(0, DAY, BLOCK):
         here = (hours >= begin) & (hours < begin + BLOCK)
-        one = compare(ours[here], by_lag[here], case.rate * LEAST_S / 60)
+        figures = compare(ours[here], by_lag[here], case.rate * LEAST_S / 60)
         yield (
             f"{begin:02}-{begin + BLOCK:02}",
             *(f"{by_lag[here].mean():.1f}", f"{ours[here].mean():.1f}"),
-            *(f"{one.better} / {one.same} / {one.worse}", _percent(-one.gain), _percent(one.loss)),
+            *(
+                f"{figures.better} / {figures.same} / {figures.worse}",
+                _percent(-figures.gain),
+                _percent(figures.loss),
+            ),
         )
 
 
@@ -180,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     forecasts = {name: make(traffic) for name, make in FORECASTS.items()}
     table(
         ["forecast", "mean error, records an hour and partition"],
-        ([name, f"{np.abs(told - hours)[first:].mean():.2f}"] for name, told in forecasts.items()),
+        ([name, f"{np.abs(forecast - hours)[first:].mean():.2f}"] for name, forecast in forecasts.items()),
     )
     for busy in given.busy:
         rate = rate_for(traffic, given.members, busy)
@@ -188,15 +196,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"busy {busy:g}: {given.members} members of {60 * rate:.1f} records/h")
         per_hour = hours[first:].sum(axis=1).mean()
         print(f"{len(hours) - first:,} hours of {per_hour:.0f} records, {given.partitions} partitions\n")
-        found = from_one_state(case, traffic, {"counts": None, **forecasts})
+        outcomes = from_one_state(case, traffic, {"counts": None, **forecasts})
         table(
             ["planned from", "better / same / worse", "better by", "worse by", "p10 / median / p90",
              "partition: better / same / worse", "moved"],
-            beside_lag(case, found),
+            beside_lag(case, outcomes),
         )  # fmt: skip
         table(
             ["UTC", "by lag", "load model", "better / same / worse", "better by", "worse by"],
-            by_time_of_day(traffic, case, found, "load model"),
+            by_time_of_day(traffic, case, outcomes, "load model"),
         )
         table(
             ["on its own", "mean", "p90", "p99", "largest", "partition: mean", "moved"],

@@ -44,7 +44,7 @@ HEAD = (
 
 
 class Figures(NamedTuple):
-    """Of one group; loads are divided by what is proven to be the least."""
+    """The figures of one group; loads are divided by the least load or its proven bound."""
 
     fresh: float
     greedy: float
@@ -86,12 +86,12 @@ class Case:
         return Group(tuple(members), dict.fromkeys(names, each), lags=by_topic)
 
     def changed(self, group: Group, plan: Assignment) -> Group:
-        """The group with that plan in hand, when some partitions have swapped their lags."""
+        """Return the group after this plan, with the lags of some partitions swapped."""
         rng = random.Random(self.seed + 1)
         flat = [lag for lags in group.lags.values() for lag in lags]
         swapped = rng.sample(range(len(flat)), max(len(flat) // CHANGED, 2))
-        for at, other in pairwise(swapped):
-            flat[at], flat[other] = flat[other], flat[at]
+        for partition, other in pairwise(swapped):
+            flat[partition], flat[other] = flat[other], flat[partition]
         members = tuple(replace(m, owned=plan[m.member_id], generation=1) for m in group.members)
         each = TOPICS[self.partitions][1]
         lags = {t: flat[i * each : (i + 1) * each] for i, t in enumerate(group.lags)}
@@ -122,7 +122,7 @@ def lags_of(shape: str, count: int, rng: np.random.Generator) -> npt.NDArray[np.
 
 
 def least_load(group: Group) -> int:
-    """Of the fair plans: exact for small groups (by scipy), else the proven bound."""
+    """Return the least load of the fair plans: exact for small groups (by scipy), else the proven bound."""
     if group.size <= 10:
         from tests.support.load_oracle import least_load as solved
 
@@ -166,12 +166,12 @@ def figures(case: Case, clock: Callable[[], float] = time.process_time) -> Figur
 
 
 def ratio(load: int | None, least: int) -> float:
-    """What a load is of the least one; 1 where there is nothing."""
+    """Return a load divided by the least load; 1 without load."""
     return (load or 0) / least if least else 1.0
 
 
 def row(shape: str, partitions: int, found: Sequence[Figures]) -> list[str]:
-    """Medians, and behind a slash the worst."""
+    """Return the median and, behind a slash, the worst."""
 
     def both(values: Sequence[float], digits: int = 3) -> str:
         return f"{statistics.median(values):,.{digits}f} / {max(values):,.{digits}f}"
@@ -198,7 +198,7 @@ def row(shape: str, partitions: int, found: Sequence[Figures]) -> list[str]:
 def cases(
     shape: str, partitions: int, kinds: Sequence[str], seeds: int, members_of: Sequence[int] = ()
 ) -> Iterator[Case]:
-    """All there are of a row; with the usual numbers of members, unless told."""
+    """Return all cases of a row, with the usual numbers of members by default."""
     for kind in kinds:
         for members in members_of or MEMBERS[partitions]:
             for seed in range(1 if shape == "zero" else seeds):
@@ -220,8 +220,8 @@ def main(arguments: list[str] | None = None) -> None:
     for partitions in options.partitions:
         for shape in options.shapes:
             of_row = cases(shape, partitions, options.kinds, options.seeds, options.members)
-            found = [figures(case, clock) for case in of_row]
-            print(f"| {' | '.join(row(shape, partitions, found))} |", flush=True)
+            case_figures = [figures(case, clock) for case in of_row]
+            print(f"| {' | '.join(row(shape, partitions, case_figures))} |", flush=True)
     print("\n" + ", ".join(f"{name} {value}" for name, value in machine().items()))
 
 

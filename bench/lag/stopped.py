@@ -1,4 +1,4 @@
-"""``python -m bench.lag.stopped``: the longest that ``assign()`` takes when the cluster does not answer.
+"""``python -m bench.lag.stopped``: the longest time of ``assign()`` when the cluster does not answer.
 
 A leader of 10,000 partitions and 100 members asks a real broker for all lag, or need not, as its members
 report it; then the broker is frozen, and then killed.  docs/benchmarks.md has the table.
@@ -30,8 +30,10 @@ TIMEOUT_MS = 2_000
 
 
 def report(mine: list[TopicPartition]) -> bytes:
-    """User data of a member that knows the lag of these."""
-    return lag_user_data.encode({}, NO_GENERATION, {at: 1_000 * (at.partition % 7) for at in mine}, 0)
+    """Return the user data of a member that knows the lag of its partitions."""
+    return lag_user_data.encode(
+        {}, NO_GENERATION, {partition: 1_000 * (partition.partition % 7) for partition in mine}, 0
+    )
 
 
 def main() -> None:
@@ -41,7 +43,7 @@ def main() -> None:
     console.print(f"{machine()}; making {PARTITIONS:,} partitions", markup=False)
     with more_heap(), development_broker("jars") as broker:
         partitions = prepared(broker.bootstrap, PARTITIONS)
-        topics = Counter(at.topic for at in partitions)
+        topics = Counter(partition.topic for partition in partitions)
         silent = [joined(f"m{i:03}", raw(topics)) for i in range(MEMBERS)]
         reporting = [joined(f"m{i:03}", raw(topics, report(partitions[i::MEMBERS]))) for i in range(MEMBERS)]
         strategy = CooperativeLagAwareAssignor.configured(

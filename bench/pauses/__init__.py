@@ -1,1 +1,1 @@
-"""How long partitions stand still in a rebalance."""
+"""Measures the pauses of partitions in a rebalance."""

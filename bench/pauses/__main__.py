@@ -1,4 +1,4 @@
-"""``python -m bench.pauses``: how long partitions stand still in a rebalance."""
+"""``python -m bench.pauses``: measures the pauses of partitions in a rebalance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafka_assignors.broker import development_broker
 
 
 def cells(several: Sequence[Figures]) -> list[str]:
-    """Mean / worst of the pauses of kept and moved partitions, and duplicates, over some runs of an event."""
+    """Return mean and worst pause of kept and moved partitions, and duplicates, over the runs of an event."""
     kept = [pause for each in several for pause in each.kept]
     moved = [pause for each in several for pause in each.moved]
     return [

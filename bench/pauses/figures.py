@@ -1,4 +1,4 @@
-"""How long partitions stand still in a rebalance: arithmetic on what members report.  Pure."""
+"""Computes the pauses of partitions in a rebalance from the members' reports.  Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What an event did to partitions.
+    """The effect of an event on partitions.
 
     Attributes:
         kept: longest pause of each partition that stayed where it was, seconds.

@@ -1,4 +1,4 @@
-"""A member of ``bench.pauses``.  Its standard input says ``go``, then ``close``; it writes lines.
+"""A member of ``bench.pauses``.  It reads ``go``, then ``close`` from its standard input, and writes lines.
 
     A <ns> <partition>,...                  assigned; R: revoked, L: lost
     D <ns> <partition>:<first>-<last> ...   delivered by one poll
@@ -38,7 +38,7 @@ def say(letter: str, text: str = "") -> None:
 
 
 class Report(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Reports what the consumer's listener is called with."""
+    """Reports the calls of the consumer's listener."""
 
     def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
         """Report it."""
@@ -54,7 +54,7 @@ class Report(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 def main() -> None:
-    """Consume as the JSON of the first argument says."""
+    """Consume with the settings in the first argument, which is JSON."""
     order = json.loads(sys.argv[1])
     logging.basicConfig(level=order.get("log", "ERROR"), format="%(asctime)s %(message)s")
     consumer_type, strategy = KINDS[order["kind"]]

@@ -39,7 +39,7 @@ SOURCE = Path(__file__).parents[1] / "java" / "PausesMember.java"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is played.
+    """The settings of a run.
 
     Attributes:
         slow_s: how long one member takes for a batch, seconds; 0: none is slow.
@@ -57,7 +57,7 @@ class Scene:
 
     @property
     def quiet_s(self) -> float:
-        """A group that changed nothing for so long has settled."""
+        """Seconds without a change after which a group has settled."""
         return self.heartbeat_ms / 1000 + 1
 
 
@@ -87,12 +87,12 @@ class Member:
         self._reader.start()
 
     def go(self) -> Member:
-        """Have it join."""
+        """Let the member join."""
         self._tell("go")
         return self
 
     def close(self) -> None:
-        """Ask it to leave the group and end; it is not waited for."""
+        """Ask the member to leave the group and end, without waiting."""
         self._tell("close")
 
     def kill(self) -> None:
@@ -103,16 +103,16 @@ class Member:
         self._change(time.monotonic(), "R", self.owned)
 
     def freeze(self) -> None:
-        """Stop the process where it is; others may have its partitions by the time it goes on."""
+        """Suspend the process (SIGSTOP); other members may own its partitions when it continues."""
         self._process.send_signal(signal.SIGSTOP)
         self._change(time.monotonic(), "R", self.owned)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Let the process continue."""
         self._process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
-        """Leave nothing behind."""
+        """Kill the process and close its pipes."""
         self._process.kill()
         self._process.communicate()
         self._reader.join()
@@ -135,15 +135,15 @@ class Member:
     def _read(self) -> None:
         for line in self._process.stdout or ():
             letter, ns, *rest = line.split()
-            at = int(ns) / 1e9
+            time_s = int(ns) / 1e9
             if letter == "D":
                 for word in rest:
                     partition, _, span = word.partition(":")
                     first, _, last = span.partition("-")
-                    self._note(Delivery(at, self.name, int(partition), int(first), int(last)))
+                    self._note(Delivery(time_s, self.name, int(partition), int(first), int(last)))
             elif letter in "ARL":
                 partitions = frozenset(int(word) for word in rest[0].split(",")) if rest else frozenset()
-                self._change(at, letter, partitions)
+                self._change(time_s, letter, partitions)
 
 
 @dataclass
@@ -162,11 +162,11 @@ class Group:
     figures: dict[str, Figures] = field(default_factory=dict)
 
     def note(self, fact: Delivery | Ownership) -> None:
-        """Keep what a member reports; from its thread."""
+        """Store a member's reports; runs in the member's thread."""
         (self.deliveries if isinstance(fact, Delivery) else self.changes).append(fact)  # type: ignore[arg-type]
 
     def settle(self, begin: float, members: int) -> None:
-        """Wait until so many members own everything, and nothing has changed for a while."""
+        """Wait until this many members own all partitions and nothing has changed for a while."""
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             time.sleep(0.1)
@@ -218,7 +218,7 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
     group = Group(topic, scene)
     slow = frozenset({"m1"} if scene.slow_s else ())
 
-    # Prepared: what starts up meanwhile would slow down the others.
+    # Start all processes first, because a starting process would slow down the others.
     prepared = [
         Member(name, command(scene, topic, scene.slow_s if name in slow else 0.0), group.note)
         for name in (f"m{number}" for number in range(MEMBERS + 1))

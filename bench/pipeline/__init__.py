@@ -1,1 +1,1 @@
-"""How fast the pipeline on Spark is."""
+"""Measures the pipeline on Spark."""

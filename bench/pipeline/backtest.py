@@ -1,4 +1,4 @@
-"""``python -m bench.pipeline.backtest``: scenarios a second of a back-test, and how that grows.
+"""``python -m bench.pipeline.backtest``: scenarios a second of a back-test, by size and by cores.
 
 docs/benchmarks.md, "Back-tests", says what is measured and how.
 """
@@ -30,7 +30,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Run:
-    """All scenarios on so many cores: seconds for all, and until the first one was back."""
+    """A run of all scenarios: its cores, the seconds for all, and the seconds to the first result."""
 
     cores: int
     scenarios: int
@@ -39,7 +39,7 @@ class Run:
 
     @property
     def per_second(self) -> float:
-        """How many scenarios."""
+        """Scenarios a second."""
         return self.scenarios / self.seconds
 
 
@@ -54,7 +54,7 @@ class Size:
 
 
 def history(steps: int, partitions: int) -> History:
-    """A load with a daily pattern and uneven partitions, that four members work off with a third to spare."""
+    """Return a load with a daily pattern and uneven partitions; four members have a third to spare."""
     rng = np.random.default_rng(20261122)
     share = rng.lognormal(0, 1, partitions)
     day = 1 + 0.5 * np.sin(np.arange(steps) * STEP_S / 86_400 * 2 * np.pi)
@@ -70,7 +70,7 @@ def history(steps: int, partitions: int) -> History:
 
 
 def trials(load: History, scenarios: int) -> list[Trial]:
-    """So many: every strategy in situations that differ in what is spent on a partition gained."""
+    """Return scenarios: every strategy, with several costs of a gained partition."""
     tried = candidates(BY_DEFAULT, {"rebalance_on_skew": [False]}, forecasts=False)
     warm_ups = [0.01 * number for number in range(-(-scenarios // len(tried)))]
     grid = Grid(tried, (MEMBERS,), (usual_churn(load, MEMBERS),), surroundings={"warm_up_s": warm_ups})
@@ -78,7 +78,7 @@ def trials(load: History, scenarios: int) -> list[Trial]:
 
 
 def on_spark(cores: int, scenarios: int) -> Run:
-    """Run them all; a session and its workers are warmed up by a few scenarios first."""
+    """Run all scenarios, after a few that warm up the session and its workers."""
     load = history(GROWTH_STEPS[0], GROWTH_PARTITIONS[0])
     tried = trials(load, scenarios)
     with local_session("bench", cores=cores) as spark:
@@ -102,14 +102,14 @@ def sizes() -> Iterator[Size]:
 
 
 def _best(load: History, trial: Trial) -> float:
-    found = []
+    seconds = []
     for _ in range(ROUNDS):
         began = time.process_time()
         result = try_out(load, trial)
-        found.append(time.process_time() - began)
+        seconds.append(time.process_time() - began)
         if result.error:
             raise RuntimeError(result.error)
-    return min(found)
+    return min(seconds)
 
 
 def _told(runs: Sequence[Run], grown: Sequence[Size]) -> Iterator[str]:
@@ -124,13 +124,13 @@ def _told(runs: Sequence[Run], grown: Sequence[Size]) -> Iterator[str]:
         yield f"{times:.2f} times as many on {runs[-1].cores} cores as on {runs[0].cores}"
     yield ""
     yield "strategy                  steps  partitions  ms a scenario (CPU)"
-    for one in grown:
-        yield f"{one.strategy:<23} {one.steps:>7,}  {one.partitions:>10,}  {1e3 * one.seconds:>19.1f}"
+    for size in grown:
+        yield f"{size.strategy:<23} {size.steps:>7,}  {size.partitions:>10,}  {1e3 * size.seconds:>19.1f}"
     yield ""
-    for strategy in dict.fromkeys(one.strategy for one in grown):
-        its = [one for one in grown if one.strategy == strategy]
-        by_steps = [one for one in its if one.partitions == GROWTH_PARTITIONS[0]]
-        by_partitions = [one for one in its if one.steps == GROWTH_STEPS[0]]
+    for strategy in dict.fromkeys(size.strategy for size in grown):
+        its = [size for size in grown if size.strategy == strategy]
+        by_steps = [size for size in its if size.partitions == GROWTH_PARTITIONS[0]]
+        by_partitions = [size for size in its if size.steps == GROWTH_STEPS[0]]
         yield (
             f"{strategy}: time grows as steps^{_power(by_steps, 'steps'):.2f} "
             f"and partitions^{_power(by_partitions, 'partitions'):.2f}"
@@ -138,7 +138,7 @@ def _told(runs: Sequence[Run], grown: Sequence[Size]) -> Iterator[str]:
 
 
 def _power(its: Sequence[Size], of: str) -> float:
-    """Of the last ten-fold growth."""
+    """Return the growth of the time over the last ten-fold growth of the size."""
     small, large = its[-2:]
     return math.log(large.seconds / small.seconds) / math.log(getattr(large, of) / getattr(small, of))
 
@@ -155,8 +155,8 @@ def main() -> None:
     print(", ".join(f"{name} {value}" for name, value in facts.items()))
     print(*_told(runs, grown), sep="\n")
     if asked.json:
-        found = {"machine": facts, "runs": list(map(asdict, runs)), "sizes": list(map(asdict, grown))}
-        asked.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        results = {"machine": facts, "runs": list(map(asdict, runs)), "sizes": list(map(asdict, grown))}
+        asked.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

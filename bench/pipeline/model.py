@@ -41,7 +41,7 @@ SIZES = {"1x": 100, "10x": 1_000, "100x": 10_000}
 LOOKS = 720
 STREAMED = ("1x", "10x")
 FOLLOWED = 12
-"""Looks that the stream is given one by one."""
+"""Number of samples a partition that the stream gets one by one."""
 HORIZONS = (900, 3600, 21_600)
 SETTINGS = LoadSettings(step_s=60, horizon_s=3600)
 PARTITIONS = 18  # of the flights, as in the demo
@@ -78,7 +78,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def at_once(spark: SparkSession, partitions: int, folder: Path) -> dict[str, float]:
-    """A whole history through the model, from Parquet, results thrown away."""
+    """Model a whole history from Parquet; discard the results."""
     place = str(folder / f"history-{partitions}")
     history(spark, partitions).write.parquet(place)
     samples = spark.read.parquet(place)
@@ -87,7 +87,7 @@ def at_once(spark: SparkSession, partitions: int, folder: Path) -> dict[str, flo
 
 
 def streamed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, float]:
-    """The same as a stream: state, checkpoint, rows that land; four batches."""
+    """Model the history as a stream of four batches, with state, checkpoint and landed rows."""
     root = folder / f"stream-{partitions}"
     for quarter in range(4):
         part = history(spark, partitions).where(
@@ -100,13 +100,13 @@ def streamed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, fl
 
 
 def followed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, float]:
-    """The same look by look: each a file and a batch, with one sample a partition."""
+    """Model the history as a stream with one sample a partition in each file and batch."""
     root = folder / f"looks-{partitions}"
     place = str(root / "samples" / "bench")
     samples = history(spark, partitions, FOLLOWED)
     for look in range(FOLLOWED):
-        one = samples.where(f"unix_seconds(time) = {1_384_000_200 + look * 15}")
-        one.coalesce(1).write.mode("append").partitionBy("date").parquet(place)
+        batch = samples.where(f"unix_seconds(time) = {1_384_000_200 + look * 15}")
+        batch.coalesce(1).write.mode("append").partitionBy("date").parquet(place)
     run_load_model(spark, str(root), SETTINGS, available_now=True, files_per_batch=1)
     commits = (root / CHECKPOINT / "commits").glob("[0-9]*")
     ends = sorted(file.stat().st_mtime for file in commits)
@@ -135,13 +135,13 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
         "| MAE / a day before | MAE / a week before |"
     )
     rows = [head, "|---" * 10 + "|"]
-    for horizon, found in table:
+    for horizon, scored in table:
         cells = [
             f"{horizon // 60} min" if horizon < 3600 else f"{horizon // 3600} h",
-            f"{found.forecasts:,}",
-            *(f"{value:.2f}" for value in (found.came, found.mae, found.rmse, found.naive_mae)),
-            *(f"{value:.2f}" for value in (found.naive_rmse, found.mase)),
-            *(f"{value:.2f}" for value in (found.beside_daily, found.beside_weekly)),
+            f"{scored.forecasts:,}",
+            *(f"{value:.2f}" for value in (scored.came, scored.mae, scored.rmse, scored.naive_mae)),
+            *(f"{value:.2f}" for value in (scored.naive_rmse, scored.mase)),
+            *(f"{value:.2f}" for value in (scored.beside_daily, scored.beside_weekly)),
         ]
         rows.append("| " + " | ".join(cells) + " |")
     return rows
@@ -156,7 +156,7 @@ def state_size() -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and keep it."""
+    """Measure, print and save."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=list(SIZES), choices=list(SIZES))
     parser.add_argument("--days", type=float, help="of the flights; by default the whole year")

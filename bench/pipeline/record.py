@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> None:
 
 
 def recorded(spark: Any, bootstrap: str, folder: str, size: int) -> float:
-    """Seconds from the start of a recording to its end, with so many records in the topic."""
+    """Return the seconds of a recording, with this many records in the topic."""
     topic, settings = f"offsets-{size}", {"bootstrap_servers": [bootstrap]}
     kafka = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
     records(spark, size).select("key", "value").write.format("kafka").options(**kafka).save()
@@ -79,7 +79,7 @@ def recorded(spark: Any, bootstrap: str, folder: str, size: int) -> float:
 
 
 def records(spark: Any, size: int) -> Any:
-    """So many records of 100 groups with 20 partitions of 5 topics each."""
+    """Return records of 100 groups with 20 partitions of 5 topics each."""
     from pyspark.sql import functions as F
 
     names = [(group, topic, p) for group in range(100) for topic in range(5) for p in range(20)]
@@ -118,11 +118,11 @@ def _row(spark: Any, path: str, size: int, cores: int, runs: int) -> list[str]:
     whole = spark.read.parquet(path)
 
     def reading() -> None:
-        found = whole.agg(F.sum(F.length("key")), F.sum(F.length("value")), F.count("*")).first()
-        assert found[2] == size
+        totals = whole.agg(F.sum(F.length("key")), F.sum(F.length("value")), F.count("*")).first()
+        assert totals[2] == size
 
     def decoding() -> None:
-        found = (
+        totals = (
             decode(whole)
             .agg(
                 F.count("*"),
@@ -133,7 +133,7 @@ def _row(spark: Any, path: str, size: int, cores: int, runs: int) -> list[str]:
             )
             .first()
         )
-        assert (found[0], found[1]) == (size, 0)
+        assert (totals[0], totals[1]) == (size, 0)
 
     read_s, decode_s = (_timed(what, runs) for what in (reading, decoding))
     rate = size / (decode_s * cores)

@@ -1,8 +1,8 @@
 """``python -m bench.pipeline.sampler``: rows/s of the sampler, by groups and partitions of each.
 
-On a development broker of its own.  All groups have a commit in every partition of one topic, and nobody in
-them.  *asking*: the looks alone, in this process and over one connection, with the way in.  *Spark*: the
-data source read to its end by the embedded Spark (Spark's ``noop`` sink), with so many tasks as cores.
+Uses its own development broker.  All groups have a commit in every partition of one topic, and no members.
+*asking*: the requests alone, in this process and over one new connection.  *Spark*: the data source read to
+its end by the embedded Spark (Spark's ``noop`` sink), with as many tasks as cores.
 Medians, after a first run that counts as ``first``.
 """
 
@@ -74,7 +74,7 @@ def _row(
     def reading() -> None:
         source.load().write.format("noop").mode("overwrite").save()
 
-    # The sink does not say what came: that it is all, once.
+    # The sink discards the rows, so check them once before.
     assert source.load().where("problem is null and end_offset = 1").count() == rows
     alone = median(_times(asking, given.runs))
     first, *later = _times(reading, given.runs + 1)
@@ -87,12 +87,12 @@ def _row(
 
 
 def _times(call: Callable[[], None], runs: int) -> list[float]:
-    found = []
+    seconds = []
     for _ in range(runs):
         began = time.perf_counter()
         call()
-        found.append(time.perf_counter() - began)
-    return found
+        seconds.append(time.perf_counter() - began)
+    return seconds
 
 
 def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[st
         names = tuple(f"{topic}-{n}" for n in range(groups))
         everywhere = {TheirPartition(topic, p): OffsetAndMetadata(0, "", -1) for p in range(partitions)}
         for name in names:
-            # The first one on a new broker has a coordinator in the making.
+            # On a new broker the first request waits for a coordinator.
             if name == names[0]:
                 commit(bootstrap, name, {TopicPartition(topic, p): 0 for p in range(partitions)})
                 continue

@@ -1,4 +1,4 @@
-"""Plans for stateful members, beside Kafka Streams' own: ``python -m bench --problems stateful``.
+"""Measures plans for stateful members beside Kafka Streams: ``python -m bench --problems stateful``.
 
 docs/benchmarks.md, "Stateful plans", says what is measured and how.
 """
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 class Size(NamedTuple):
-    """How large a group is before the event."""
+    """The size of a group before the event."""
 
     tasks: int
     members: int
@@ -34,7 +34,7 @@ class Size(NamedTuple):
 
 EVENTS = {"new": "all new", "join": "one joins", "leave": "one leaves"}
 SIZES = (Size(1_000, 10), Size(1_000, 100), Size(10_000, 100), Size(10_000, 500))
-# One of the two stays as it is while the other grows; only plans are timed.
+# Tasks or members grow, and the other number stays.  Only plans are timed.
 GROWTH = (
     *(Size(tasks, 100) for tasks in (1_000, 10_000, 100_000)),
     *(Size(10_000, members) for members in (10, 100, 1_000)),
@@ -50,9 +50,9 @@ def rows(
     """A row for each size and event, each program in a process of its own.
 
     Args:
-        streams: None where it is not measured.
+        streams: the Kafka Streams peer; None: it is not measured.
         patience: seconds, of Kafka Streams.
-        now: told what is measured next.
+        now: called with the next step.
         sizes: of the groups.
     """
     for size in sizes:
@@ -67,7 +67,7 @@ def rows(
 
 
 def growth(known: Iterable[Row], now: Callable[[str], None]) -> Iterator[Row]:
-    """Rows of our plans alone, of the sizes of ``GROWTH`` that are not known yet."""
+    """Yield rows of our plans alone, for the sizes of ``GROWTH`` that are still missing."""
     measured = {Size(row["tasks"], row["members"]) for row in known}
     for size in sorted({*GROWTH} - measured):
         for event, words in EVENTS.items():
@@ -129,7 +129,7 @@ def measure(size: Size, event: str, *, play: bool) -> Iterator[Facts]:
 
 
 def group_of(size: Size, event: str) -> SimulatedGroup:
-    """A group that has settled, and to which this has just happened."""
+    """Return a settled group right after an event."""
     tasks, members = size
     each = TASKS_OF_A_SUBTOPOLOGY
     subtopologies = [

@@ -1,4 +1,4 @@
-"""Kafka Streams' assignor, measured through ``java/StreamsBench.java`` where a JDK is there."""
+"""Measures Kafka Streams' assignor with ``java/StreamsBench.java``, if there is a JDK."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StreamsPeer:
     def play(
         self, tasks: int, members: int, event: str, *, standbys: int, warmups: int, patience: float
     ) -> Facts:
-        """Time a plan, then play rounds, in a JVM of its own.
+        """Time a plan, then run rounds, in a new JVM.
 
         Args:
             tasks: in subtopologies of 100.
@@ -38,12 +38,12 @@ class StreamsPeer:
             standbys: of each task.
             warmups: in the group.
             patience: seconds: no plan of a median begins after these, no round after six times that, and
-                whoever says nothing for thirty times that is ended.
+                a process without output for thirty times as long is ended.
         """
         numbers = [tasks, members, standbys, warmups, event, patience, 6 * patience]
         command: list[str | Path] = [self.java, f"-Xmx{HEAP}", "-cp", self.class_path, CLASS]
-        said = listen([*command, *map(str, numbers)], 30 * patience)
-        return said | {"seconds": 6 * patience}
+        facts = listen([*command, *map(str, numbers)], 30 * patience)
+        return facts | {"seconds": 6 * patience}
 
 
 def streams_peer(folder: Path) -> StreamsPeer:

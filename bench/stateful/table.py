@@ -1,4 +1,4 @@
-"""Plans for stateful members as people read them: the table, and how the time grows."""
+"""Formats plans for stateful members: the table, and the growth of the time."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def short_cells(row: Row) -> list[str]:
 
 
 def played(rows: Iterable[Row]) -> list[Row]:
-    """Those of the first table; of others only the plan is timed."""
+    """Return the rows of the first table; for the others only the plan is timed."""
     return [row for row in rows if "rounds" in row["ours"]]
 
 
 def markdown(rows: list[Row]) -> str:
-    """The tables, in Markdown, and what one has to know to read them."""
+    """Return the tables in Markdown, with notes for the reader."""
     seconds = max((row.get("streams", {}).get("seconds", 0) for row in rows), default=0)
     legend = LEGEND.format(warmups=WARM_UPS) + (CUT.format(seconds=seconds) if seconds else "")
     text = f"{legend}\n\n{_table(HEAD, map(cells, played(rows)), words=2)}"
@@ -88,8 +88,8 @@ def growth_cells(rows: Iterable[Row]) -> list[list[str]]:
     """A line for each size that is measured: our median for each event."""
     times: dict[Size, dict[str, str]] = {}
     for row in rows:
-        found = times.setdefault(Size(row["tasks"], row["members"]), {})
-        found[row["event"]] = ms(row["ours"]["warm"])
+        medians = times.setdefault(Size(row["tasks"], row["members"]), {})
+        medians[row["event"]] = ms(row["ours"]["warm"])
     sizes = [size for size in dict.fromkeys(GROWTH) if size in times]
     if len(sizes) < 2:
         return []

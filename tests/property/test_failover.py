@@ -18,14 +18,14 @@ priorities = st.sampled_from((None, -(2**31), -1, 0, 5, 5, 2**31 - 1))
 
 @st.composite
 def ranked(draw: st.DrawFn, *, equal: bool | None = None) -> Group:
-    """Any group, with priorities of which some are equal."""
+    """Draw a group with priorities, some of them equal."""
     same = draw(st.booleans()) if equal is None else equal
     group = draw(st.one_of(groups(equal=same), settled_groups(equal=same)))
     return replace(group, members=tuple(replace(m, priority=draw(priorities)) for m in group.members))
 
 
 def place(member: Member) -> tuple[object, ...]:
-    """Sort key of the line."""
+    """Return the sort key of a member in the order of succession."""
     return (member.priority is None, -(member.priority or 0), *seniority(member))
 
 

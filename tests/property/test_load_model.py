@@ -113,7 +113,7 @@ def test_steps_add_up_to_the_growth_of_the_counters(samples: list[Sample]) -> No
 
 @given(steady(), st.randoms(use_true_random=False))
 def test_order_repetition_and_batches_do_not_change_the_rows(samples: list[Sample], chance: object) -> None:
-    """If no sample is behind the newest one by more than the delay."""
+    """No sample is older than the newest one by more than the delay."""
     expected = rows_of(samples)
     queue = sorted(
         [*samples, *samples[::3]],

@@ -1,4 +1,4 @@
-"""Stateless tasks of every round, compared with all ways to deal them: even, with the fewest moves."""
+"""Stateless tasks of every round, compared with all assignments: even, with the fewest moves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def base_of(tasks: Tasks, facts: Facts) -> dict[str, int]:
 
 
 def check_round(facts: Facts, active: Tasks) -> None:
-    """Assert that no way to deal the stateless tasks beside the stateful ones is better."""
+    """Assert that no other assignment of the stateless tasks is better."""
     has = stateless_in(active, facts)
     owner = {task: m for task, m in facts.owner.items() if task in has}
     kinds = [s for s in facts.group.subtopologies if not s.stateful]

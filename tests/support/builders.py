@@ -34,7 +34,7 @@ def member(  # a test reads best with everything but the id optional
 def next_generation(
     group: Group, assignment: Mapping[str, Ownership], generation: int, *, holds: bool = False
 ) -> Group:
-    """The group as it joins again with what it was given, nothing else changed."""
+    """Return the group as it rejoins with its assignment; nothing else has changed."""
     members = tuple(
         replace(m, owned=assignment[m.member_id], generation=generation, holds=holds) for m in group.members
     )
@@ -71,7 +71,7 @@ def shuffled(group: Group, seed: int) -> Group:
 def replica_racks(
     names: Iterable[str], max_partitions: int
 ) -> st.SearchStrategy[dict[str, list[frozenset[str]]]]:
-    """Racks of replicas: of no or some topics, of too few or too many partitions; no member has rack d."""
+    """Draw racks of replicas: of some topics, with too few or too many partitions; no member is in rack d."""
     of = st.sampled_from([frozenset(some) for some in ("", "a", "b", "ab", "ac", "abc", "d", "bd")])
     some = st.dictionaries(st.sampled_from((*names, "gone")), st.lists(of, max_size=max_partitions))
     return st.one_of(st.just({}), some)
@@ -118,7 +118,7 @@ def groups(
 
 @st.composite
 def settled_groups(draw: st.DrawFn, *, equal: bool = False, max_members: int = 6) -> Group:
-    """A group that was planned for, and to which something happened then: joins, leaves, growth."""
+    """Draw a planned group after joins, leaves or growth."""
     names = TOPICS[: draw(st.integers(1, 4))]
     topics = {name: draw(st.integers(0, 8)) for name in names}
     everything = frozenset(names)
@@ -149,7 +149,7 @@ lag = st.one_of(
 
 
 def lagging(groups: st.SearchStrategy[Group]) -> st.SearchStrategy[Group]:
-    """The same groups with lags: of some topics, of too few or too many partitions, unknown, huge."""
+    """Draw such groups with lags: for some topics, with too few or too many partitions, unknown or huge."""
 
     @st.composite
     def with_lags(draw: st.DrawFn) -> Group:

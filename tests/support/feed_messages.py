@@ -1,4 +1,4 @@
-"""A feed without a broker: a consumer that hands out what a test gives it, and its records."""
+"""A feed without a broker: its records, and a consumer that returns the records of a test."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def forecast(
 
 
 def record(partition: int, value: Forecast | bytes | None, *, group: str = "g", by: int = 0) -> FeedRecord:
-    """Of partition ``partition`` of topic ``t``, in partition ``by`` of the feed."""
+    """Return the forecast of a partition of topic ``t``, as a record in partition ``by`` of the feed."""
     data = load_feed.encode(value) if isinstance(value, Forecast) else value
     return FeedRecord(by, load_feed.encode_key(group, TopicPartition("t", partition)), data)
 
 
 class Feed:
-    """A cluster with a feed: what there is to read, and what is wrong with it.
+    """A cluster with a feed: its records and its faults.
 
     Attributes:
         batches: what each poll returns, in turn; then nothing.
@@ -65,7 +65,7 @@ class Feed:
         self.polling = threading.Event()
 
     def reader(self, max_age_ms: float = MAX_AGE_MS) -> FeedReader:
-        """One with this test's clocks."""
+        """Return a reader with this test's clocks."""
         return FeedReader(self.connect, "feed", "g", max_age_ms, wall=lambda: self.wall, now=lambda: self.now)
 
     def connect(self) -> FeedConsumer:

@@ -1,4 +1,4 @@
-"""The best plans by load, found without a line of the product's planners: every plan tried, or HiGHS."""
+"""Finds the best plans by load without the package's planners: tries every plan, or uses HiGHS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Best(NamedTuple):
 
 
 def loads(group: Group, plan: Plan) -> Counter[str]:
-    """Records by member, those with nothing included."""
+    """Return the records of every member, including members without partitions."""
     lag = dict(zip(lagged(group), group.lag.tolist(), strict=True))
     found = Counter({m.member_id: 0 for m in group.members})
     for tp, m in plan.items():
@@ -49,7 +49,7 @@ def largest(group: Group, plan: Plan) -> int:
 
 
 def moves(group: Group, plan: Plan) -> int:
-    """Partitions that do not stay with their owner."""
+    """Return the number of partitions that change their owner."""
     return sum(plan.get(tp) != m for tp, m in oracle.owners(group).items())
 
 

@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
         pa.field("quality", pa.string(), nullable=False),
     ]
 )
-"""Of ``spark.schemas.LOAD``, without the date, which is in the folders' names."""
+"""The columns of ``LOAD`` without the date, which the folders' names have."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def write_load(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
 def busy_group(
     group: str = "g", *, steps: int = 60, partitions: int = 6, step_s: float = 10.0, forecasts: bool = True
 ) -> list[dict[str, Any]]:
-    """A group with an uneven load that lags behind from a third to a half of the time.
+    """Return a group with an uneven load, which lags from a third to a half of the time.
 
     Partition ``p`` gets ``20 * (p + 1)`` records a step, three times that in the busy part, and the group
     reads twice the quiet load at most.

@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets``, good, bad and damaged, and what is to be made of them."""
+"""Good, bad and damaged records of ``__consumer_offsets``, with the expected results."""
 
 from __future__ import annotations
 

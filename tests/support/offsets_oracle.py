@@ -1,4 +1,4 @@
-"""Decodes records of ``__consumer_offsets`` one by one, in plain Python: Spark's decoder must agree with it.
+"""Decodes records of ``__consumer_offsets`` one by one, in plain Python.  Spark's decoder must agree.
 
 Written from Kafka's schemas, with nothing of the product in it; slow, and strict about every byte.
 """
@@ -73,10 +73,10 @@ class Bytes:
 
 
 def decode(key: bytes | None, value: bytes | None) -> Commit | str:
-    """A commit, or ``group`` or ``other`` for what is none.
+    """Return a commit, or the kind of another record: ``group`` or ``other``.
 
     Raises:
-        CorruptError: it cannot be told, or only in part.
+        CorruptError: the record does not match its schema.
     """
     if key is None:
         raise CorruptError

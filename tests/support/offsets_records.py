@@ -19,7 +19,7 @@ def varint(value: int) -> bytes:
 
 
 def commit_key(group: str, topic: str, partition: int, kind: int = 1) -> bytes:
-    """``OffsetCommitKey``; kind 0 is the legacy one, the same but for its number."""
+    """Return an ``OffsetCommitKey``; the legacy kind 0 differs in its number only."""
     return struct.pack(">h", kind) + text(group) + text(topic) + struct.pack(">i", partition)
 
 

@@ -20,7 +20,7 @@ from kafka_assignors.plan import Group, Ownership, TopicPartition
 
 
 class Score(NamedTuple):
-    """How bad a plan is; lower is better, the first field first."""
+    """The score of a plan; lower is better, and the first field counts first."""
 
     unfairness: int  # sum of the squares of the members' loads
     away: int  # partitions away from their replicas, though a subscriber is near one
@@ -36,7 +36,7 @@ class Lot(NamedTuple):
 
 
 scored: Counter[str] = Counter()
-"""How many groups' plans were compared with the best there is, by the way that was found."""
+"""Number of groups whose plan was compared with the best plan, by the method that found the best."""
 
 
 def owners(group: Group) -> dict[TopicPartition, str]:
@@ -83,7 +83,7 @@ def lots(group: Group) -> dict[TopicPartition, Lot]:
 
 
 def score(group: Group, owner_of: dict[TopicPartition, str]) -> Score:
-    """Of an assignment given as partition -> member."""
+    """Return the score of an assignment, given as partition -> member."""
     before, lot = owners(group), lots(group)
     loads = Counter(owner_of.values())
     shares = Counter((lot[tp], m) for tp, m in owner_of.items())
@@ -96,7 +96,7 @@ def score(group: Group, owner_of: dict[TopicPartition, str]) -> Score:
 
 
 def by_partition(assignment: Mapping[str, Ownership]) -> dict[TopicPartition, str]:
-    """Turn an assignment around; a partition given twice is an error."""
+    """Map partitions to members; a partition with two members is an error."""
     owner_of: dict[TopicPartition, str] = {}
     for member_id, topics in assignment.items():
         for topic, numbers in topics.items():
@@ -107,7 +107,7 @@ def by_partition(assignment: Mapping[str, Ownership]) -> dict[TopicPartition, st
 
 
 def all_plans(group: Group) -> Iterator[dict[TopicPartition, str]]:
-    """Every valid assignment there is."""
+    """Yield every valid assignment."""
     choices = wanted(group)
     for pick in product(*choices.values()):
         yield dict(zip(choices, pick, strict=True))

@@ -1,4 +1,4 @@
-"""A group of stateful members, simulated: what a plan makes them do, and how their copies catch up."""
+"""Simulates a group of stateful members: they follow plans, and their copies catch up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ END = 150_000
 
 
 def all_of_it(_: int) -> int:
-    """Read to the end."""
+    """Return a lag of 0: the copy has read to the end."""
     return 0
 
 
@@ -47,7 +47,7 @@ class SimulatedGroup:
 
     Attributes:
         members: id -> (process, rack).
-        active, standby: what each member was told; warm-ups are among the standbys.
+        active, standby: the last assignment of each member; warm-ups are among the standbys.
         processes: their copies.
         built: copies begun so far.
         handed: task -> how often another member has taken over from a living one.
@@ -69,21 +69,21 @@ class SimulatedGroup:
         self.plans = 0
 
     def join(self, member: str, process: str | None = None, rack: str | None = None) -> None:
-        """A member arrives with nothing but what its process has."""
+        """Add a member.  It has only the state of its process."""
         process = process or member
         self.members[member] = process, rack
         self.active[member], self.standby[member] = set(), set()
         self.processes.setdefault(process, Process())
 
     def leave(self, member: str) -> None:
-        """A member is gone, and with the last one of a process its directory."""
+        """Remove a member, and the directory of its process with the last member."""
         process, _ = self.members.pop(member)
         del self.active[member], self.standby[member]
         if all(other != process for other, _ in self.members.values()):
             del self.processes[process]
 
     def group(self) -> StatefulGroup:
-        """The members' subscriptions as they rejoin."""
+        """Return the group as its members rejoin."""
         return StatefulGroup(
             self.subtopologies,
             tuple(
@@ -101,13 +101,13 @@ class SimulatedGroup:
         )
 
     def rebalance(self) -> StatefulPlan:
-        """Plan, and do it."""
+        """Plan a round and follow the plan."""
         plan = plan_stateful(self.group(), self.options)
         self.do(plan)
         return plan
 
     def do(self, plan: StatefulPlan) -> None:
-        """Take the roles of a plan, begin copies that are not there, drop those that are not wanted."""
+        """Take the roles of a plan, begin missing copies, and drop unwanted ones."""
         logged = {s.id for s in self.subtopologies if s.stateful and s.logged}
         owners = {task: m for m, tasks in self.active.items() for task in tasks}
         for member, (process, _) in self.members.items():
@@ -137,7 +137,7 @@ class SimulatedGroup:
         return {task for m in mine for task in self.active[m] | self.standby[m]}
 
     def catch_up(self, how: Callable[[int], int] = all_of_it) -> None:
-        """Copies read on: ``how`` makes the new lag of the old one; who runs a task has restored it all."""
+        """Let copies read: ``how`` returns the new lag for the old one.  Active tasks are fully restored."""
         for name, process in self.processes.items():
             for task in sorted(self.copies_of(name) & set(process.lags)):
                 process.lags[task] = how(process.lags[task])
@@ -147,7 +147,7 @@ class SimulatedGroup:
                 lags[task] = 0
 
     def settle(self, most: int = 10_000) -> int:
-        """Rebalance until no better plan is waiting, all copies catching up in between; return how often."""
+        """Rebalance until no better plan waits; copies catch up in between.  Return the number of rounds."""
         for rounds in range(1, most + 1):
             plan = self.rebalance()
             self.catch_up()
@@ -157,7 +157,7 @@ class SimulatedGroup:
 
 
 def any_topology(rng: Random, *, stateless: bool = True, most: int = 6) -> tuple[PlannedSubtopology, ...]:
-    """One to three subtopologies, small ones."""
+    """Return one to three small subtopologies."""
     kinds = [(True, True)] * 4 + ([(True, False), (False, False)] if stateless else [])
     return tuple(
         PlannedSubtopology(str(i), rng.randint(1, most), *rng.choice(kinds)) for i in range(rng.randint(1, 3))

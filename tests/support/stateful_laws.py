@@ -62,7 +62,7 @@ class Facts:
         return 0 if lag <= self.options.acceptable_recovery_lag else lag
 
     def is_told(self, task: Task, process: str) -> bool:
-        """Whether a member there reports that it was assigned a copy."""
+        """Whether a member of the process reports an assigned copy."""
         return any(task in m.standby for m in self.group.members if self.process[m.member_id] == process)
 
     def roles(self, tasks: Mapping[str, tuple[Task, ...]]) -> dict[Task, list[str]]:
@@ -119,7 +119,7 @@ def standbys_are_enough_elsewhere_and_next_most_caught_up(facts: Facts, plan: St
 
 
 def warm_ups_are_few_and_lead_to_the_target(facts: Facts, plan: StatefulPlan) -> None:
-    """At most ``max_warmup_replicas`` beside the copies there have to be, on members that are behind."""
+    """Members that are behind have at most ``max_warmup_replicas`` copies beyond the required ones."""
     warmups = [(task, m) for m, mine in plan.warmup.items() for task in mine]
     assert len(warmups) == len(set(warmups)) <= facts.options.max_warmup_replicas
     runs, standbys = facts.roles(plan.active), facts.roles(plan.standby)
@@ -154,7 +154,7 @@ def stateless_tasks_fill_up(facts: Facts, plan: StatefulPlan) -> None:
 
 
 def a_factor_above_one_moves_no_more_than_it_takes(facts: Facts, plan: StatefulPlan) -> None:
-    """Without any one of the moves to be begun the target would not be within the balance factor."""
+    """Each move that begins is necessary for the balance factor."""
     factor = facts.options.balance_factor
     if factor == 1:
         return
@@ -180,7 +180,7 @@ def a_factor_above_one_moves_no_more_than_it_takes(facts: Facts, plan: StatefulP
 
 
 def probing_is_for_copies_that_are_behind(facts: Facts, plan: StatefulPlan) -> None:
-    """No better plan is waiting exactly when this is the target; else copies of it are behind."""
+    """A better plan waits exactly if this plan is not the target; then copies of the target are behind."""
     here = {m: (plan.active[m], plan.standby[m]) for m in plan.active}
     target = {m: (plan.target_active[m], plan.target_standby[m]) for m in plan.active}
     assert plan.probing == (here != target)

@@ -1,4 +1,4 @@
-"""The best there can be, by HiGHS and by trying everything: without a line of the product's planners.
+"""Finds the best stateful plans without the package's planners: by HiGHS, or by trying every plan.
 
 A target is balanced (KIP-441, "Defining balance", with a balance factor of 1) and, among balanced ones, has
 loads as even as can be: the least sum of squares of members' tasks, active and standby.
@@ -93,7 +93,7 @@ def least(group: StatefulGroup, standbys: int) -> Least:
 
 
 class LeastLoads(NamedTuple):
-    """Of stateless tasks beside what members run already, in lexicographic order.
+    """The measures of stateless tasks beside the members' other tasks, in lexicographic order.
 
     Attributes:
         squares: of members' active tasks.
@@ -109,7 +109,7 @@ class LeastLoads(NamedTuple):
 def least_loads(
     supply: Sequence[int], owned: Sequence[Sequence[int]], base: Sequence[int]
 ) -> tuple[int, LeastLoads]:
-    """Try every way to deal the tasks.
+    """Try every assignment of the tasks.
 
     Args:
         supply: tasks of each subtopology.
@@ -150,12 +150,12 @@ def _deals(count: int, members: int) -> Iterator[tuple[int, ...]]:
 
 
 def held(group: StatefulGroup) -> set[tuple[Task, str]]:
-    """Copies that are there, or were begun: task and process."""
+    """Return the task and process of each copy that exists or was begun."""
     return {(t, m.process or m.member_id) for m in group.members for t in (*m.active, *m.standby, *m.lags)}
 
 
 def who_could_stay(group: StatefulGroup, task: Task) -> set[str]:
-    """The owner; without one, the members with the least lag; none without copies."""
+    """Return the owner; without an owner, the members with the least lag; empty without copies."""
     process = {m.member_id: m.process or m.member_id for m in group.members}
     for member in group.members:
         if task in member.active:
