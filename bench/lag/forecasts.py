@@ -103,7 +103,7 @@ def on_its_own(case: Case, traffic: Traffic, kind: str, foreseen: Forecasts | No
 # --- the program -------------------------------------------------------------------------------------------
 
 
-def beside_lag(case: Case, found: Mapping[str, Sequence[Outcome]]) -> Iterator[Sequence[object]]:
+def beside_lag(case: Case, outcomes_of: Mapping[str, Sequence[Outcome]]) -> Iterator[Sequence[object]]:
     """Rows: each way of planning beside lag alone, from one state."""
     least, by_lag = case.rate * LEAST_S / 60, largest(outcomes_of["lag"])
     for kind, outcomes in outcomes_of.items():

@@ -154,7 +154,7 @@ class LagBound:
 def _most_crowded(group: Group, read: Mask) -> Mask:
     """The set of topics with (nearly) the most lag per subscriber.
 
-    All lag is divided among the subscribers like a liquid.  Members are ranked by the result.  Of the sets
+    All lag is divided among the subscribers like a liquid.  Members are ranked by the result.  Among the sets
     of topics that only the first few members subscribe to, the most crowded one is returned.
     """
     total = np.zeros(len(group.names), np.int64)

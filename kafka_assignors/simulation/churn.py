@@ -68,7 +68,7 @@ def parse(text: str) -> tuple[ChurnStep, ...]:
         steps.append(ChurnStep(kind, at))
     steps.sort(key=lambda step: step.at)
     if len({step.at for step in steps}) < len(steps):
-        raise OptionError("churn", f"{text!r}: two steps at the same time cannot be told apart")
+        raise OptionError("churn", f"{text!r}: two steps at the same time have no order")
     return tuple(steps)
 
 

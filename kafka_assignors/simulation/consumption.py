@@ -17,7 +17,7 @@ class Consumption:
 
     Args:
         history: the arrivals.
-        rates: service rates by member at a pace of 1, records/s; the last is 0, for nobody.
+        rates: service rates by member at a pace of 1, records/s; the last is 0, for partitions without owner.
     """
 
     def __init__(self, history: History, rates: Levels) -> None:

@@ -20,7 +20,7 @@ class Interval:
     Attributes:
         start: seconds.
         length: seconds.
-        lag: at the start, records, by member that reads; last that of partitions nobody reads.
+        lag: at the start, records, by member that reads; last, the lag of partitions without a reader.
         arriving: arrivals in the same order, records/s.
         rate: service rate in the same order, records/s; the last is 0.
     """

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from kafka_assignors.simulation.history import Levels
 
 Slots = npt.NDArray[np.int64]
-"""By partition: the number of the member that reads it; the number of members if nobody does."""
+"""By partition: the number of the member that reads it; the number of members if none does."""
 
 
 def by_reader(reader: Slots, amounts: Levels, members: int) -> Levels:
-    """Sum the amounts by member; the last sum is that of partitions nobody reads."""
+    """Sum the amounts by member; the last sum is that of partitions without a reader."""
     return np.bincount(reader, amounts, members + 1).astype(np.float64, copy=False)
 
 
@@ -36,7 +36,7 @@ def shared(demand: Levels, reader: Slots, capacity: Levels) -> Levels:
     """
     members = len(capacity)
     wanted = by_reader(reader, demand, members)
-    overloaded = np.append(wanted[:-1] > capacity, True)  # the last one is nobody, without capacity
+    overloaded = np.append(wanted[:-1] > capacity, True)  # the last entry is no member, without capacity
     is_short = overloaded[reader]
     read: Levels = np.where(is_short, 0.0, demand)
     short = np.flatnonzero(is_short & (reader < members))

@@ -152,7 +152,7 @@ class _Simulation:
     # --- reading -------------------------------------------------------------------------------------------
 
     def _reader(self) -> Slots:
-        """Return the reader by partition; the number of members stands for nobody."""
+        """Return the reader by partition; the number of members stands for no reader."""
         owner = self._group.owner
         return np.where(
             self._reads[owner], owner, len(self._names)

@@ -42,8 +42,8 @@ class Subscription:
         actives: tasks it processes.
         standbys: tasks it keeps a copy of, including warm-ups.
         lags: records that each copy is behind its changelog, ``MOST_LAG`` if unknown.  A task without an
-            entry has no state here.  Of tasks that are neither active nor standby, only the ``MOST_OTHERS``
-            with the least lag are sent.
+            entry has no state here.  Only ``MOST_OTHERS`` tasks that are neither
+            active nor standby are sent, those with the least lag.
         generation: the generation that assigned the actives and standbys; ``NO_GENERATION``: none yet.
         probe: incremented for each probing rebalance, because a broker ignores a join with unchanged bytes.
         endpoint: ``host:port`` where the application serves its state; empty: none.

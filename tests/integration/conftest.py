@@ -148,9 +148,9 @@ def names(guarded: Guarded) -> Iterator[FreshNames]:
 @pytest.fixture(scope="session")
 def docker_compose_command() -> str:
     """Return a compose command that answers; pytest-docker would assume ``docker compose``."""
-    if (found := compose_command()) is None:
+    if (command := compose_command()) is None:
         pytest.fail(f"{WANTED}=docker, but no Docker engine with Compose answers", pytrace=False)
-    return " ".join(found)
+    return " ".join(command)
 
 
 @pytest.fixture(scope="session")

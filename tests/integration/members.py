@@ -1,4 +1,4 @@
-"""Real consumer processes and their group, as a test sees them.
+"""Real consumer processes and their group, for tests.
 
     with Group(fresh, 24) as group:
         a, b = group.join(StickyAssignor), group.join(StickyAssignor)
@@ -72,7 +72,7 @@ def assert_never_two_owners(members: Iterable[Member]) -> None:
 
 
 class Member:
-    """A consumer process, as the test sees it.
+    """A consumer process, controlled by the test.
 
     Args:
         name: for messages, and in the order of joining.
@@ -103,7 +103,7 @@ class Member:
         self._pipe.send("go")
 
     def close(self) -> None:
-        """Leave the group as one should, and end."""
+        """Leave the group and end."""
         self._pipe.send("close")
         self.wait_for("closed")
         self._end()
@@ -116,13 +116,13 @@ class Member:
         self._end()
 
     def freeze(self) -> None:
-        """Stop the process where it is."""
+        """Suspend the process (SIGSTOP)."""
         self.present = False
         self._signal(signal.SIGSTOP)
         self._note("frozen")
 
     def thaw(self) -> None:
-        """Let it go on, as if nothing had happened."""
+        """Resume the process (SIGCONT)."""
         self.present = True
         self._note("thawed")
         self._signal(signal.SIGCONT)
@@ -141,7 +141,7 @@ class Member:
         return self.of_kind(kind, since=since)[0]
 
     def discard(self) -> None:
-        """Leave nothing behind, whatever state it is in."""
+        """Kill the process and close the pipe, in any state."""
         self._process.kill()
         self._end()
 
@@ -245,7 +245,7 @@ class Group:
         return member
 
     def join(self, *strategies: type, **settings: Any) -> Member:
-        """Let one more member join; it is not waited for."""
+        """Let one more member join, without waiting for it."""
         return self.enter(self.prepare(*strategies, **settings))
 
     def join_all(self, count: int, *strategies: type, **settings: Any) -> list[Member]:
@@ -262,7 +262,7 @@ class Group:
     # --- its state ---
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
-        """Wait for something to become true of the members' events, or of the broker."""
+        """Wait for a condition on the members' events or the broker."""
         wait_until(self._news, condition, what)
 
     def describe(self) -> Mapping[str, Any]:
@@ -276,13 +276,15 @@ class Group:
 
     def committed(self) -> dict[TopicPartition, int]:
         """The committed offsets, from the broker."""
-        found = self._admin.list_group_offsets({self.group_id: None})[self.group_id]
+        committed = self._admin.list_group_offsets({self.group_id: None})[self.group_id]
         return {
-            TopicPartition(tp.topic, tp.partition): at.offset for tp, at in found.items() if at.offset >= 0
+            TopicPartition(tp.topic, tp.partition): commit.offset
+            for tp, commit in committed.items()
+            if commit.offset >= 0
         }
 
     def settled(self) -> Owned:
-        """Wait until nothing moves any more; then every partition must have exactly one owner.
+        """Wait until no partition moves; then every partition must have exactly one owner.
 
         Settled: all members are in the same generation, none wants to join again, the broker calls the group
         stable, its members and their partitions are those the members report; and all that once more after
@@ -322,14 +324,14 @@ class Group:
     def _agreed(self) -> tuple[int, Owned] | None:
         """The generation and the assignment, if members and broker agree and no rebalance is due."""
         states = {member.name: member.state() for member in self.present()}
-        found = [state for state in states.values() if state is not None and not state.facts["joining"]]
-        if len(found) != len(states) or len({state.facts["generation"] for state in found}) != 1:
+        joined = [state for state in states.values() if state is not None and not state.facts["joining"]]
+        if len(joined) != len(states) or len({state.facts["generation"] for state in joined}) != 1:
             return None
         described = self.describe()
-        by_id = {state.facts["member_id"]: state.partitions for state in found}
+        by_id = {state.facts["member_id"]: state.partitions for state in joined}
         if described["group_state"] != "Stable" or by_id != _assignments(described):
             return None
-        return found[0].facts["generation"], {
+        return joined[0].facts["generation"], {
             name: s.partitions for name, s in states.items() if s is not None
         }
 

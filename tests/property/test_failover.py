@@ -39,8 +39,8 @@ def actives(group: Group, *, preempt: bool) -> dict[str, str]:
     active: dict[str, str] = {}
     owner_of = oracle.by_partition(plan_failover(group, resolve(group), preempt=preempt))
     assert owner_of.keys() == oracle.wanted(group).keys()
-    for at, owner in owner_of.items():
-        assert active.setdefault(at.topic, owner) == owner
+    for tp, owner in owner_of.items():
+        assert active.setdefault(tp.topic, owner) == owner
     return active
 
 
@@ -53,8 +53,8 @@ def expected(group: Group, *, preempt: bool) -> dict[str, str]:
     had: dict[frozenset[str], dict[str, int]] = {}
     for who, topics in kinds.items():
         counts: dict[str, int] = {}
-        for at, owner in oracle.owners(group).items():
-            if at.topic in topics:
+        for tp, owner in oracle.owners(group).items():
+            if tp.topic in topics:
                 counts[owner] = counts.get(owner, 0) + 1
         had[who] = counts
 

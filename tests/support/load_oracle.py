@@ -32,10 +32,10 @@ class Best(NamedTuple):
 def loads(group: Group, plan: Plan) -> Counter[str]:
     """Return the records of every member, including members without partitions."""
     lag = dict(zip(lagged(group), group.lag.tolist(), strict=True))
-    found = Counter({m.member_id: 0 for m in group.members})
+    loads = Counter({m.member_id: 0 for m in group.members})
     for tp, m in plan.items():
-        found[m] += lag[tp]
-    return found
+        loads[m] += lag[tp]
+    return loads
 
 
 def lagged(group: Group) -> list[TopicPartition]:

@@ -142,9 +142,9 @@ def best_by_flow(group: Group, *, keep_all: bool = False) -> Score:
                 continue
             cost = moved * (before.get(tp) != m) + away * (m not in lot[tp].near)
             graph.add_edge(tp, (lot[tp], m), capacity=1, weight=cost)
-    for one, m in {(lot[tp], m) for tp, members in choices.items() for m in members}:
-        for k in range(sizes[one]):
-            graph.add_edge((one, m), ("member", m), capacity=1, weight=2 * k + 1)
+    for lot_key, m in {(lot[tp], m) for tp, members in choices.items() for m in members}:
+        for k in range(sizes[lot_key]):
+            graph.add_edge((lot_key, m), ("member", m), capacity=1, weight=2 * k + 1)
     for m in {m for members in choices.values() for m in members}:
         for k in range(partitions):
             graph.add_edge(("member", m), "sink", capacity=1, weight=unfair * (2 * k + 1))

@@ -20,7 +20,7 @@ def newest_reports(
     """Return the lag that members report, in records.
 
     A member may report the partitions it claims.  If members of the strategy send no claims, it may report
-    all partitions of its topics.  The newest report of a partition counts.  Of two equally old reports the
+    all partitions of its topics.  The newest report of a partition counts.  Among equally old reports the
     larger lag counts, because the order of members is arbitrary.
 
     Args:

@@ -1,4 +1,4 @@
-"""Reads the lag of a live group, with a deadline.  Without lag, the plan goes by counts."""
+"""Reads the lag of a live group, with a deadline.  Without lag, the plan balances counts."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def standing_owners(history: TaskHistory) -> Vector:
         choice: list[tuple[int, int, int]] = []
         for process, rank in history.ranks[task].items():
             if rank == best:
-                # Of a process, the member that tails the copy, or any member.
+                # In a process, the member that tails the copy, or any member.
                 tailing = [m for m in history.standbys[task] if history.process[m] == process]
                 choice += [(loads[m], int(row[m]), m) for m in tailing or history.crews[process]]
         if choice:

@@ -1,6 +1,6 @@
 """The owners, copies and lags that members report.
 
-Reports are untrusted, as in ``plan.claims``.  Of several claims to a task the highest generation counts; two
+Reports are untrusted, as in ``plan.claims``.  For several claims to a task the highest generation counts; two
 of one generation cancel out.  Unknown tasks and negative lags are ignored.
 """
 

@@ -47,8 +47,8 @@ def _follow_state(
     """Move tasks to members with their state.
 
     Order: tasks with an owner, which move for the first time; copies that need not be built again; tasks with
-    more copies than wanted, which are warm-ups for this move; tasks with the fewest choices.  Of the members
-    with a copy, the one that keeps it up to date, or the one with the fewest tasks, which built the warm-up.
+    more copies than wanted, which are warm-ups for this move; tasks with the fewest choices.  A task goes to
+    the member that keeps its copy up to date, or to the one with the fewest tasks, which built the warm-up.
     """
     processes: dict[int, list[int]] = {}
     for member in need:

@@ -37,7 +37,7 @@ def undo_needless_moves(
     """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes it.
 
     Moves are made until members are within the factor, in the order in which they become possible: caught-up
-    copies, then warm-ups, then moves without a copy.  Of the last kind, each move is undone if members stay
+    copies, then warm-ups, then moves without a copy.  Each move without a copy is undone if members stay
     within the factor.  So no copy is built in vain, and warm-ups are used.  The result has no needless move,
     but a smaller set of moves may exist.
 

@@ -1,4 +1,4 @@
-"""The copies of a member: opens, hands over and closes them.
+"""Opens a member's copies, passes them to active tasks, and closes them.
 
 Each copy is in one place at a time: with its active task, with the changelog reader (being restored, or a
 standby or warm-up), or closed on disk.
@@ -37,7 +37,7 @@ _AT_ONCE = 8  # copies opened or closed in one turn: each takes 10 ms, in which 
 
 
 class OpenCopies:
-    """Opens, hands over and closes copies.  One thread at a time.
+    """Opens copies, passes them to active tasks, and closes them.  One thread at a time.
 
     Args:
         topology: the topology of the application.

@@ -1,4 +1,4 @@
-"""The development broker, for real."""
+"""The development broker, started from its jars."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ except BrokerError as error:
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[DevelopmentBroker]:
-    """A broker that tests may look into, but not end."""
+    """A shared broker that tests must not stop."""
     with development_broker("jars") as broker:
         yield broker
 

@@ -22,7 +22,7 @@ from tests.support.waiting import until
 
 
 def settings(fresh: FreshNames, group: str) -> dict[str, Any]:
-    """Of all members."""
+    """Return the settings of all members."""
     return {
         "bootstrap_servers": fresh.bootstrap,
         "group_id": group,
@@ -97,7 +97,7 @@ def test_records_and_commits_flow_while_another_member_holds_up_the_join(fresh: 
             stack.enter_context(kind(topic, **config))
             for kind in (KafkaConsumer, ContinuousConsumer, ContinuousConsumer)
         )
-        one = stack.enter_context(Polled(first))
+        member = stack.enter_context(Polled(first))
         until(lambda: not busy.poll(20) and len(owned(busy)) == 3 and owned(first, busy) == [*range(6)])
         assert type(first._coordinator) is type(newcomer._coordinator) is ContinuousCoordinator
         kept = owned(first)
@@ -106,15 +106,15 @@ def test_records_and_commits_flow_while_another_member_holds_up_the_join(fresh: 
         for partition in range(6):
             producer.send(topic, b"x", partition=partition)
         producer.flush()
-        until(lambda: set(one.seen) == {(partition, 0) for partition in kept})
+        until(lambda: set(member.seen) == {(partition, 0) for partition in kept})
         until(lambda: all(first.committed(tp) == 1 for tp in first.assignment()))
         assert first._coordinator._join.phase is Phase.JOINING
         assert owned(first) == kept
         rest = stack.enter_context(Polled(busy))
         until(lambda: len(owned(newcomer)) == 2 and owned(first, newcomer, busy) == [*range(6)])
-        until(lambda: len(one.seen + other.seen + rest.seen) == 6)
-        assert set((one.seen + other.seen + rest.seen).values()) == {1}
-        assert one.errors == other.errors == []
+        until(lambda: len(member.seen + other.seen + rest.seen) == 6)
+        assert set((member.seen + other.seen + rest.seen).values()) == {1}
+        assert member.errors == other.errors == []
 
 
 def test_join_leave_and_kill_lose_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:

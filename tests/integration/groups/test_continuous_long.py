@@ -66,7 +66,7 @@ def test_every_second_member_is_of_another_client(other: str, kafka_bootstrap: s
 
 
 class Noted(ConsumerRebalanceListener):
-    """Notes what a consumer of the test owns."""
+    """Tracks the partitions of a consumer of the test."""
 
     def __init__(self, group: Group) -> None:
         self.owned: frozenset[int] = frozenset()
@@ -78,11 +78,11 @@ class Noted(ConsumerRebalanceListener):
         self._group.note(Ownership(time.monotonic(), "holder", changed, gained))
 
     def on_partitions_assigned(self, assigned: Collection[tuple[str, int]]) -> None:
-        """Note it."""
+        """Update the partitions."""
         self._note(assigned, gained=True)
 
     def on_partitions_revoked(self, revoked: Collection[tuple[str, int]]) -> None:
-        """Note it."""
+        """Update the partitions."""
         self._note(revoked, gained=False)
 
 
@@ -91,7 +91,7 @@ class Noted(ConsumerRebalanceListener):
 def test_busy_member_that_fails_in_a_join_loses_nothing(
     step: str, how: str, guarded: Guarded, names: FreshNames, tmp_path: Path
 ) -> None:
-    """A consumer that the test does not poll holds the join open, so that the member is at that step."""
+    """An unpolled consumer of the test holds the join open, so that the member waits in this step."""
     scene = Scene(partitions=6, session_ms=6000, heartbeat_ms=300)
     topic = names.topic(scene.partitions)
     group = Group(topic, scene)

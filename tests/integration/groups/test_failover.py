@@ -1,4 +1,4 @@
-"""Active and passive members, live: who works, who takes over and how fast, and who does no harm."""
+"""Active and passive members in live groups: takeovers, their duration, and faulty members."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ COMMIT_EVERY = 50  # records
 
 
 class Worker(OwnershipListener):
-    """Reports what it is given, and commits now and then, as a worker does that may die at any time."""
+    """Reports its partitions and commits now and then, like a worker that may die at any time."""
 
     _since = 0
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        """Report it, before any record of it is read."""
+        """Report a gained partition before its first record is read."""
         emit("assigned", assigned)
         await super().on_partitions_assigned(assigned)
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        """Report it, after the commit."""
+        """Report a partition after its commit."""
         await super().on_partitions_revoked(revoked)
         emit("revoked", revoked)
 
@@ -41,7 +41,7 @@ class Worker(OwnershipListener):
         emit("lost", lost)
 
     def processed(self, record: Any) -> None:
-        """Commit what was done before this one."""
+        """Commit the records before this one."""
         self._since += 1
         if self._since % COMMIT_EVERY == 0:
             self._consumer.commit_async(self.offsets())
@@ -49,13 +49,13 @@ class Worker(OwnershipListener):
 
 
 def join(group: Group, priority: int | None = None, *, preempt: bool = True, **settings: Any) -> Member:
-    """One more member with that priority."""
+    """Start a member with this priority."""
     options = {"priority": priority, "preempt": preempt}
     return group.join(FailoverAssignor, listener=Worker, options=options, **READING, **settings)
 
 
 def active(owned: Owned) -> str:
-    """The only member that has anything."""
+    """Return the only member with partitions."""
     (name,) = (name for name, partitions in owned.items() if partitions)
     return name
 
@@ -77,7 +77,7 @@ def assert_only_the_active_works(members: Iterable[Member]) -> None:
 
 
 def seconds_to_first_record(dead: Member, successor: Member) -> float:
-    """From a member's death to the first record another one processes after it."""
+    """Return the seconds from a member's death to the next record that another member processes."""
     (death,) = dead.of_kind("died")
     since = sum(event.at < death.at for event in successor.events)
     return (successor.wait_for("processed", since=since).at - death.at) / 1e9
@@ -87,7 +87,7 @@ def seconds_to_first_record(dead: Member, successor: Member) -> float:
 def test_killed_active_is_replaced_and_returns(
     fresh: FreshNames, preempt: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The next in line takes everything; who comes back takes it back, or not; every record is processed."""
+    """The next in line takes over.  With preemption a returning member takes back.  No record is lost."""
     with Group(fresh, *PARTITIONS) as group:
         with Producing(group) as producing:
             first = join(group, 10, preempt=preempt)
@@ -136,7 +136,7 @@ def test_higher_priority_preempts_a_running_active(fresh: FreshNames) -> None:
 
 
 def test_zombie_gets_nothing_and_new_partitions_go_to_the_active(fresh: FreshNames) -> None:
-    """It was active, was away for longer than its session, and comes back with its old claim."""
+    """The former active member is suspended beyond its session and returns with its old claim."""
     with Group(fresh, *PARTITIONS) as group:
         zombie = join(group, 10, preempt=False, metadata_max_age_ms=300)
         group.settled()
@@ -199,7 +199,7 @@ class SaysTooLittle(Hostile):
 
 
 class SaysNonsense(Hostile):
-    """Sends what can be taken for a low priority, and nonsense behind it."""
+    """Sends bytes that look like a low priority, followed by others."""
 
     name = "failover"
 

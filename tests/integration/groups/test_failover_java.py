@@ -37,7 +37,7 @@ def class_path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.fixture
 def java_member(class_path: tuple[Path, str]) -> Iterator[Start]:
-    """Starts Java members, and leaves none behind."""
+    """Starts Java members, and kills them at the end."""
     started: list[ForeignMember] = []
     java, classes = class_path
 
@@ -61,13 +61,13 @@ def owns(member: Member, count: int) -> bool:
 
 
 def there(group: Group) -> int:
-    """How many members it has, once it is stable."""
+    """Return the number of members of a stable group."""
     described = group.describe()
     return len(described["members"]) if described["group_state"] == "Stable" else 0
 
 
 def records(java: ForeignMember) -> set[tuple[int, int]]:
-    """Partition and offset of all that Java processed."""
+    """Return partition and offset of the records that Java processed."""
     words = [line.split() for line in java.lines if line.startswith("record ")]
     return {(int(partition), int(offset)) for _, partition, offset in words}
 
@@ -108,10 +108,10 @@ def test_java_and_python_members_agree_on_the_active_member(
                 java.kill()
                 ours.wait_for("processed", since=since)
                 group.wait_until(lambda: owns(ours, PARTITIONS), "ours to take over")
-        everything = {(at.partition, offset) for at, offset in each_once(producing.ends)}
+        everything = {(tp.partition, offset) for tp, offset in each_once(producing.ends)}
 
         def done() -> bool:
-            ours_too = {(at.partition, offset) for at, offset in processed(*group.members)}
+            ours_too = {(tp.partition, offset) for tp, offset in processed(*group.members)}
             return records(java) | ours_too >= everything
 
         group.wait_until(done, "all records")

@@ -50,15 +50,18 @@ every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda stra
 def assert_only_the_moved_was_touched(
     members: list[Member], since: list[int], before: Owned, after: Owned
 ) -> None:
-    """Cooperative members heard of nothing but what they gave away and what they got."""
+    """Assert that cooperative members got events for revoked and assigned partitions only."""
     for member, start in zip(members, since, strict=True):
         for kind, expected in (
             ("revoked", before[member.name] - after[member.name]),
             ("assigned", after[member.name] - before[member.name]),
             ("lost", frozenset[object]()),
         ):
-            told = [tp for event in member.of_kind(kind, since=start) for tp in event.partitions]
-            assert sorted(told) == sorted(cast("frozenset[tuple[str, int]]", expected)), (member.name, kind)
+            reported = [tp for event in member.of_kind(kind, since=start) for tp in event.partitions]
+            assert sorted(reported) == sorted(cast("frozenset[tuple[str, int]]", expected)), (
+                member.name,
+                kind,
+            )
 
 
 @every_strategy
@@ -113,7 +116,7 @@ def test_members_with_different_subscriptions(fresh: FreshNames, strategy: type)
     "strategy", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor], ids=lambda strategy: strategy.name
 )
 def test_static_members_restart_without_moves(fresh: FreshNames, strategy: type) -> None:
-    """One after the other, the leader too; cooperative members hear nothing of it."""
+    """Members restart one after the other, the leader too; other cooperative members get no event."""
     with Group(fresh, *PARTITIONS) as group:
         names = ["static-a", "static-b", "static-c"]
         running = {name: group.join(strategy, group_instance_id=name) for name in names}
@@ -218,7 +221,7 @@ def test_zombie_returns_while_another_member_joins(fresh: FreshNames) -> None:
 
 
 def test_all_members_return_as_zombies_in_one_rebalance(patient: FreshNames) -> None:
-    """Stale claims, in the very rebalance in which an extra member joins.
+    """A returning zombie sends stale claims in a rebalance in which another member joins.
 
     kafka-python's own members claim, without a generation, what they had; they never give it back, because
     they do not have it any more, and so never ask for the second round.

@@ -1,4 +1,4 @@
-"""Members that lie or talk nonsense: the group settles validly, and the leader names each in one warning.
+"""Members with false or unreadable data: the group settles validly, and the leader warns once of each.
 
 A hostile member is kafka-python's consumer with an assignor that sends what it likes.  It never leads.
 """
@@ -62,7 +62,7 @@ class Hostile(AbstractPartitionAssignor):
         raise AssertionError("a hostile member leads")
 
     def on_assignment(self, assignment: object, generation: int) -> None:
-        """Care for nothing."""
+        """Ignore assignments."""
 
 
 class HostileEager(Hostile):
@@ -166,7 +166,7 @@ class CooperativeStale(_Stale, HostileCooperative):
 
 
 def honest(hostile: type[Hostile]) -> type:
-    """The strategy of ours that a hostile one pretends to be."""
+    """Return the strategy that a hostile member pretends to use."""
     return StickyAssignor if hostile.name == "sticky" else CooperativeStickyAssignor
 
 
@@ -219,7 +219,7 @@ def test_malformed_user_data_is_ignored_with_one_warning(
 
 @pytest.mark.parametrize("hostile", [EagerGreedy, EagerStale, CooperativeGreedy, CooperativeStale])
 def test_claims_on_partitions_of_other_members(fresh: FreshNames, hostile: type[Hostile]) -> None:
-    """A liar may disturb where partitions lie, but not that each has one owner; nor may two that agree."""
+    """False claims may change owners, but each partition has one owner, also with two equal false claims."""
     with Group(fresh, PARTITIONS) as group:
         _, other = group.join_all(2, honest(hostile))
         group.settled()

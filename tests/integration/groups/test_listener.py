@@ -1,4 +1,4 @@
-"""``OwnershipListener`` with real records: hooks for what really changed, commits before partitions go."""
+"""``OwnershipListener`` with real records: hooks are called for changes only, after a commit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PlainHooks(OwnershipListener):
 
 
 class AsyncHooks(OwnershipListener):
-    """The same, with hooks to be awaited."""
+    """The same listener with coroutines as hooks."""
 
     async def gained(self, partitions: frozenset[tuple[str, int]]) -> None:
         """Report it."""
@@ -71,9 +71,9 @@ class Producing:
 
     def _run(self) -> None:
         while not self._enough.wait(0.005):  # so that consumers keep up
-            for at in self.ends:
-                self._producer.send(at.topic, b"record", partition=at.partition)
-                self.ends[at] += 1
+            for tp in self.ends:
+                self._producer.send(tp.topic, b"record", partition=tp.partition)
+                self.ends[tp] += 1
 
 
 def processed(*members: Member) -> Records:
@@ -87,19 +87,19 @@ def processed(*members: Member) -> Records:
 
 
 def each_once(ends: dict[TopicPartition, int]) -> Records:
-    """Every record of these partitions, once."""
-    return Counter({(at, offset): 1 for at, end in ends.items() for offset in range(end)})
+    """Return the place of every record of these partitions."""
+    return Counter({(tp, offset): 1 for tp, end in ends.items() for offset in range(end)})
 
 
 def hooks(member: Member, kind: str, since: int = 0) -> list[TopicPartition]:
-    """The partitions of all calls of one hook."""
+    """Return the partitions of all calls of one hook."""
     return sorted(tp for event in member.of_kind(kind, since=since) for tp in event.partitions)
 
 
 def missed_one(member: Member, since: int) -> bool:
-    """Whether a generation came to nothing for it since then, because another one interrupted it.
+    """Whether another rebalance has interrupted one of the member's generations since then.
 
-    Somebody else may have had its partitions in that, so an eager consumer's listener begins anew.
+    Another member may have owned its partitions then, so an eager consumer's listener starts over.
     """
     states = member.of_kind("state")
     before = [e for e in member.events[:since] if e.kind == "state"][-1].facts["generation"]
@@ -107,7 +107,7 @@ def missed_one(member: Member, since: int) -> bool:
 
 
 def assert_hooks_alternate(member: Member) -> None:
-    """Nothing is gained that is owned, or lost that is not, and no hook is called for nothing."""
+    """Only unowned partitions are gained and only owned ones are lost; each call has partitions."""
     owned: frozenset[TopicPartition] = frozenset()
     for event in member.of_kind("gained", "gone"):
         assert event.partitions
@@ -126,7 +126,7 @@ def assert_hooks_alternate(member: Member) -> None:
 def test_no_record_is_lost_or_repeated_in_clean_rebalances(
     fresh: FreshNames, strategy: type, listener: type
 ) -> None:
-    """Two join and one leaves while records flow: each is processed once, hooks tell what really changed."""
+    """Two members join and one leaves while records flow; each record is processed once."""
     with Group(fresh, PARTITIONS) as group:
         with Producing(group) as producing:
             first = group.join(strategy, listener=listener, **READING)
@@ -166,7 +166,7 @@ def test_no_record_is_lost_or_repeated_in_clean_rebalances(
     "strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda strategy: strategy.name
 )
 def test_no_commit_after_the_membership_is_lost(fresh: FreshNames, strategy: type) -> None:
-    """The new owners have gone on; a late commit would throw them back."""
+    """The new owners have advanced, so a late commit would set their offsets back."""
     with Group(fresh, PARTITIONS) as group:
         with Producing(group) as producing:
             first = group.join(strategy, listener=PlainHooks, **READING)

@@ -206,7 +206,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str] | None:
 
 
 def play(fresh: FreshNames, protocol: Protocol, java: tuple[Path, str] | None, order: Order) -> None:
-    """Let all join in one order and leave in another."""
+    """Let all members join in one order and leave in another."""
     joins, leaves = order
     with Group(fresh, PARTITIONS) as group, Mixed(group, protocol, java) as mixed:
         for number in joins:
@@ -217,7 +217,7 @@ def play(fresh: FreshNames, protocol: Protocol, java: tuple[Path, str] | None, o
 
 
 def name_of(order: Order) -> str:
-    """For the test's id."""
+    """Return the test's id."""
     return "-".join("".join(map(str, numbers)) for numbers in order)
 
 

@@ -1,4 +1,4 @@
-"""A member of the new protocol (KIP-848) knocks at a group of ours."""
+"""A member of the new protocol (KIP-848) tries to join a classic group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAIN = [StickyAssignor, CooperativeStickyAssignor]
 
 @contextmanager
 def newcomer(group: Group) -> Iterator[Consumer]:
-    """A member of librdkafka's, in the new protocol."""
+    """A librdkafka member with the new protocol."""
     consumer = Consumer(
         {"bootstrap.servers": group.bootstrap, "group.id": group.group_id, "group.protocol": "consumer"}
     )
@@ -38,7 +38,7 @@ def newcomer(group: Group) -> Iterator[Consumer]:
 
 
 def refusal(consumer: Consumer) -> KafkaError:
-    """The error it stops with."""
+    """Return the error that ends the member."""
     errors: list[KafkaError] = []
 
     def stopped() -> bool:
@@ -60,7 +60,7 @@ def refusal(consumer: Consumer) -> KafkaError:
 def test_group_stays_classic_and_the_newcomer_is_refused(
     fresh: FreshNames, strategy: type, options: dict[str, str]
 ) -> None:
-    """The broker does not convert it; nothing moves, and no member hears of it."""
+    """The broker does not convert the group.  No partition moves, and no member gets an event."""
     with Group(fresh, 6) as group:
         group.join_all(2, strategy, options=options)
         before = group.settled()

@@ -89,7 +89,7 @@ def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
 
 
 def wait_until_seen(bootstrap: str, racks: dict[int, str | None]) -> None:
-    """Wait until that broker knows these, and no others: one that is ready need not be known to it yet."""
+    """Wait until a broker's metadata lists exactly these brokers, because a new broker is listed late."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         deadline = time.monotonic() + SEEN_S
@@ -131,7 +131,7 @@ EVEN, ODD = set(range(0, PARTITIONS, 2)), set(range(1, PARTITIONS, 2))
     "strategy", [CooperativeStickyAssignor, StickyAssignor, FairAssignor], ids=lambda kind: str(kind.name)
 )
 def test_members_get_partitions_of_their_rack(zones: InZones, strategy: type[Assignor]) -> None:
-    """Whoever comes first and leads; and a third member gets its fair part, even from the other zone."""
+    """This holds for either leader.  A third member gets its fair share, even from the other zone."""
     with Group(zones, PARTITIONS) as group:
         group.join(strategy, options=IN_B)
         assert numbers(group) == {"m0": EVEN | ODD}
@@ -158,7 +158,7 @@ def test_member_without_a_rack_leaves_the_others_local(zones: InZones) -> None:
 
 
 def test_plan_sees_the_racks_of_a_live_group(zones: InZones) -> None:
-    """The same figures, from the admin client."""
+    """The admin client returns the same figures."""
     with Group(zones, PARTITIONS) as group:
         group.join(CooperativeStickyAssignor, options=IN_B)
         group.join(CooperativeStickyAssignor, options=IN_A)
@@ -175,9 +175,9 @@ def test_group_planned_without_racks_becomes_local(zones: InZones) -> None:
     with Group(zones, PARTITIONS) as group:
         first, second = group.join(RangeAssignor, options=IN_A), group.join(RangeAssignor, options=IN_B)
         group.settled()
-        found = plan(group, "--strategy", "sticky")
-        assert found["metrics"]["near"] == PARTITIONS
-        moved = [why["reason"] for why in found["why"] if why["reason"] != "kept"]
+        prediction = plan(group, "--strategy", "sticky")
+        assert prediction["metrics"]["near"] == PARTITIONS
+        moved = [why["reason"] for why in prediction["why"] if why["reason"] != "kept"]
         assert len(moved) == PARTITIONS // 2
         ids = {about(member, "member_id") for member in (first, second)}
         assert set(moved) == {f"moved to a rack with a replica: {member_id}" for member_id in ids}

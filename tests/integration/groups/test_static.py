@@ -45,7 +45,7 @@ class Instances:
         self._members: dict[str, Member] = {}
 
     def start(self, instance_id: str, **settings: Any) -> Member:
-        """Start it, or start it again in a new process; the broker gives that one the same assignment."""
+        """Start an instance, or restart it in a new process; the broker returns the same assignment."""
         if instance_id in self._members:
             self.stop(instance_id)
         # kafka-python joins twice when a join ends between two polls, and the second one is a rebalance.
@@ -55,21 +55,21 @@ class Instances:
         return member
 
     def stop(self, instance_id: str) -> None:
-        """Stop it; static members do not leave."""
+        """Stop an instance; a static member does not leave the group."""
         self._members.pop(instance_id).close()
 
     def settled(self) -> Owned:
-        """The assignment by instance id, once nothing moves."""
+        """Return the assignment by instance id, once no partition moves."""
         owned = self.group.settled()
         return {instance_id: owned[member.name] for instance_id, member in self._members.items()}
 
     def requests(self) -> list[str]:
-        """The members' own requests for a rebalance, as they log them."""
+        """Return the members' log lines that request a rebalance."""
         messages = [e.facts["message"] for m in self.group.members for e in m.of_kind("log")]
         return [message for message in messages if message.startswith("requesting a rebalance")]
 
     def owned(self) -> int:
-        """How many partitions the members say they have."""
+        """Return the number of partitions that members own."""
         return sum(len(s.partitions) for m in self.group.present() if (s := m.state()) is not None)
 
 
@@ -77,16 +77,16 @@ class Instances:
 def instances(fresh: FreshNames, strategy: type) -> Iterator[Instances]:
     """Three members, the first of which leads; its topic has six partitions."""
     with Group(fresh, 6) as group:
-        found = Instances(group, strategy)
+        started = Instances(group, strategy)
         for instance_id in ("leader", "b", "c"):
-            found.start(instance_id)
-            found.settled()
-        yield found
+            started.start(instance_id)
+            started.settled()
+        yield started
         assert_never_two_owners(group.members)
 
 
 def grow(instances: Instances, partitions: int) -> float:
-    """Give the topic more partitions; how many seconds until all have an owner."""
+    """Add partitions to the topic; return the seconds until all have an owner."""
     group = instances.group
     began = time.monotonic()
     group.grow(group.topics[0], partitions)
@@ -96,7 +96,7 @@ def grow(instances: Instances, partitions: int) -> float:
 
 @every_strategy
 def test_new_partitions_after_the_leader_restarted(instances: Instances) -> None:
-    """Nobody asks for a rebalance without a reason."""
+    """No member requests a rebalance without a reason."""
     before = instances.settled()
     instances.start("leader")
     assert instances.settled() == before
@@ -136,7 +136,7 @@ def test_members_that_restart_with_one_more_topic(instances: Instances, fresh: F
 
 @pytest.mark.parametrize("strategy", [CooperativeLagAwareAssignor], ids=lambda s: s.name)
 def test_restarted_leader_watches_the_lag_again(fresh: FreshNames, strategy: type) -> None:
-    """With ``rebalance_on_skew`` a leader asks to lead again: else it would not know that it does."""
+    """With ``rebalance_on_skew`` a restarted leader requests a rebalance in order to lead again."""
     options = {"rebalance_on_skew": True}
     with Group(fresh, 6) as group:
         instances = Instances(group, strategy)

@@ -45,7 +45,7 @@ class SlowToBegin(EventLog):
 
 
 def assert_survives_its_leader(group: Group, leader: Member, strategy: type) -> None:
-    """The leader leaves; no other member is without what it owned, in any round.
+    """The leader leaves; every other member keeps its partitions in each round.
 
     Eager members revoke everything, but each assignment gives it back.
     """
@@ -65,7 +65,7 @@ def assert_survives_its_leader(group: Group, leader: Member, strategy: type) -> 
 
 
 def owned(group: Group) -> int:
-    """How many partitions the members say they have."""
+    """Return the number of partitions that members own."""
     return sum(len(state.partitions) for m in group.present() if (state := m.state()))
 
 
@@ -84,7 +84,7 @@ def test_rolling_deploy_that_adds_a_topic(fresh: FreshNames, strategy: type) -> 
 
 @with_history
 def test_leader_dies_right_after_a_topic_grew(fresh: FreshNames, strategy: type) -> None:
-    """Only its metadata lists the new partition, and its owner's, who asks for it in order to fetch."""
+    """Only the metadata of the leader and of the owner lists the new partition."""
     with Group(fresh, 4) as group:
         leader = group.join(strategy, metadata_max_age_ms=500)
         group.settled()

@@ -1,4 +1,4 @@
-"""``cooperative-lag-aware`` with a feed: real records, real consumers, and all that goes wrong."""
+"""``cooperative-lag-aware`` with a feed, on real records and consumers, and with faults of the feed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 
 def sums(owned: Owned, of: Mapping[TopicPartition, float]) -> list[float]:
-    return sorted(sum(of[at] for at in partitions) for partitions in owned.values())
+    return sorted(sum(of[tp] for tp in partitions) for partitions in owned.values())
 
 
 def test_group_with_even_lag_plans_by_forecasts(fresh: FreshNames) -> None:
@@ -46,7 +46,7 @@ def test_group_with_even_lag_plans_by_forecasts(fresh: FreshNames) -> None:
         group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest", options=options)
         before = group.settled()
         busy = next(iter(before.values()))
-        arrivals = {at: 1000.0 if at in busy else 0.0 for at in sorted(group.partitions)}
+        arrivals = {tp: 1000.0 if tp in busy else 0.0 for tp in sorted(group.partitions)}
         feed.tell(arrivals)
         group.wait_until(lambda: sums(group.settled(), arrivals) == [1000, 2000], "the work to be shared")
         facts = [event.facts for member in group.members for event in member.of_kind("rebalance")]
@@ -55,7 +55,7 @@ def test_group_with_even_lag_plans_by_forecasts(fresh: FreshNames) -> None:
 
 
 def test_next_leader_reads_the_feed(fresh: FreshNames) -> None:
-    """Every member reads it; the leader is killed."""
+    """Every member reads the feed, so the leader can be killed."""
     with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
         arrivals = {TopicPartition(group.topics[0], p): n for p, n in enumerate((900.0, 800.0, 10.0, 10.0))}
         feed.tell(arrivals)
@@ -71,7 +71,7 @@ def test_next_leader_reads_the_feed(fresh: FreshNames) -> None:
 
 
 def test_plan_command_uses_the_feed_of_a_live_group(fresh: FreshNames) -> None:
-    """Which does not know the feed yet, and notices nothing."""
+    """A member without a feed joins and is not affected."""
     with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
         write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 20))
         group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest")
@@ -80,10 +80,10 @@ def test_plan_command_uses_the_feed_of_a_live_group(fresh: FreshNames) -> None:
         empty = run(*words, "--output", "json")
         assert f"load feed {feed.topic}: it has no forecast for group {group.group_id}" in empty.stderr
         busy = next(iter(before.values()))
-        feed.tell({at: 1000.0 if at in busy else 0.0 for at in sorted(group.partitions)})
-        found = json.loads(run(*words, "--output", "json").stdout)
-        assert found["metrics"]["max_load"] == 1040
-        assert {why["reason"].partition(":")[0] for why in found["why"]} == {
+        feed.tell({tp: 1000.0 if tp in busy else 0.0 for tp in sorted(group.partitions)})
+        prediction = json.loads(run(*words, "--output", "json").stdout)
+        assert prediction["metrics"]["max_load"] == 1040
+        assert {why["reason"].partition(":")[0] for why in prediction["why"]} == {
             "kept",
             "moved for expected load",
         }
@@ -138,7 +138,7 @@ class Leader:
         self.generation = 0
 
     def plan(self, owned: Mapping[str, list[int]] | None = None) -> dict[str, list[int]]:
-        """One round; who gets what of ``t``."""
+        """Run one round; return the owners of the partitions of ``t``."""
         self.generation += 1
         self.assignor.metadata(["t"])
         members = [
@@ -157,10 +157,10 @@ class Leader:
     def until(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + WAIT_S
         while not condition():
-            assert time.monotonic() < deadline, self.said(logging.DEBUG)
+            assert time.monotonic() < deadline, self.logged(logging.DEBUG)
             time.sleep(0.05)
 
-    def said(self, least: int = logging.WARNING) -> list[str]:
+    def logged(self, least: int = logging.WARNING) -> list[str]:
         """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
         return [
             r.getMessage() for r in self._caplog.records if r.name == "kafka_assignors" and r.levelno >= least
@@ -183,7 +183,7 @@ Lead = Callable[..., Leader]
 def lead(
     caplog: pytest.LogCaptureFixture, guarded: Guarded, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Lead]:
-    """Makes leaders that look and try again soon; closes them."""
+    """Make leaders with short intervals, and close them at the end."""
     for name, seconds in {
         "_CHECK_S": 0.3,
         "_ANSWER_S": 2.0,
@@ -205,7 +205,7 @@ def lead(
 
 @pytest.fixture
 def feed(guarded: Guarded, names: FreshNames) -> Iterator[Feed]:
-    """One that has not been created."""
+    """A feed whose topic does not exist."""
     with Feed(guarded.bootstrap, names.group()) as made:
         yield made
 
@@ -225,21 +225,21 @@ def test_newest_forecast_counts_until_a_tombstone(feed: Feed, lead: Lead) -> Non
     leader.until(lambda: leader.loads == [37, 10, 10, 90])
     feed.tell(t(70))
     leader.until(lambda: leader.loads == [70, 10, 10, 90])
-    assert not leader.said()
+    assert not leader.logged()
 
 
 def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
-    """Plans go by lag alone; one line names the age of the feed, another its return."""
+    """The leader plans by lag alone.  One line names the age of the feed, another its return."""
     feed.create().tell(t(100, 10, 10, 90), age_s=3600)
     leader = lead(feed, max_age_ms=60_000)
-    leader.until(lambda: leader.plan() and leader.said())
+    leader.until(lambda: leader.plan() and leader.logged())
     assert leader.loads == [0] * 4
-    assert "too few forecasts (0), lag alone decides" in leader.said()[0]
-    assert "its newest forecast is 3,60" in leader.said()[0]
+    assert "too few forecasts (0), lag alone decides" in leader.logged()[0]
+    assert "its newest forecast is 3,60" in leader.logged()[0]
     feed.tell(t(100, 10, 10, 90))
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
-    assert any("planning by lag and" in line for line in leader.said(logging.INFO))
-    assert len(leader.said()) == 1
+    assert any("planning by lag and" in line for line in leader.logged(logging.INFO))
+    assert len(leader.logged()) == 1
 
 
 def test_malformed_records_are_counted_and_skipped(feed: Feed, lead: Lead) -> None:
@@ -251,7 +251,7 @@ def test_malformed_records_are_counted_and_skipped(feed: Feed, lead: Lead) -> No
     feed.tell({TopicPartition("t", 2): 10.0, TopicPartition("t", 3): 90.0})
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
-    (line,) = leader.said()
+    (line,) = leader.logged()
     assert "ignored a record" in line
 
 
@@ -274,14 +274,14 @@ def test_both_rounds_of_a_rebalance_use_the_same_forecasts(feed: Feed, lead: Lea
 
 def test_missing_feed_is_not_created_but_read_once_it_exists(feed: Feed, lead: Lead) -> None:
     leader = lead(feed)
-    leader.until(lambda: leader.plan() and leader.said())
-    leader.until(lambda: len([line for line in leader.said(logging.DEBUG) if "no such topic" in line]) > 5)
+    leader.until(lambda: leader.plan() and leader.logged())
+    leader.until(lambda: len([line for line in leader.logged(logging.DEBUG) if "no such topic" in line]) > 5)
     assert leader.loads == [0] * 4
     assert not feed.exists()
-    assert leader.said() == [f"load feed {feed.topic}: there is no such topic; retrying"]
+    assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; retrying"]
     feed.create().tell(t(100, 10, 10, 90))
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
-    assert len(leader.said()) == 1
+    assert len(leader.logged()) == 1
 
 
 def test_recreated_feed_is_read_again(feed: Feed, lead: Lead) -> None:
@@ -290,15 +290,15 @@ def test_recreated_feed_is_read_again(feed: Feed, lead: Lead) -> None:
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     feed.delete()
-    leader.until(leader.said)
-    assert leader.said() == [f"load feed {feed.topic}: there is no such topic; retrying"]
+    leader.until(leader.logged)
+    assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; retrying"]
     assert not feed.exists()
     assert leader.loads == [100, 10, 10, 90]  # they are as good as they were
     feed.create(2)
     for _ in range(5):
         feed.tell(t(10, 100, 90, 10))
     leader.until(lambda: leader.loads == [10, 100, 90, 10])
-    assert len(leader.said()) == 1
+    assert len(leader.logged()) == 1
 
 
 def test_new_partitions_of_a_feed_are_read(feed: Feed, lead: Lead) -> None:
@@ -309,7 +309,7 @@ def test_new_partitions_of_a_feed_are_read(feed: Feed, lead: Lead) -> None:
     for partitions in ((20, 30), (1, 2)):
         feed.tell({TopicPartition("t", p): float(records) for p, records in enumerate(partitions)})
     leader.until(lambda: leader.loads == [1, 2, 10, 90])
-    assert not leader.said()
+    assert not leader.logged()
 
 
 @pytest.mark.parametrize("outage", ["stall", "cut"])
@@ -321,12 +321,12 @@ def test_reader_recovers_from_an_unreachable_broker(
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     guarded.proxy.mode = outage
-    leader.until(leader.said)
+    leader.until(leader.logged)
     assert leader.loads == [100, 10, 10, 90]
     feed.tell(t(10, 100, 90, 10))
     guarded.proxy.mode = "pass"
     leader.until(lambda: leader.loads == [10, 100, 90, 10])
-    assert any("reading again" in line for line in leader.said(logging.INFO))
+    assert any("reading again" in line for line in leader.logged(logging.INFO))
 
 
 def test_reader_waits_for_a_broker_that_starts_later(guarded: Guarded, feed: Feed, lead: Lead) -> None:
@@ -334,41 +334,41 @@ def test_reader_waits_for_a_broker_that_starts_later(guarded: Guarded, feed: Fee
     guarded.proxy.mode = "stall"
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
     assert leader.loads == [0] * 4
-    leader.until(leader.said)
+    leader.until(leader.logged)
     guarded.proxy.mode = "pass"
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
 
 
 def test_close_is_quick_while_no_broker_answers(guarded: Guarded, feed: Feed, lead: Lead) -> None:
-    """The fixture looks how long it takes, and what is left."""
+    """The fixture checks the time of closing and the remaining threads."""
     guarded.proxy.mode = "stall"
     lead(feed, {"bootstrap_servers": guarded.proxied}).plan()
 
 
 @pytest.mark.parametrize("may", ["nothing", "describe", "read"])
 def test_denied_feed_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead, may: str) -> None:
-    """Whether it may be seen or not; it is read as soon as it may be."""
+    """The feed is read as soon as the right is granted, with or without the right to describe it."""
     feed.create().tell(t(100, 10, 10, 90))
     leader = lead(feed, guarded.config())
     if may != "nothing":
         guarded.allow(ResourceType.TOPIC, feed.topic)
     if may != "read":
-        leader.until(lambda: leader.plan() and leader.said())
+        leader.until(lambda: leader.plan() and leader.logged())
         assert leader.loads == [0] * 4
-        assert leader.said()[0] == (
+        assert leader.logged()[0] == (
             f"load feed {feed.topic}: not authorised to read the topic {feed.topic}; retrying"
         )
     allow_reading(guarded, feed.topic)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
-    assert len([line for line in leader.said() if "authorised" in line]) <= 1
+    assert len([line for line in leader.logged() if "authorised" in line]) <= 1
 
 
 def test_wrong_password_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead) -> None:
     feed.create()
     leader = lead(feed, guarded.config("not-" + PASSWORD[::-1]))
-    leader.until(lambda: leader.plan() and leader.said())
-    assert "the cluster does not let us in" in leader.said()[0]
-    assert PASSWORD[::-1] not in " ".join(leader.said(logging.DEBUG))
+    leader.until(lambda: leader.plan() and leader.logged())
+    assert "the cluster does not let us in" in leader.logged()[0]
+    assert PASSWORD[::-1] not in " ".join(leader.logged(logging.DEBUG))
 
 
 def allow_reading(guarded: Guarded, topic: str) -> None:

@@ -1,4 +1,4 @@
-"""The strategies that plan by lag, with real lag, real consumers, and a cluster that does not answer."""
+"""Strategies that plan by lag, with real lag and consumers, and with a cluster that does not answer."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool
 
 
 def fill(group: Group, lags: Mapping[int, int]) -> None:
-    """Write so many records to each partition.  Members of these tests never commit."""
+    """Write this many records to each partition.  Members of these tests never commit."""
     write(group.bootstrap, {TopicPartition(group.topics[0], p): count for p, count in lags.items()})
 
 
 def loads(owned: Owned, lags: Mapping[int, int]) -> list[int]:
-    return sorted(sum(lags[at.partition] for at in partitions) for partitions in owned.values())
+    return sorted(sum(lags[tp.partition] for tp in partitions) for partitions in owned.values())
 
 
 def problems(group: Group) -> list[str]:
@@ -56,7 +56,7 @@ def test_example_of_kip_169(fresh: FreshNames, kind: type[LagAssignor]) -> None:
 
 @KINDS
 def test_lag_without_a_commit_starts_at_the_reset_offset(fresh: FreshNames, kind: type[LagAssignor]) -> None:
-    """At the end: so there is none, and counts decide."""
+    """They start at the end, so there is no lag and counts decide."""
     with Group(fresh, 4) as group:
         fill(group, {0: 100, 1: 100})
         group.join_all(2, kind, auto_offset_reset="latest")
@@ -68,7 +68,7 @@ def test_lag_without_a_commit_starts_at_the_reset_offset(fresh: FreshNames, kind
 
 
 def test_plans_follow_joins_and_leaves(fresh: FreshNames) -> None:
-    """Leaves, joins and kill -9: one owner for each partition, and little lag for the busiest."""
+    """After leaves, joins and kills each partition has one owner, and the largest load is low."""
     with Group(fresh, 8) as group:
         lags = dict(enumerate((400, 200, 100, 50, 40, 30, 20, 10)))
         fill(group, lags)
@@ -85,12 +85,12 @@ def test_plans_follow_joins_and_leaves(fresh: FreshNames) -> None:
 
 
 def test_skewed_lag_triggers_a_rebalance(fresh: FreshNames) -> None:
-    """Nobody joins or leaves.  The leader notices and asks, and what moves is what pays."""
+    """No member joins or leaves.  The leader requests a rebalance, and only moves that pay are made."""
     with Group(fresh, 8) as group:
         options = {"rebalance_on_skew": QUICK}
         group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest", options=options)
         before = group.settled()
-        busy, idle = (sorted(at.partition for at in before[name]) for name in ("m0", "m1"))
+        busy, idle = (sorted(tp.partition for tp in before[name]) for name in ("m0", "m1"))
         lags = dict.fromkeys(busy, 100) | dict.fromkeys(idle, 0)
         fill(group, lags)
         leader = group.members[0]
@@ -111,7 +111,7 @@ def test_skewed_lag_triggers_a_rebalance(fresh: FreshNames) -> None:
 
 
 def test_next_leader_watches_the_lag(fresh: FreshNames) -> None:
-    """The leader is killed; the one that led has nothing more to say, the new one asks."""
+    """The leader is killed.  Only the new leader requests a rebalance."""
     with Group(fresh, 6) as group:
         options = {"rebalance_on_skew": QUICK}
         old, *_ = group.join_all(
@@ -121,8 +121,8 @@ def test_next_leader_watches_the_lag(fresh: FreshNames) -> None:
         old.kill()
         before = group.settled()
         busy = next(iter(before.values()))
-        fill(group, {at.partition: 100 for at in busy})
-        lags = {p: 100 if p in {at.partition for at in busy} else 0 for p in range(6)}
+        fill(group, {tp.partition: 100 for tp in busy})
+        lags = {p: 100 if p in {tp.partition for tp in busy} else 0 for p in range(6)}
         group.wait_until(lambda: loads(group.settled(), lags) == [100, 200], "the lag to be shared")
         assert_never_two_owners(group.members)
 
@@ -139,7 +139,7 @@ def silent() -> Iterator[str]:
 def test_silent_cluster_delays_no_rebalance(
     fresh: FreshNames, kind: type[LagAssignor], where: str, silent: str
 ) -> None:
-    """The group's broker is there; the one asked for lag is not.  It waits the timeout, and plans."""
+    """The leader waits for the broker with the lag until the timeout, then plans without lag."""
     address = silent if where == "silent" else "127.0.0.1:1"
     options = {"consumer_config": {"bootstrap_servers": address, "group_id": "g"}, "lag_timeout_ms": 700}
     with Group(fresh, 6) as group:
@@ -147,14 +147,14 @@ def test_silent_cluster_delays_no_rebalance(
         owned = group.settled()
         assert [len(partitions) for partitions in owned.values()] == [3, 3]
         waited = [e.facts["milliseconds"] for member in members for e in member.of_kind("rebalance")]
-        # One member alone asks for nothing.  The rest is what a busy machine takes.
+        # A member alone fetches no lag.  The rest is for a busy machine.
         assert max(waited) < 700 + 2_000
         assert len(problems(group)) == 1
         assert "these are planned by count" in problems(group)[0]
 
 
 def test_upgrade_from_range_to_cooperative_lag_aware_in_two_bounces(fresh: FreshNames) -> None:
-    """KIP-726's way, one member after the other."""
+    """Upgrade as in KIP-726, one member after the other."""
     with Group(fresh, 6) as group:
         fill(group, {0: 60, 1: 50})
         old = group.join_all(2, RangeAssignor, auto_offset_reset="earliest")

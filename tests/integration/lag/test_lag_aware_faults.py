@@ -1,4 +1,4 @@
-"""A leader that plans by lag, on a real broker that refuses, stalls or does not know: one warning, a plan."""
+"""A leader that plans by lag, on a broker that refuses or stalls: one warning, and a plan."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Leader:
         return plan
 
     def end(self) -> list[str]:
-        """Close it; what it warned of."""
+        """Close the assignor; return its warnings."""
         self.assignor.close()
         assert self.longest_s < WAIT_MS / 1000 + SLACK_S
         assert not {t for t in threading.enumerate() if t.name.startswith("kafka")} - self._threads
@@ -119,7 +119,7 @@ def test_broker_that_stops_answering_and_recovers(
 def test_topic_deleted_just_before_a_plan(
     guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The consumer's metadata still has it, the cluster does not."""
+    """The cluster has deleted the topic; the consumer's metadata still lists it."""
     topic = names.topic(3)
     write(guarded.bootstrap, backlog(topic))
     leader = Leader(caplog, names.group(), {"bootstrap_servers": guarded.bootstrap})

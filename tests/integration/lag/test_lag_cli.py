@@ -38,14 +38,14 @@ def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def lag(bootstrap: str, group_id: str, *words: str) -> Any:
-    """The JSON it prints; it has nothing to say beside it."""
+    """Return the printed JSON; stderr must be empty."""
     done = run(group_id, "--bootstrap", bootstrap, "--output", "json", *words)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
 
 def refused(*words: str, **env: str) -> str:
-    """The one line it fails with."""
+    """Return the line of the command's error."""
     done = run(*words, **env)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
@@ -123,7 +123,7 @@ def test_members_with_unreadable_assignments_are_marked(
 
 
 def test_member_with_unreadable_subscription_keeps_its_assignment(fresh: FreshNames) -> None:
-    """``plan`` has to give up on such a group: who subscribes to what is not known."""
+    """``plan`` fails for such a group, because its subscriptions are unknown."""
     group_id, tp = fresh.group(), TopicPartition(fresh.topic(2), 1)
     write(fresh.bootstrap, {tp: 5})
     topic = tp.topic.encode()
@@ -175,7 +175,7 @@ def test_closed_pipe_ends_the_command_quietly(fresh: FreshNames) -> None:
 
 
 def login(guarded: Guarded, path: Path) -> list[str]:
-    """Options for its guarded door; the password comes from the environment."""
+    """Options for the listener with a password, which is in the environment."""
     path.write_text(
         f"bootstrap.servers={guarded.sasl}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
         f"sasl.plain.username={USER}\n",
@@ -202,5 +202,5 @@ def test_denied_login_group_and_topic(guarded: Guarded, tmp_path: Path) -> None:
     done = run(*words, "--output", "json", **right)
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
-    # A broker does not mention commits of topics one may not see.
+    # A broker leaves out commits of topics without the right to describe them.
     assert [(entry["topic"], entry["lag"]) for entry in report["partitions"]] == [(seen.topic, 2)]

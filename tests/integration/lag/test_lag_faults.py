@@ -1,4 +1,4 @@
-"""The lag fetcher on a real broker: that it neither hangs nor lies, whatever the broker does.
+"""The lag fetcher on a faulty broker neither hangs nor returns wrong lag.
 
 Every test ends with no thread of kafka-python left.  Times are upper limits with room for a busy machine.
 """
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    """Whatever happens, the threads of fetchers that were closed come to their end."""
+    """Check after each test that the threads of closed fetchers end."""
     before = set(threading.enumerate())
     yield
     deadline = time.monotonic() + 10
@@ -77,14 +77,14 @@ def fetcher(bootstrap: str, group_id: str, **config: Any) -> Iterator[LagFetcher
 
 
 def timed(call: Callable[[], object]) -> float:
-    """How long it takes, in seconds."""
+    """Return the seconds of a call."""
     started = time.monotonic()
     call()
     return time.monotonic() - started
 
 
 def refused(made: LagFetcher, tp: TopicPartition, timeout_ms: float = SHORT_MS) -> LagError:
-    """The error of a fetch; it came in time."""
+    """Return the error of a fetch, which must end in time."""
     started = time.monotonic()
     with pytest.raises(LagError) as caught:
         made.fetch([tp], timeout_ms)
@@ -156,7 +156,7 @@ def test_deleted_records_and_recreated_topic(fresh: FreshNames) -> None:
 
 
 def test_topic_deleted_between_two_fetches(fresh: FreshNames) -> None:
-    """The leaders are known from the first fetch, so the second asks one for what it no longer has."""
+    """The second fetch uses the leaders of the first, one of which has lost its partition."""
     doomed, stays = (TopicPartition(topic, 0) for topic in fresh.topics(1, 1))
     write(fresh.bootstrap, {doomed: 1, stays: 2})
     with fetcher(fresh.bootstrap, fresh.group()) as made:
@@ -253,7 +253,7 @@ def test_tls_to_a_plaintext_port_is_an_error(guarded: Guarded, names: FreshNames
 
 @pytest.mark.parametrize("answers", [1, 1000])
 def test_plaintext_to_a_tls_port_is_an_error(answers: int) -> None:
-    """A server that speaks TLS answers what it cannot read with an alert, and hangs up.
+    """A server with TLS answers unreadable bytes with an alert and closes the connection.
 
     The error names it even if later attempts get no answer before the deadline.
     """
@@ -324,7 +324,7 @@ def test_fetcher_recovers_from_a_silent_broker(guarded: Guarded, names: FreshNam
 
 @pytest.mark.parametrize("answers", range(1, ENOUGH + 1))
 def test_broker_silent_during_a_fetch(guarded: Guarded, names: FreshNames, answers: int) -> None:
-    """After any number of answers: an error, or all there is to know, in time; never anything wrong."""
+    """After any number of answers the fetch ends in time with an error or with correct lag."""
     tp, group_id = TopicPartition(names.topic(), 0), names.group()
     write(guarded.bootstrap, {tp: 3})
     commit(guarded.bootstrap, group_id, {tp: 1})
@@ -367,7 +367,7 @@ def test_connection_cut_during_a_fetch_is_reopened_in_time(guarded: Guarded, nam
 
 
 def test_slow_broker_is_waited_for(guarded: Guarded, names: FreshNames) -> None:
-    """With time enough its answers are as good as others; without, the time is kept."""
+    """A slow broker's answers are complete if the time is enough; else the deadline holds."""
     tp = TopicPartition(names.topic(), 0)
     write(guarded.bootstrap, {tp: 3})
     guarded.proxy.delay_s = 0.3
@@ -420,7 +420,7 @@ def test_closed_fetcher_stays_closed(fresh: FreshNames) -> None:
 
 
 def test_missing_broker_leaves_other_lags_known() -> None:
-    """Its partitions are left without a leader: the others' lags are there, and time is kept."""
+    """Its partitions have no leader.  The other lags arrive, and the deadline holds."""
     with development_broker("jars") as broker:
         names = InZones(broker.bootstrap)
         group_id = names.group()

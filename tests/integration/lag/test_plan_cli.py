@@ -32,7 +32,7 @@ SETTLE_S = 30.0
 
 
 def retried(ask: Callable[[], Any]) -> Any:
-    """The first answer without an error that passes: a new broker's coordinator may just be in the making."""
+    """Return the first answer without a retriable error; a new broker's coordinator may still be loading."""
     deadline = time.monotonic() + SETTLE_S
     while (error := for_code((answer := ask()).error_code)).retriable and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -61,7 +61,7 @@ def plan(group: Group, *words: str) -> Any:
 
 
 def refused(bootstrap: str, group_id: str, *words: str) -> str:
-    """The one line it fails with."""
+    """Return the line of the command's error."""
     done = run("--group", group_id, "--bootstrap", bootstrap, *words)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
@@ -95,7 +95,7 @@ def test_plan_predicts_the_rebalance_and_changes_nothing(fresh: FreshNames, stra
         assert now["strategy"] == strategy.name
         assert now["assignment"] == as_planned(before, members)
         assert {why["reason"] for why in now["why"]} == {"kept"}
-        # A rebalance after the question would be one that the question caused.
+        # The command must not cause a rebalance.
         assert group.settled() == before
         assert [about(member, "generation") for member in group.members] == generations
         assert [len(member.events) for member in group.members] == events
@@ -120,7 +120,7 @@ def test_join_shows_partitions_that_wait_for_a_second_round(fresh: FreshNames) -
 
 
 def test_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
-    """Any strategy may be asked about; all of them side by side are a list, or a table."""
+    """The command plans with any strategy, or compares all of them as a list or a table."""
     with Group(fresh, 5, 4) as group:
         group.join_all(2, RangeAssignor)
         group.settled()
@@ -187,7 +187,7 @@ def test_refused_connection_names_its_cause(fresh: FreshNames, tmp_path: Path) -
 
 
 def exactly(connection: socket.socket, size: int) -> bytes:
-    """So many bytes of what the other side sends."""
+    """Receive this many bytes."""
     data = b""
     while len(data) < size:
         part = connection.recv(size - len(data))
@@ -212,7 +212,7 @@ def test_kip_848_group_is_refused(fresh: FreshNames) -> None:
         def beat() -> SimpleNamespace:
             member.sendall(struct.pack(">i", len(head + body)) + head + body)
             (size,) = struct.unpack(">i", exactly(member, 4))
-            # Correlation id, tags, throttling, and then what matters.
+            # Correlation id, tags, throttling, and then the error.
             return SimpleNamespace(error_code=struct.unpack_from(">h", exactly(member, size), 9)[0])
 
         retried(beat)

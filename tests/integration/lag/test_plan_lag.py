@@ -40,9 +40,9 @@ def filled(group: Group, *lags: int, committed: int = 1) -> dict[TopicPartition,
     return dict(zip(tps, lags, strict=True))
 
 
-def loads(found: Any, lags: dict[TopicPartition, int]) -> list[int]:
+def loads(prediction: Any, lags: dict[TopicPartition, int]) -> list[int]:
     """The lag of each member of a plan."""
-    return [sum(lags[TopicPartition(*at)] for at in mine) for mine in found["assignment"].values()]
+    return [sum(lags[TopicPartition(*entry)] for entry in mine) for mine in prediction["assignment"].values()]
 
 
 @pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
@@ -77,7 +77,7 @@ def test_plan_equals_the_leaders_assignment(fresh: FreshNames, kind: type[LagAss
 
 
 def test_comparison_with_another_strategy(fresh: FreshNames) -> None:
-    """All figures are records of one look, those of strategies that ignore lag as well."""
+    """All figures come from one fetch of lag, also for strategies that ignore lag."""
     with Group(fresh, 4) as group:
         lags = filled(group, 60, 50, 2, 1)
         group.join_all(2, RangeAssignor)

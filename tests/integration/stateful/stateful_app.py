@@ -183,10 +183,10 @@ class App:
         """Write records, dealt over partitions and keys."""
         sent = []
         for number in range(count):
-            at = number % self.partitions if partition is None else partition
+            to = number % self.partitions if partition is None else partition
             key = b"k%d" % (number % keys)
-            sent.append(self._producer.send(self.topic, key=key, value=value, partition=at))
-            self.given[at][key] += 1
+            sent.append(self._producer.send(self.topic, key=key, value=value, partition=to))
+            self.given[to][key] += 1
         self._producer.flush()
         for future in sent:
             future.get(timeout=10)
@@ -267,7 +267,7 @@ class App:
     def changelog_ends(self) -> dict[int, int]:
         """Changelog partition -> end offset."""
         with self._changelog_reader() as reader:
-            return {at.partition: end for at, end in reader.end_offsets(list(reader.assignment())).items()}
+            return {tp.partition: end for tp, end in reader.end_offsets(list(reader.assignment())).items()}
 
     @contextmanager
     def _changelog_reader(self) -> Iterator[Any]:

@@ -154,7 +154,7 @@ def record_read(ledger: EventWriter, record: Any) -> None:
 
 def record_commit(ledger: EventWriter, offsets: Mapping[Any, Any], _timeout_s: float) -> None:
     """Write which offsets are about to be committed."""
-    ledger.write(EventKind.COMMIT, [(at.topic, at.partition, to.offset) for at, to in offsets.items()])
+    ledger.write(EventKind.COMMIT, [(tp.topic, tp.partition, to.offset) for tp, to in offsets.items()])
 
 
 def attempt(make: Callable[..., StatefulConsumer], settings: Mapping[str, Any]) -> StatefulConsumer | None:

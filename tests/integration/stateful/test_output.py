@@ -16,11 +16,11 @@ def records_in(bootstrap: str, topic: str) -> list[tuple[int, int]]:
     """Partition and offset of each input that has an output."""
     reader = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
     try:
-        at = TopicPartition(topic, 0)
-        reader.assign([at])
-        end = reader.end_offsets([at])[at]
+        tp = TopicPartition(topic, 0)
+        reader.assign([tp])
+        end = reader.end_offsets([tp])[tp]
         places: list[tuple[int, int]] = []
-        while reader.position(at) < end:
+        while reader.position(tp) < end:
             for batch in reader.poll(100).values():
                 for record in batch:
                     partition, offset = record.value.split(b":")

@@ -117,7 +117,7 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
         wanted: Counter[tuple[str, int]] = Counter()
         for (topic, partition, _), times in given.items():
             wanted[topic, partition] += times
-        return all(committed.get(at, 0) >= offset for at, offset in wanted.items())
+        return all(committed.get(tp, 0) >= offset for tp, offset in wanted.items())
 
     try:
         a, b = member("a"), member("b")
