@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
-    """Disable the collector of reference cycles for a while, if it is enabled.
+    """Disable the collector of reference cycles during the block, if it is enabled.
 
     The leader of a large group creates a million small objects that all live until the plan is done.
     Scanning them repeatedly takes a third of its time.

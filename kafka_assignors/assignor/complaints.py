@@ -36,9 +36,9 @@ class Complaints:
                 named.add(topic)
                 unknown.setdefault(member.member_id, []).append(topic)
         for member_id, topics in unknown.items():
-            shown = ", ".join(repr(topic[:MOST_CHARACTERS]) for topic in topics[:MOST_TOPICS])
+            examples = ", ".join(repr(topic[:MOST_CHARACTERS]) for topic in topics[:MOST_TOPICS])
             more = f" and {len(topics) - MOST_TOPICS} more" if len(topics) > MOST_TOPICS else ""
-            self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {shown}{more}")
+            self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}{more}")
 
     def about_claims(self, claims: Claims) -> None:
         """Report claims on unknown partitions, and claims that another member disputes."""

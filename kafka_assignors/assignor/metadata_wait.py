@@ -1,4 +1,4 @@
-"""Waits, on the leader, for metadata that may not list owned partitions yet."""
+"""Lets the leader wait for newer metadata while the present one does not list owned partitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_assignors.plan import NO_GENERATION, Claims, Group, unlisted_owners
 log = logging.getLogger("kafka_assignors")
 
 _ROUNDS = 3
-"""Rounds in a row that a leader waits at most: a failing metadata update must not stop all planning."""
+"""Maximum number of consecutive rounds that wait, because a failing update must not stop all planning."""
 
 
 class MetadataWait:
@@ -18,7 +18,8 @@ class MetadataWait:
 
     kafka-python requests a metadata update in each round, and plans before the answer.  Metadata is newer
     than every true claim if this member led the previous round and an update arrived since.  A partition that
-    it does not list then does not exist.  The state is one generation and one time, whatever members claim.
+    it does not list then does not exist.  The state is the last led generation and one time, so its size does
+    not depend on the claims.
 
     Attributes:
         is_waiting: this round was planned without fresh metadata, so another round follows.
@@ -63,9 +64,9 @@ class MetadataWait:
 
     def _may_be_stale(self, access: CoordinatorAccess) -> bool:
         """Whether the metadata may be older than a claim."""
-        joining, updated_at = access.generation(), access.metadata_updated_at()
-        if joining is None or updated_at is None:
+        generation, updated_at = access.generation(), access.metadata_updated_at()
+        if generation is None or updated_at is None:
             return False
-        is_newer = self._led == joining - 1 and updated_at > self._asked_at
-        self._led, self._asked_at = joining, access.metadata_answer_at()
+        is_newer = self._led == generation - 1 and updated_at > self._asked_at
+        self._led, self._asked_at = generation, access.metadata_answer_at()
         return not is_newer

@@ -1,4 +1,4 @@
-"""Logs that the broker converted the group to the new protocol (KIP-848), once on every member."""
+"""Logs on every member that the broker converted the group to the new protocol (KIP-848)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class ConversionNotice:
-    """Logs when the broker converts a group, and when it converts it back."""
+    """Logs once when the broker converts a group, and once when it converts it back."""
 
     def __init__(self) -> None:
         self._is_converted = False

@@ -45,7 +45,7 @@ class LiveGroup:
     """A group as its broker describes it.
 
     Attributes:
-        group: members with what they own, and the topics they subscribe to.
+        group: the members, their owned partitions, and their subscribed topics.
         strategy: the name of the strategy the group runs; it may be another library's.
     """
 
@@ -129,15 +129,15 @@ def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...
         )
     if state in _REBALANCING:  # the broker returns no subscriptions meanwhile
         raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it is stable")
-    kind = STRATEGIES.get(described["protocol_data"])
-    ranks = kind() if kind is not None and kind.by_priority else None
-    return tuple(_member(group_id, member, ranks) for member in described["members"])
+    strategy = STRATEGIES.get(described["protocol_data"])
+    by_priority = strategy() if strategy is not None and strategy.by_priority else None
+    return tuple(_member(group_id, member, by_priority) for member in described["members"])
 
 
-def _member(group_id: str, member: Mapping[str, Any], ranks: Assignor | None) -> Member:
+def _member(group_id: str, member: Mapping[str, Any], by_priority: Assignor | None) -> Member:
     subscription, assignment = member["member_metadata"], member["member_assignment"] or {}
     for name, value in (("subscription", subscription), ("assignment", assignment)):
-        if not isinstance(value, Mapping):  # kafka-python returns bytes that are no consumer's undecoded
+        if not isinstance(value, Mapping):  # kafka-python returns bytes it cannot decode as they are
             raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
     entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
     return Member(
@@ -147,7 +147,7 @@ def _member(group_id: str, member: Mapping[str, Any], ranks: Assignor | None) ->
         generation=_CURRENT_GENERATION,
         instance_id=member["group_instance_id"] or None,
         rack=subscription.get("rack_id") or None,
-        priority=None if ranks is None else _priority(ranks, subscription.get("user_data")),
+        priority=None if by_priority is None else _priority(by_priority, subscription.get("user_data")),
     )
 
 

@@ -191,7 +191,7 @@ class StatefulConsumer:
         with self._lock:
             self._handle_events()
             self._begin_waiting()
-            self._processing.take(
+            self._processing.process(
                 (self._tasks.actives.get(self._task(partition)), partition, batch)
                 for partition, batch in records.items()
             )

@@ -2,8 +2,8 @@
 
 kafka-python does not pass an assignor its consumer's protocol (eager or cooperative) or the loss of its
 membership, and has no public call that requests a rebalance.  The consumer's coordinator knows all three.
-The coordinator calls the assignor, so the call stack leads to it, once.  The private parts are pinned by
-``tests/unit/assignor/test_coordinator_access.py``.
+The coordinator calls the assignor, so the first call finds it on the call stack.  The tests in
+``tests/unit/assignor/test_coordinator_access.py`` pin the private parts.
 
 - ``access``: `CoordinatorAccess`, for an assignor.
 - ``consumer``: functions of a given consumer, for listeners and the stateful consumer.

@@ -24,7 +24,7 @@ _PRIVATE = (
 )
 _RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "earliest"}
 _LEADER = "_kafka_assignors_leader"
-"""Our attribute of a coordinator: the leader's member id."""
+"""The attribute in which this module stores the leader's member id on a coordinator."""
 _MAX_FRAMES = 8  # the coordinator calls its assignors directly, or through a user's wrapper
 
 
@@ -52,7 +52,7 @@ class CoordinatorAccess:
         return coordinator is not None and not all(hasattr(coordinator, name) for name in _PRIVATE)
 
     def cooperative(self) -> bool | None:
-        """Whether the consumer runs the cooperative protocol (KIP-429), which its constructor decides."""
+        """Whether the consumer runs the cooperative protocol (KIP-429).  It never changes."""
         protocol = getattr(self._live(), "_rebalance_protocol", None)
         return None if protocol is None else bool(protocol == RebalanceProtocol.COOPERATIVE)
 
@@ -83,7 +83,7 @@ class CoordinatorAccess:
         return value / 1000 if isinstance(value, (int, float)) else None
 
     def member_id(self) -> str | None:
-        """Return the consumer's member id since it joined."""
+        """Return the consumer's member id; None before it has joined."""
         member_id = getattr(getattr(self._live(), "_generation", None), "member_id", None)
         return member_id if isinstance(member_id, str) and member_id else None
 
@@ -162,7 +162,7 @@ class CoordinatorAccess:
     def metadata_answer_at(self) -> float:
         """Return the earliest time (``time.monotonic``) at which a metadata request made now can be answered.
 
-        ``inf`` while an update is under way: it may be for other topics.
+        ``inf`` while an update is under way, because it may have been requested for other topics.
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress
@@ -247,18 +247,19 @@ class CoordinatorAccess:
     def request_rejoin_with_metadata(self) -> None:
         """Request a rebalance after the next metadata update, or its failure, unless one begins first."""
         if (coordinator := self._live()) is not None:
-            ask = self._rejoin_unless_begun()
-            coordinator._cluster.request_update().add_both(lambda _outcome: ask())
+            request = self._rejoin_unless_begun()
+            coordinator._cluster.request_update().add_both(lambda _outcome: request())
 
     def _rejoin_unless_begun(self) -> Callable[[], None]:
+        """Return a function that requests a rebalance if the generation is still the same."""
         generation, reference = self.generation(), weakref.ref(self._live())
 
-        def ask() -> None:
+        def request() -> None:
             coordinator = reference()
             if coordinator is not None and coordinator._generation.generation_id == generation:
                 coordinator.request_rejoin()
 
-        return ask
+        return request
 
     def _live(self) -> ConsumerCoordinator | None:
         return self._coordinator() if self._coordinator is not None else None
@@ -270,7 +271,7 @@ def _remember_leaders(coordinator: ConsumerCoordinator) -> None:
         return
     reference = weakref.ref(coordinator)
 
-    def remembering(response: Any, *more: Any) -> Any:
+    def process_and_remember(response: Any, *more: Any) -> Any:
         current: Any = reference()
         # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
         joined = type(current)._process_join_group_response(current, response, *more)
@@ -278,7 +279,7 @@ def _remember_leaders(coordinator: ConsumerCoordinator) -> None:
         return joined
 
     setattr(coordinator, _LEADER, None)
-    coordinator._process_join_group_response = remembering
+    coordinator._process_join_group_response = process_and_remember
 
 
 def _calling_coordinator() -> ConsumerCoordinator | None:

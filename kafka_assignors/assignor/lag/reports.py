@@ -27,7 +27,7 @@ def newest_reports(
         reports: members with their decoded user data.
         max_age_ms: older reports are ignored.
         complaints: collects reports about partitions that are not the member's.
-        of_owned: whether members send the partitions they own.
+        of_owned: whether members send their owned partitions and may report the lag of these only.
     """
     best: dict[TopicPartition, tuple[int, int]] = {}
     for member, report in reports:

@@ -160,7 +160,7 @@ def command(
     request = BacktestRequest(
         strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,)
     )
-    with _name_options():  # refuse invalid combinations before the history is read
+    with _errors_name_options():  # refuse invalid combinations before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
     _require_extra()
     folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
@@ -173,7 +173,7 @@ def command(
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
         view.step("reading the history")
-        with _name_options():
+        with _errors_name_options():
             recorded = read_history(
                 spark,
                 folder_url,
@@ -183,22 +183,22 @@ def command(
                 recorded_members=recorded_members,
                 step_s=step_s,
             )
-            tried = request.trials(recorded)
-        trial_results, seconds = _run(spark, recorded, tried.trials, view)
+            requested = request.trials(recorded)
+        trial_results, seconds = _run(spark, recorded, requested.trials, view)
         view.step("writing the results")
         run = RunResult(
             history=history,
             cores=spark.sparkContext.defaultParallelism,
-            scenarios=len(tried.trials),
+            scenarios=len(requested.trials),
             failed=sum(result.outcome is None for result in trial_results),
             seconds=round(seconds, 3),
         )
         results = summed_up(
-            recorded, tried.trials, trial_results, run=run, started=started, left_out=tried.left_out
+            recorded, requested.trials, trial_results, run=run, started=started, left_out=requested.left_out
         )
         save(folder, results, trial_results)
     print_notes(missing for group in recorded if (missing := missing_times(group, since, until)))
-    print_notes(request.assumptions(recorded, tried, recorded_members))
+    print_notes(request.assumptions(recorded, requested, recorded_members))
     _show(results, folder, output)
     if run["failed"]:
         failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"
@@ -206,7 +206,7 @@ def command(
 
 
 @contextmanager
-def _name_options() -> Iterator[None]:
+def _errors_name_options() -> Iterator[None]:
     """Turn an OptionError into a usage error that names the command-line option."""
     try:
         yield

@@ -23,11 +23,11 @@ def backtest_lines(results: Results) -> Lines:
             f"{results['judged_by']:,} situations that compare candidates\n"
         )
     )
-    place, *rows = [row for row in ROWS if row.brief]
-    table = columns(f">{place.brief}", "strategy", *(f">{row.brief}" for row in rows))
+    rank, *rows = [row for row in ROWS if row.brief]
+    table = columns(f">{rank.brief}", "strategy", *(f">{row.brief}" for row in rows))
     for candidate in candidates[:MOST_ROWS]:
         figures = (row.show(candidate).replace(" s", "") for row in rows)
-        table.add_row(place.show(candidate), candidate["candidate"], *figures)
+        table.add_row(rank.show(candidate), candidate["candidate"], *figures)
     parts += [table, *more(len(candidates) - MOST_ROWS, hint="; results.json has them")]
     parts.append(Text("\ntimes in seconds, lag in records", style="dim"))
     parts.append(Text.assemble("\n", (verdict(results), "bold")))

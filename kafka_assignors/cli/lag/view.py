@@ -23,7 +23,7 @@ from kafka_assignors.lag.fetch.group import GroupMember
 from kafka_assignors.plan import shown
 
 _REASONS = 4
-_LINES_A_ROW = 4  # most lines of a row with long names; a larger number only leaves lines free
+_LINES_A_ROW = 4  # maximum lines of a row with long names; if too large, some lines stay empty
 
 
 def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines:
@@ -46,8 +46,8 @@ def watched_lines(report: Report, console: Console, height: int) -> Lines:
     members, partitions = len(report.members), len(report.partitions)
     rows = min(members + partitions, max(height, 0))
     while True:
-        few = max(min(members, rows // 2), rows - partitions)
-        lines = view.lines(few, rows - few, hint="")
+        member_rows = max(min(members, rows // 2), rows - partitions)
+        lines = view.lines(member_rows, rows - member_rows, hint="")
         excess = len(console.render_lines(lines, pad=False)) - height
         if excess <= 0 or rows <= 2:
             return lines
@@ -73,7 +73,7 @@ class _View:
         self._largest = sorted(report.partitions, key=lambda p: (p.lag is None, -(p.lag or 0), p.tp))
 
     def lines(self, members: int, partitions: int, hint: str = "; --all shows them") -> Lines:
-        """Return at most so many members and partitions, those with the largest lag."""
+        """Return the given numbers of members and partitions, those with the largest lag."""
         report, names = self._report, self._names
         parts: list[Text | Columns] = list(self._top)
         if report.members:
@@ -131,8 +131,8 @@ def _unknown(report: Report) -> list[str]:
     for why, partitions in sorted(reasons.items(), key=lambda reason: -len(reason[1])):
         example = partition_name(*partitions[0].tp) + ", ..." * (len(partitions) > 1)
         lines.append(f"unknown for {counted(len(partitions), 'partition')} ({example}): {why}")
-    more = len(lines) - _REASONS
-    return lines if more <= 0 else [*lines[:_REASONS], f"and for {counted(more, 'other reason')}"]
+    others = len(lines) - _REASONS
+    return lines if others <= 0 else [*lines[:_REASONS], f"and for {counted(others, 'other reason')}"]
 
 
 def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMember]) -> Columns:

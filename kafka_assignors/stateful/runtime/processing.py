@@ -1,4 +1,4 @@
-"""Processes records, each as a whole or not at all, within a limit of memory until they are committed."""
+"""Processes records, each completely or not at all.  Uncommitted changes have a limit of memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 
 log = logging.getLogger("kafka_assignors")
 
-_LOOK_S = 0.1  # to wait for the answer to a heartbeat
+_LOOK_S = 0.1  # maximum wait of a commit for the answer to a heartbeat
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
@@ -57,10 +57,10 @@ class Processing:
         self._clock = clock
         self._next_commit = 0.0
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
-        self._held = False
+        self._held = False  # memory is full, and nothing is processed until a commit succeeds
         self._rewound: dict[TopicPartition, int] = {}  # in this turn: partition -> offset to process from
 
-    def take(self, batches: Iterable[Batch]) -> None:
+    def process(self, batches: Iterable[Batch]) -> None:
         """Process the records of one poll; skips partitions without an active task.
 
         Raises:
@@ -74,13 +74,13 @@ class Processing:
 
     def commit(self, wait_s: float = 0.0) -> bool:
         """Commit; see ``Commits.commit``.  Returns whether everything is committed."""
-        worked = [active for active in self._tasks.actives.values() if active.done]
+        processed = [active for active in self._tasks.actives.values() if active.done]
         result = self._commits.commit(self._tasks.actives.values(), wait_s)
         for active, error in result.damaged.items():
             self.suspend(active, error)
         if result.done:
             self._held = False
-            for active in worked:
+            for active in processed:
                 if active.copy is not None and active not in result.damaged:
                     active.copy.in_doubt = False
         return result.done
@@ -131,11 +131,11 @@ class Processing:
             self._consumer.pause(*(active.partitions & self._consumer.assignment()))
 
     def clear_hold(self) -> None:
-        """Process again, because tasks that were given up have freed memory."""
+        """Allow processing again, after revoked tasks have freed memory."""
         self._held = False
 
     def _processed(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
-        """Process records; return how many, fewer than the batch if a commit has to come first."""
+        """Process records; return their number, smaller than the batch if a commit must come first."""
         if not self._takes(active):
             return 0
         others = self._uncommitted_bytes() - active.uncommitted_bytes

@@ -1,4 +1,4 @@
-"""The uncommitted changes of a store, in memory.  They can be dropped, all or those of one record."""
+"""The uncommitted changes of a store, in memory.  All changes, or the last record's, can be dropped."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Changes:
     def __init__(self) -> None:
         self.values: dict[bytes, bytes | None] = {}
         self.size = 0
-        self._keys: list[bytes] | None = None  # sorted; kept from the first `between` after a commit on
-        # Key -> whether it was changed before this record, and its value then.
+        self._keys: list[bytes] | None = None  # sorted; None until `between` needs them
+        # Keys changed by this record -> whether they had a change before, and its value.
         self._before: dict[bytes, tuple[bool, bytes | None]] = {}
         self._size_before = 0
 

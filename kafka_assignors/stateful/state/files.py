@@ -30,7 +30,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def read_up_to(path: Path, most: int) -> bytes | None:
-    """Read up to ``most`` bytes and one more; None if there is no file.
+    """Read at most ``most + 1`` bytes, so that a longer file is noticed; None if there is no file.
 
     Raises:
         StateError: the file cannot be read.
@@ -45,7 +45,7 @@ def read_up_to(path: Path, most: int) -> bytes | None:
 
 
 def sync_dir(path: Path) -> None:
-    """Sync a directory's names to disk; does nothing on Windows, which cannot."""
+    """Sync a directory's entries to disk.  Windows has no such call."""
     if os.name == "nt":
         return
     directory = os.open(path, os.O_RDONLY)

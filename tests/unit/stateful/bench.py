@@ -183,7 +183,7 @@ class Bench:
         self.records = {at: Records(at) for at in (T0, T1)}
 
     def process(self, at: TopicPartition, *keys: bytes) -> None:
-        self.processing.take([(self.actives[at], at, self.records[at].take(*keys))])
+        self.processing.process([(self.actives[at], at, self.records[at].take(*keys))])
 
     def store(self, at: TopicPartition) -> Any:
         copy = self.actives[at].copy

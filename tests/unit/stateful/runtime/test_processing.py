@@ -55,16 +55,16 @@ def test_damaged_store_is_rewound_to_the_last_commit(bench: Bench, monkeypatch: 
     """Also for another partition of the task with a batch in the same poll."""
     active = bench.actives[T0]
     active.partitions |= {T1}
-    bench.processing.take([(active, T1, bench.records[T1].take(b"a"))])
+    bench.processing.process([(active, T1, bench.records[T1].take(b"a"))])
     bench.processing.commit()
-    bench.processing.take([(active, T1, bench.records[T1].take(b"b"))])
+    bench.processing.process([(active, T1, bench.records[T1].take(b"b"))])
     bench.process(T0, b"c")
 
     def get(*_: object) -> bytes:
         raise StateDamagedError("bytes are flipped")
 
     monkeypatch.setattr(type(bench.store(T0)), "get", get)
-    bench.processing.take(
+    bench.processing.process(
         [(active, T0, bench.records[T0].take(b"d")), (active, T1, bench.records[T1].take(b"e"))]
     )
     assert [task for task, _ in bench.processing.damaged()] == [active]
