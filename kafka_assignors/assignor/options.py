@@ -20,7 +20,7 @@ class ConfigurationError(OptionError, KafkaConfigurationError):
 
 
 PLANS = {"plans": True}
-"""``field(metadata=PLANS)``: the option changes the plan; other options concern one consumer only."""
+"""``field(metadata=PLANS)`` marks an option that changes the plan; others concern one consumer only."""
 
 _POLICIES = ("upgrade", "disabled")
 
@@ -37,7 +37,7 @@ class PlanReport:
         target: the planned owner of every partition.
         assignment: this round's assignment; less than ``target`` while members still hold partitions.
         metrics: of ``target``.
-        milliseconds: from the members' subscriptions to the plan.
+        milliseconds: time from decoding the subscriptions to the finished plan.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
         forecasts: number of partitions with a forecast.  ``target`` and ``metrics`` then show load, which is
             lag plus forecast, as lag.  None for a strategy without forecasts.
@@ -78,7 +78,7 @@ class Options:
 
     Attributes:
         rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881).
-            ``sticky`` and its relatives plan by it.
+            The sticky strategies prefer consumers in the rack of a replica.
         on_plan: called on the leader with a ``PlanReport`` after each plan.  Exceptions are logged.
         clock: seconds, to measure how long a plan takes.
     """

@@ -39,4 +39,4 @@ __all__ = [
     "SampleCounts",
     "decode",
     "encode",
-]  # fmt: skip
+]

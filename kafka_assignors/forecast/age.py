@@ -9,9 +9,9 @@ _MOST = 32
 
 
 class Growth:
-    """End offsets over time, to date unread records.
+    """End offsets over time, from which the arrival times of unread records follow.
 
-    Older points are further apart.  So any lag can be dated, an old one more coarsely.
+    Older points are further apart, so older arrival times are less precise.
     """
 
     __slots__ = ("ends", "times")

@@ -32,7 +32,7 @@ _SMALL = QUARTERS + WEEK_HOURS
 def encode(partition: Partition) -> bytes:
     """Encode the whole state; takes about 30 µs."""
     model, season = partition.model, partition.model.season
-    ints = [*_frame(partition.settings), *_counters(partition)]
+    ints = [*_encoded_settings(partition.settings), *_counters(partition)]
     ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps, season.quarters]
     ints.append(len(model.pending))
     for pending in model.pending:
@@ -71,7 +71,7 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
         small = data[_HEAD + 8 * (lengths[0] + lengths[1]) :]
         if len(small) != lengths[2] or len(small) != _SMALL:
             raise CodecError("state of a partition: it is truncated")
-        _check(_take(ints, 4), settings)
+        _check_settings(_take(ints, 4), settings)
         partition = Partition(settings)
         _read_counters(partition, ints)
         _read_model(partition, ints, floats, small)
@@ -105,14 +105,15 @@ def _flag(number: int) -> bool:
     return number == 1
 
 
-def _frame(settings: LoadSettings) -> tuple[int, int, int, int]:
+def _encoded_settings(settings: LoadSettings) -> tuple[int, int, int, int]:
     return settings.step, settings.horizon, settings.max_gap, settings.delay
 
 
-def _check(frame: list[int], settings: LoadSettings) -> None:
-    if tuple(frame) != _frame(settings):
+def _check_settings(encoded_settings: list[int], settings: LoadSettings) -> None:
+    if tuple(encoded_settings) != _encoded_settings(settings):
         encoded, given = (
-            ", ".join(f"{time / 1e6:g}" for time in times) for times in (frame, _frame(settings))
+            ", ".join(f"{time / 1e6:g}" for time in times)
+            for times in (encoded_settings, _encoded_settings(settings))
         )
         raise CodecError(
             f"state of a partition: made with step, horizon, gap and delay of {encoded} s, not {given} s"

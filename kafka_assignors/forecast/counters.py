@@ -25,8 +25,8 @@ class EndMark(NamedTuple):
     at: int
     end: int
     epoch: int
-    far: bool  # interpolated between samples further apart than a step
-    through: bool  # far, and the later sample is after the end of the step
+    far: bool  # interpolated between samples that are more than a step apart
+    through: bool  # `far`, and the later sample is after this step end, not at it
 
 
 class GroupMark(NamedTuple):
@@ -78,8 +78,8 @@ class Ends:
             was_reset: whether the sample shows that the group's commit was reset.
         """
         self.doubted |= was_reset
-        same = 0 < sample.begin == self.begin
-        restarted = self.restarted(sample) or (self.doubted and not same and 0 <= self.end < sample.end)
+        same_begin = 0 < sample.begin == self.begin
+        restarted = self.restarted(sample) or (self.doubted and not same_begin and 0 <= self.end < sample.end)
         if restarted:
             self.epoch += 1
             self.begin = sample.begin
@@ -102,13 +102,13 @@ class Ends:
             )
         return [
             EndMark(
-                end,
-                on_line(before, sample.end, start, sample.time, end),
+                step_end,
+                on_line(before, sample.end, start, sample.time, step_end),
                 self.epoch,
                 far=length > settings.step,
-                through=length > settings.step and end != sample.time,
+                through=length > settings.step and step_end != sample.time,
             )
-            for end in step_ends(start, sample.time, settings.step)
+            for step_end in step_ends(start, sample.time, settings.step)
         ]
 
 
@@ -136,7 +136,7 @@ class CommittedOffset:
         self.epoch += 1
 
     def change(self, sample: Sample) -> CommitChange | None:
-        """Return how the commit changed; None without one.  `take` the sample unless None or stale."""
+        """Return how the commit changed; None without one.  Only an advance or a reset may be passed to `take`."""
         if sample.committed == UNKNOWN:
             return None
         return self.order.observe(sample, self.committed, self.time)
@@ -154,8 +154,9 @@ class CommittedOffset:
         self._count(sample.committed, was_reset=was_reset)
         self.start = ends.begin
         # A commit made between two samples of the end may be beyond the last known end.
-        passed = sample.end == UNKNOWN and sample.committed > ends.end
-        self.place = position(ends.begin, UNKNOWN if passed else ends.end, sample.committed, settings.reset)
+        beyond_end = sample.end == UNKNOWN and sample.committed > ends.end
+        end = UNKNOWN if beyond_end else ends.end
+        self.place = position(ends.begin, end, sample.committed, settings.reset)
         self.time, self.committed = sample.time, sample.committed
         now = self._mark(sample.time)
         if since.at == UNKNOWN or sample.time - since.at > settings.max_gap:
@@ -163,7 +164,7 @@ class CommittedOffset:
                 self.marks.append(now)
             return
         self.marks.extend(
-            _between(since, now, end) for end in step_ends(since.at, sample.time, settings.step)
+            _between(since, now, step_end) for step_end in step_ends(since.at, sample.time, settings.step)
         )
 
     def at(self, time: int, max_gap: int) -> GroupMark | None:

@@ -3,7 +3,7 @@
 Samples arrive in any order, some of them twice.  Each waits until the newest sample of its partition is
 ``delay`` ahead of it; then samples are taken in the order of their times.  So the rows do not depend on how
 the samples were cut into batches, unless a sample arrives later than ``delay``.  Such a sample is still taken
-if no later one was.  Otherwise it is *late*: dropped and counted.
+if no sample with a later time was taken.  Otherwise it is *late*: dropped and counted.
 
 The clock is the newest sample of the partition.  So a group with delayed samples does not make samples of
 other groups late, and one sample from the future only ends the wait in its own partition.  But if samples
@@ -24,13 +24,13 @@ from kafka_assignors.forecast.steps import LoadStep, Steps
 AHEAD = 60 * SECOND
 """A sample may be ahead of the current time by this much, or by ``delay`` if that is longer.
 
-Synchronised clocks differ by less.  After a clock that was ahead is corrected, samples are late for as long
-as it was ahead, so for at most this long.
+Synchronised clocks differ by less.  After a clock that was ahead is corrected, its samples are late for the
+time by which it was ahead, which is at most this much.
 """
 
 
 class LoadRow(NamedTuple):
-    """A step and the forecast at its end.  No forecast: nothing was learnt yet, or the step is empty."""
+    """A step and the forecast at its end; None if the model has learnt nothing or the step is empty."""
 
     step: LoadStep
     outlook: Outlook | None

@@ -32,8 +32,8 @@ log = logging.getLogger("kafka_assignors")
 class LagAssignor(Assignor):
     """Reports the lag of its member's partitions; on the leader, plans with the lag that all members report.
 
-    The leader fetches lag that no member reported, or only too long ago.  After ``lag_timeout_ms`` it plans
-    without.  The threads start with the first assignment and end with the consumer's ``close()``.
+    The leader fetches lag without a recent report.  After ``lag_timeout_ms`` it plans without that lag.  The
+    threads that fetch start with the first assignment and end with the consumer's ``close()``.
     """
 
     options_type = LagOptions
@@ -41,7 +41,7 @@ class LagAssignor(Assignor):
     is_classic_only = True
     by_lag = True
     over_topics: ClassVar[bool] = False
-    """Balances the sum of a member's lag over all topics."""
+    """Whether it balances the sum of a member's lag over all topics, or each topic alone."""
     options: LagOptions
 
     def __init__(self, **options: object) -> None:
@@ -113,11 +113,11 @@ class LagAssignor(Assignor):
             keeper = self._open_keeper()
             if keeper is None:
                 return
-            joined = self._access.generation()
+            joined_generation = self._access.generation()
 
             def is_current() -> bool:
                 """Whether the member is still in the generation of this assignment."""
-                return self._access.generation() == joined
+                return self._access.generation() == joined_generation
 
             keeper.keep([TopicPartition(t, p) for t, ps in self._owned.items() for p in ps], is_current)
             if self._watcher is not None and planned is not None and is_settled:
@@ -140,8 +140,8 @@ class LagAssignor(Assignor):
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
     ) -> Group:
         subscribers = group.subscribed.sum(axis=1)
-        # A topic with one subscriber is part of that member's load, so it decides about other topics.  If no
-        # topic has two subscribers, lag decides nothing.
+        # Over all topics, a topic with one subscriber counts, because it is part of that member's load.  If no
+        # topic has two subscribers, the plan does not depend on lag.
         matters = subscribers > 0 if self.over_topics else subscribers > 1
         has_choice = bool((subscribers > 1).any())
         read = [

@@ -60,7 +60,7 @@ class SkewWatcher:
         self._with_expected = with_expected
         self._now = now
         self._watch = SkewWatch(policy, str(access.member_id()), min_improvement)
-        self._turn = 0
+        self._turn = 0  # incremented by `lead` and `stop`, so that checks of earlier turns end
 
     def lead(self, planned: Assignment, is_current: Callable[[], bool] = lambda: True) -> None:
         """Watch a group that has settled on this assignment, as long as ``is_current()``."""
@@ -84,7 +84,7 @@ class SkewWatcher:
             return
         try:
             answer = self._keeper.look([group.at(p) for p in range(group.size)])
-        except Exception as error:  # members log why there is no lag
+        except Exception as error:  # the assignor logs missing lag when it plans
             log.debug("cannot check the group's lag: %s", one_line(error))
             answer = LagAnswer({})
         try:

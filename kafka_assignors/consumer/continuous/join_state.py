@@ -65,9 +65,9 @@ class JoinState:
     def may_begin(self) -> bool:
         """Whether a join may begin outside ``poll()``.
 
-        Not while ``poll()`` handles a join, because listeners may be running, nor in ``close()``.  A newer
-        round replaces an assignment that waits.  The member claims partitions it must revoke until the
-        application polls, but the rest of the group does not wait.
+        Not while ``poll()`` handles a join, because listeners may be running, nor in ``close()``.  If a
+        rejoin is requested, a new join replaces an assignment that waits for ``poll()``.  Until the
+        application polls, the member still claims partitions it must revoke, but others do not wait for it.
         """
         if self.is_in_poll or self.is_closing:
             return False

@@ -47,21 +47,21 @@ def with_expected(
     filled = {
         topic: [
             lags.get(TopicPartition(topic, p), UNKNOWN_LAG) if lag == UNKNOWN_LAG else lag
-            for p, lag in enumerate(of_topic)
+            for p, lag in enumerate(topic_lags)
         ]
-        for topic, of_topic in group.lags.items()
+        for topic, topic_lags in group.lags.items()
     }
     forecast = np.full(group.size, np.nan)
-    for topic, of_topic in filled.items():
-        for p in range(len(of_topic)):
+    for topic, topic_lags in filled.items():
+        for p in range(len(topic_lags)):
             forecast[group.first[topic] + p] = arrivals.get(TopicPartition(topic, p), np.nan)
-    whole = np.rint(np.clip(_with_means(forecast, group.topic_of), 0, _MOST_RECORDS)).astype(np.int64)
-    load = replace(group, lags=filled).lag + whole
+    expected = np.rint(np.clip(_with_means(forecast, group.topic_of), 0, _MOST_RECORDS)).astype(np.int64)
+    load = replace(group, lags=filled).lag + expected
     return replace(
         group,
         lags={
-            topic: load[group.first[topic] : group.first[topic] + len(of_topic)].tolist()
-            for topic, of_topic in filled.items()
+            topic: load[group.first[topic] : group.first[topic] + len(topic_lags)].tolist()
+            for topic, topic_lags in filled.items()
         },
     )
 
