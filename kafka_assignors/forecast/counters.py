@@ -136,7 +136,7 @@ class CommittedOffset:
         self.epoch += 1
 
     def change(self, sample: Sample) -> CommitChange | None:
-        """Return how the commit changed; None without one.  Only an advance or a reset may be passed to `take`."""
+        """Return how the commit changed; None without one.  `take` accepts only an advance or a reset."""
         if sample.committed == UNKNOWN:
             return None
         return self.order.observe(sample, self.committed, self.time)

@@ -140,8 +140,8 @@ class LagAssignor(Assignor):
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
     ) -> Group:
         subscribers = group.subscribed.sum(axis=1)
-        # Over all topics, a topic with one subscriber counts, because it is part of that member's load.  If no
-        # topic has two subscribers, the plan does not depend on lag.
+        # Over all topics, a topic with one subscriber counts, because it is part of that member's load.
+        # If no topic has two subscribers, the plan does not depend on lag.
         matters = subscribers > 0 if self.over_topics else subscribers > 1
         has_choice = bool((subscribers > 1).any())
         read = [
