@@ -32,8 +32,8 @@ LEGEND = (
     "only if they move on from who takes them over. *faster*: how many times the plan is. `-`: not measured."
 )
 CUT = (
-    " `> n`: Kafka Streams had not come to an end after {seconds:g} s of rounds; what had moved by then is "
-    "not said."
+    " `> n`: Kafka Streams had not come to an end after {seconds:g} s of rounds; the tasks moved by then are "
+    "unknown."
 )
 GROWTH_HEAD = ("tasks x members", *EVENTS.values())
 

@@ -324,7 +324,7 @@ def test_group_without_a_backlog_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_this_session")
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.split()[:5]))
-def test_a_command_of_the_page_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_load(Path("pipeline"), busy_group("billing"))
     words = shlex.split(command.removeprefix("kafka-assignors backtest").replace("\\\n", " "))

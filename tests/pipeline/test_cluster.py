@@ -47,7 +47,7 @@ def past(group: str, topic: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_the_pipeline_and_a_back_test_run_on_a_cluster(
+def test_pipeline_and_back_test_run_on_a_cluster(
     spark: SparkSession, cluster: Cluster, bootstrap: str, tmp_path: Path
 ) -> None:
     """The pipeline records, models and feeds; the back-test reads its load."""

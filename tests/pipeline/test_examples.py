@@ -37,7 +37,7 @@ def until_it_sees_something(recording: Any) -> None:
 
 
 @pytest.mark.parametrize("example", examples("python spark"), ids=lambda e: str(e.where))
-def test_an_example_runs(
+def test_example_runs(
     example: Example, spark: SparkSession, billing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = example.code.replace('"history"', repr(str(tmp_path)))  # the JVM has a folder of its own

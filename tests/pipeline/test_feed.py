@@ -124,7 +124,7 @@ def test_topic_without_a_group_has_no_record(spark: SparkSession) -> None:
     assert records_of(load_of(spark, *looks(5, group=""))) == {}
 
 
-def test_after_a_gap_the_rate_is_the_level(spark: SparkSession) -> None:
+def test_rate_after_a_gap_is_the_level(spark: SparkSession) -> None:
     """An empty step has no arrival rate, so the record has the rate of the steps before it."""
     [value] = records_of(load_of(spark, *looks(20), Look(7_200, 90_000, 0))).values()
     assert value["time_ms"] == (START + 7_200) * 1000
@@ -178,7 +178,7 @@ def test_published_times_ignore_foreign_records(
     assert {row.key: (row.known_ms, row.gone) for row in published} == {"a": (5, False), "b": (2, True)}
 
 
-def test_the_feed_of_a_pipeline_lands_in_a_compacted_topic(
+def test_feed_of_a_pipeline_lands_in_a_compacted_topic(
     spark: SparkSession, bootstrap: str, tmp_path: Path, topic: str
 ) -> None:
     """A missing topic is created.  A forecast is not written if the topic has it or a newer one."""

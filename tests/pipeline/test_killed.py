@@ -81,7 +81,5 @@ def test_killed_model_loses_no_sample_and_counts_none_twice(
 
 
 @pytest.mark.parametrize("point", [planned, staged, moved])
-def test_the_points_are_false_of_a_folder_without_a_batch(
-    point: Callable[[Path], bool], tmp_path: Path
-) -> None:
+def test_points_are_false_for_a_folder_without_a_batch(point: Callable[[Path], bool], tmp_path: Path) -> None:
     assert not point(tmp_path)

@@ -99,5 +99,5 @@ def test_killed_recording_loses_no_commit_and_lands_none_twice(
 
 
 @pytest.mark.parametrize("point", [OFFSETS.planned, OFFSETS.written, OFFSETS.finished])
-def test_the_points_are_false_of_a_folder_without_a_batch(point: Point, tmp_path: Path) -> None:
+def test_points_are_false_for_a_folder_without_a_batch(point: Point, tmp_path: Path) -> None:
     assert not point(tmp_path)

@@ -63,7 +63,7 @@ def files(root: str, writer: str) -> list[Path]:
     return sorted(Path(root, "samples", writer).glob("date=*/*.parquet"))
 
 
-def test_a_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: str, tmp_path: Path) -> None:
+def test_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: str, tmp_path: Path) -> None:
     """Covers files left by a crash, which are in no list."""
     land(spark, root, tmp_path / "in", samples(spark, [row(0, 1), row(13, 2)]))
     stray = files(root, "sampler")[0]
@@ -96,7 +96,7 @@ def test_samples_of_all_writers_are_read_as_batch_and_as_stream(
     assert committed(spark.read.parquet(str(tmp_path / "out"))) == [1, 2, 3]
 
 
-def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "50 % of it")
     write_samples(samples(spark, [row(0, 1)]), root, "one")
     assert committed(read_samples(spark, root)) == [1]
@@ -245,9 +245,9 @@ def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: s
     landed.rename(tmp_path / "landed")
     refused("has lost its samples")
     (tmp_path / "landed").rename(landed)
-    checkpoint.rename(tmp_path / "aside")
+    checkpoint.rename(tmp_path / "moved")
     refused("has lost its checkpoint")
-    (tmp_path / "aside").rename(checkpoint)
+    (tmp_path / "moved").rename(checkpoint)
     land(spark, root, tmp_path / "in", samples(spark, [row(1, 2)]))
     assert committed(read_samples(spark, root)) == [1, 2]
 

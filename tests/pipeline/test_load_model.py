@@ -94,7 +94,7 @@ def test_records_deleted_by_retention_were_not_served(spark: SparkSession) -> No
     assert modelled(spark, looks) == [(100, 0, 500, "ok"), (100, 100, 500, "ok")]
 
 
-def test_a_gap_has_no_arrivals(spark: SparkSession) -> None:
+def test_gap_has_no_arrivals(spark: SparkSession) -> None:
     looks = [Look(0, 0, 0), Look(60, 10, 5), Look(720, 9_000, 6_000), Look(780, 9_010, 6_010)]
     empty = (None, None, None, "gap")
     assert modelled(spark, looks) == [
@@ -105,7 +105,7 @@ def test_a_gap_has_no_arrivals(spark: SparkSession) -> None:
     ]
 
 
-def test_a_stream_gives_the_same_rows_as_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+def test_stream_gives_the_same_rows_as_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Samples land a few minutes at a time, some of them late by less than the delay."""
     looks = sorted(busy(6, 180), key=lambda look: look.after + random.Random(repr(look)).randrange(110))
     total = LoadReport()
@@ -184,7 +184,7 @@ def test_repeated_batch_replaces_its_rows(spark: SparkSession, tmp_path: Path) -
     assert (seen, report.steps) == ([len(landed)], len(landed))
 
 
-def test_no_writer_gets_ahead_of_another_in_a_backlog(spark: SparkSession, tmp_path: Path) -> None:
+def test_writers_of_a_backlog_are_read_in_step(spark: SparkSession, tmp_path: Path) -> None:
     """The sampler's files have hours each; the commits are in more files than one batch reads."""
     files = 1_100
     write_file(tmp_path, "sampler", 0, [Look(20 * n, 10 * n) for n in range(files)])

@@ -381,7 +381,7 @@ def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_p
         run_pipeline(spark, wanted, stop=None, on_report=lambda _: None)
 
 
-def test_the_entry_for_spark_submit_is_a_file() -> None:
+def test_entry_point_for_spark_submit_is_a_file() -> None:
     result = command("pipeline", "entry")
     assert Path(result.output.strip()) == Path(pipeline.__file__).with_name("submit.py")
     assert Path(result.output.strip()).is_file()

@@ -198,7 +198,7 @@ WATCHED = (COOPERATIVE, LAG_AWARE, COOPERATIVE_BY_LAG, replace(COOPERATIVE_BY_LA
     st.integers(0, 2**32 - 1),
 )
 @FEW
-def test_a_shortened_check_decides_as_an_exact_one(
+def test_shortened_check_decides_as_an_exact_one(
     load: History, tried: Scenario, skew: RebalanceOnSkew, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -220,7 +220,7 @@ def test_a_shortened_check_decides_as_an_exact_one(
 
 @given(histories(), st.integers(1, 3))
 @FEW
-def test_without_churn_lag_follows_the_queue_equation(load: History, members: int) -> None:
+def test_lag_without_churn_follows_the_queue_equation(load: History, members: int) -> None:
     """In each step a member's lag becomes max(0, lag + arrivals - capacity)."""
     done = simulate(load, Scenario("h", BY_RANGE, members))
     owners = Scenario("h", BY_RANGE, members, owners=("m1",) * load.partitions)

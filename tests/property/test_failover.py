@@ -80,7 +80,7 @@ def test_plan_follows_the_definition(group: Group, preempt: bool) -> None:
 
 
 @given(group=ranked())
-def test_the_highest_priority_of_the_subscribers_wins(group: Group) -> None:
+def test_highest_priority_of_the_subscribers_wins(group: Group) -> None:
     by_id = {m.member_id: m for m in group.members}
     who = subscribers(group)
     for topic, active in actives(group, preempt=True).items():
@@ -107,7 +107,7 @@ def test_deterministic(group: Group, preempt: bool, seed: int) -> None:
 
 
 @given(group=ranked(), joining=st.lists(priorities, max_size=3), grown=st.integers(0, 3))
-def test_without_preemption_a_live_active_member_stays(
+def test_live_active_member_stays_without_preemption(
     group: Group, joining: list[int | None], grown: int
 ) -> None:
     """When members of any priority join and topics grow; also when nothing changes."""

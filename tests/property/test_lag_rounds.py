@@ -72,9 +72,7 @@ class World:
 @pytest.mark.parametrize("with_forecast", [False, True], ids=["lag", "lag and forecasts"])
 @pytest.mark.parametrize("refresh_ms", [3, 10_000], ids=["no cache", "default"])
 @pytest.mark.parametrize("most", [5, 200, 100_000], ids=["hardly any lag", "little", "much"])
-def test_a_rebalance_ends_though_lag_always_changes(
-    most: int, refresh_ms: float, with_forecast: bool
-) -> None:
+def test_rebalance_ends_though_lag_always_changes(most: int, refresh_ms: float, with_forecast: bool) -> None:
     """Two rounds are enough when nothing else changes; a new leader needs a third."""
     world = World(7, most, with_forecast=with_forecast)
     for number in range(8):

@@ -49,7 +49,7 @@ def test_counts_are_within_the_skew(group: Group, skew: int | None, gain: float)
 
 
 @given(group=any_group)
-def test_a_skew_of_one_is_as_fair_as_sticky(group: Group) -> None:
+def test_skew_of_one_is_as_fair_as_sticky(group: Group) -> None:
     squares = (planned(group, 1, 0).loads ** 2).sum()
     assert squares == (plan_sticky(group, resolve(group)).loads ** 2).sum()
 
@@ -62,7 +62,7 @@ def test_calm(group: Group, skew: int | None, gain: float) -> None:
 
 
 @given(group=unlagged, nothing=st.sampled_from((-1, 0)))
-def test_without_lag_the_plan_is_that_of_sticky(group: Group, nothing: int) -> None:
+def test_plan_without_lag_is_the_plan_of_sticky(group: Group, nothing: int) -> None:
     """Without lag, and with unknown lag."""
     group = replace(group, lags={topic: [nothing] * count for topic, count in group.topics.items()})
     assert planned(group) == plan_sticky(group, resolve(group))

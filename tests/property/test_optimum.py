@@ -155,7 +155,7 @@ def checked(group: Group, plan: Assignment) -> dict[TopicPartition, str]:
 
 
 @pytest.mark.parametrize("batch", batches(100, 20))
-def test_the_oracle_agrees_with_the_network_simplex(batch: range) -> None:
+def test_oracle_agrees_with_the_network_simplex(batch: range) -> None:
     """They agree on optimal, nearly optimal and random plans."""
     for seed in batch:
         compare_judgements(seed)

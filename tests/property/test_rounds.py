@@ -28,7 +28,7 @@ def live_holders(group: Group) -> dict[TopicPartition, set[str]]:
 
 
 @given(group=joining)
-def test_a_partition_is_not_given_while_another_member_holds_it(group: Group) -> None:
+def test_partition_is_not_assigned_while_another_member_holds_it(group: Group) -> None:
     """KIP-429: a partition is first revoked, then assigned."""
     claims = resolve(group)
     given_now, _held = this_round(group, claims, plan_sticky(group, claims))
@@ -65,9 +65,7 @@ def test_two_rounds_settle_a_group(group: Group) -> None:
 
 
 @given(group=settled_groups(), topics=st.frozensets(st.sampled_from(TOPICS)), data=st.data())
-def test_a_zombie_is_planned_as_a_new_member(
-    group: Group, topics: frozenset[str], data: st.DataObject
-) -> None:
+def test_zombie_is_planned_as_a_new_member(group: Group, topics: frozenset[str], data: st.DataObject) -> None:
     """Claims of an older generation neither win an owned partition nor hold it back."""
     owned = sorted(oracle.owners(group))
     stale: dict[str, list[int]] = {}

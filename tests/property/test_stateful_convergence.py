@@ -77,7 +77,7 @@ def copies_to_catch_up(sim: SimulatedGroup, plan: StatefulPlan) -> int:
 
 
 @pytest.mark.parametrize("batch", batches(HISTORIES, BATCH))
-def test_a_disturbed_group_settles(batch: range) -> None:
+def test_disturbed_group_settles(batch: range) -> None:
     """The warm-ups bound the number of rounds, and no stateful task moves twice.
 
     Every plan on the way keeps the laws: each task has a member, and not one that is behind while another
@@ -88,7 +88,7 @@ def test_a_disturbed_group_settles(batch: range) -> None:
 
 
 @pytest.mark.parametrize("batch", batches(RISING, BATCH))
-def test_a_group_with_copies_that_fall_behind_settles(batch: range) -> None:
+def test_group_with_copies_that_fall_behind_settles(batch: range) -> None:
     """Only a task without a changelog, so without state to copy, may move twice then (in seed 78)."""
     for seed in batch:
         settle(History(seed, rising=True), seed)
@@ -127,7 +127,7 @@ def settle(history: History, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_started_warm_up_goes_on(seed: int) -> None:
+def test_started_warm_up_continues(seed: int) -> None:
     """While only lags change, no copy is dropped before its task has moved."""
     history = History(seed)
     sim = history.sim

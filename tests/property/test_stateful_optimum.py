@@ -75,7 +75,7 @@ def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
 
 
 @pytest.mark.parametrize("batch", batches(GROUPS, BATCH))
-def test_with_a_process_a_member_nearly_the_fewest_copies_are_built(batch: range) -> None:
+def test_one_process_a_member_builds_nearly_the_fewest_copies(batch: range) -> None:
     """If all tasks have changelogs, nearly all groups get the fewest copies and moves."""
     total = sums(batch, shared=False, keeps=False)
     assert total.built <= total.copies <= 1.02 * total.least_copies
@@ -84,7 +84,7 @@ def test_with_a_process_a_member_nearly_the_fewest_copies_are_built(batch: range
 
 @pytest.mark.parametrize("batch", batches(GROUPS, BATCH))
 @pytest.mark.parametrize("keeps", [False, True])
-def test_with_shared_processes_hardly_more_copies_are_built(batch: range, *, keeps: bool) -> None:
+def test_shared_processes_build_hardly_more_copies(batch: range, *, keeps: bool) -> None:
     """Within a tenth of the least, also with tasks without a changelog, or with old copies."""
     total = sums(batch, shared=True, keeps=keeps)
     assert total.built <= total.copies <= 1.1 * total.least_copies

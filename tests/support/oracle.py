@@ -1,7 +1,7 @@
 """Finds the best plan without the package's algorithms.
 
 Claims are settled one by one in dictionaries, small groups are solved by trying every assignment, larger ones
-by an exact network simplex (networkx) on integers.  Of still larger ones a plan is shown to be the best: no
+by an exact network simplex (networkx) on integers.  For still larger groups a plan is proven the best: no
 chain of moves betters it.  (test_optimum.py holds that against the network simplex, too.)
 """
 

@@ -135,7 +135,7 @@ def silent() -> Iterator[str]:
 
 
 @KINDS
-@pytest.mark.parametrize("where", ["silent", "nobody"])
+@pytest.mark.parametrize("where", ["silent", "unreachable"])
 def test_silent_cluster_delays_no_rebalance(
     fresh: FreshNames, kind: type[LagAssignor], where: str, silent: str
 ) -> None:

@@ -163,7 +163,7 @@ def _fill(app: App, member: Member, partition: int | None = None) -> None:
 SMALL_BUFFERS: dict[str, Any] = {"store": {"write_buffer_bytes": 1024 * 1024}}
 
 
-def test_no_room_for_an_active_store(fresh: FreshNames, tmp_path: Path) -> None:
+def test_full_disk_of_an_active_task_ends_the_member(fresh: FreshNames, tmp_path: Path) -> None:
     """It commits its changes in the changelog and ends; another member does the rest."""
     with App(fresh, tmp_path, **SMALL_BUFFERS) as app:
         a = app.join("a", filler=1_000)
@@ -181,7 +181,7 @@ def test_no_room_for_an_active_store(fresh: FreshNames, tmp_path: Path) -> None:
         app.assert_exact()
 
 
-def test_no_room_for_a_standby(fresh: FreshNames, tmp_path: Path) -> None:
+def test_full_disk_of_a_standby_is_logged_and_retried(fresh: FreshNames, tmp_path: Path) -> None:
     """It logs the failure and tries again; its own tasks, and the other member, go on."""
     with App(fresh, tmp_path, partitions=2, num_standby_replicas=1, **SMALL_BUFFERS) as app:
         a = app.join("a", filler=1_000)
