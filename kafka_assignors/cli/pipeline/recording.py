@@ -17,6 +17,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
+from kafka_assignors.background import Background
 from kafka_assignors.broker import Progress
 from kafka_assignors.cli.common import client_settings, connection_options
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
@@ -166,15 +167,13 @@ def stopping(for_s: float | None) -> Iterator[threading.Event]:
         stop.set()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    timer = threading.Timer(for_s, stop.set) if for_s is not None else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
+    timer = Background("kafka-assignors-timer")
+    if for_s is not None:
+        timer.submit(stop.set, for_s)
     try:
         yield stop
     finally:
-        if timer is not None:
-            timer.cancel()
+        timer.stop()
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from kafka_assignors.stateful.state.faults import state_error
+
+log = logging.getLogger("kafka_assignors")
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -42,6 +46,14 @@ def read_up_to(path: Path, most: int) -> bytes | None:
         return None
     except OSError as error:
         raise state_error(error, path) from error
+
+
+def delete(path: Path) -> None:
+    """Delete a directory; logs a failure."""
+    try:
+        shutil.rmtree(path)
+    except OSError as error:  # it belongs to no task any more, and the next start tries again
+        log.warning("%s could not be deleted: %s", path, error.strerror)
 
 
 def sync_dir(path: Path) -> None:

@@ -21,11 +21,13 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, unquote
 from uuid import UUID, uuid4
 
+from kafka_assignors.background import Background
 from kafka_assignors.errors import (
     MissingExtraError,
     OptionError,
@@ -36,8 +38,7 @@ from kafka_assignors.errors import (
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
 from kafka_assignors.stateful.state.faults import state_error
-from kafka_assignors.stateful.state.files import read_up_to, sync_dir, write_whole
-from kafka_assignors.stateful.state.removal import Removal, delete
+from kafka_assignors.stateful.state.files import delete, read_up_to, sync_dir, write_whole
 from kafka_assignors.stateful.state.task_dir import TaskDir
 from kafka_assignors.wire.task_section import Task
 
@@ -78,7 +79,7 @@ class StateDir:
         self.path = Path(store_dir) / _quoted(application)
         self._clock = clock
         self._opened_at = clock()
-        self._removal = Removal()
+        self._removal = Background("kafka-assignors-removal")
         self._guard = threading.Lock()
         self._claimed: dict[Task, TaskDir] = {}
         self._closed = False
@@ -97,9 +98,9 @@ class StateDir:
             self.process_id = self._identify()
             for entry in self._entries():
                 if entry.name.startswith(_REMOVED):
-                    self._removal.delete(entry)
+                    self._removal.submit(partial(delete, entry))
         except StateError:
-            self._removal.close()
+            self._removal.stop()
             self._lock.release()
             raise
 
@@ -178,7 +179,7 @@ class StateDir:
                 if task in self._claimed:
                     continue
                 try:
-                    self._removal.delete(self._rename_removed(self._dir(task)))
+                    self._removal.submit(partial(delete, self._rename_removed(self._dir(task))))
                 except StateError as error:
                     log.warning("task %s_%s: state could not be deleted: %s", *task, error)
                     continue
@@ -194,7 +195,8 @@ class StateDir:
             claimed = list(self._claimed.values())
         for task_dir in claimed:
             task_dir.release()
-        self._removal.close()
+        self._removal.stop()
+        self._removal.join()  # waits for one deletion; the next start does the rest
         self._lock.release()
 
     def __enter__(self) -> StateDir:
