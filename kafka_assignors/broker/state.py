@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from kafka_assignors.broker.development import DevelopmentBroker
 from kafka_assignors.broker.paths import state_dir
 from kafka_assignors.broker.supervised import PATIENCE_S
 from kafka_assignors.errors import BrokerError, MissingExtraError
+from kafka_assignors.files import atomic_write
 
 if TYPE_CHECKING:
     import psutil
@@ -100,9 +100,7 @@ def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
         project=docker.project(broker.data_dir) if broker.backend == "docker" else None,
     )
     try:
-        with tempfile.NamedTemporaryFile("w", dir=state_dir(), prefix=".broker-", delete=False) as file:
-            json.dump(asdict(running), file)
-        Path(file.name).replace(_file())
+        atomic_write(_file(), json.dumps(asdict(running)).encode())
     except OSError as error:
         raise _unwritable(error) from error
     return running

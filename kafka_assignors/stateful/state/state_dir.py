@@ -35,10 +35,11 @@ from kafka_assignors.errors import (
     StateError,
     StateLockedError,
 )
+from kafka_assignors.files import sync_dir
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
 from kafka_assignors.stateful.state.faults import state_error
-from kafka_assignors.stateful.state.files import delete, read_up_to, sync_dir, write_whole
+from kafka_assignors.stateful.state.files import delete, read_up_to, write_whole
 from kafka_assignors.stateful.state.task_dir import TaskDir
 from kafka_assignors.wire.task_section import Task
 
