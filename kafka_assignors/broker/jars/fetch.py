@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from uuid import uuid4
 
-from kafka_assignors.broker.download import MIRROR, Downloader, download
-from kafka_assignors.broker.lock import Jar, digest, locked
+from kafka_assignors.broker.jars.download import MIRROR, Downloader, download
+from kafka_assignors.broker.jars.lock import Jar, digest, locked
 from kafka_assignors.broker.paths import cache_dir
 from kafka_assignors.broker.progress import OnProgress, Progress, silent
 from kafka_assignors.errors import BrokerError
