@@ -29,7 +29,7 @@ from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.stores import Stores
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.wire.task_section import MOST_LAG, Task
+from kafka_assignors.wire.stateful.task_section import MOST_LAG, Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -41,7 +41,7 @@ from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
 from kafka_assignors.stateful.state.faults import state_error
 from kafka_assignors.stateful.state.files import delete, read_up_to, write_whole
 from kafka_assignors.stateful.state.task_dir import TaskDir
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

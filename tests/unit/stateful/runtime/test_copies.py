@@ -19,7 +19,7 @@ from kafka_assignors.stateful.runtime.copies import Copies
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, Work
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 TOPOLOGY = Topology(
     (
