@@ -133,7 +133,7 @@ class Bench:
             future, job = self.background.jobs.pop()
             try:
                 future.set_result(job())
-            except TopologyError as error:
+            except Exception as error:
                 future.set_exception(error)
 
     def begin(self, task: Task) -> ActiveTask:
