@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.programs import Facts, listen
 from kafka_assignors.broker import fetch_jars, find_java
-from kafka_assignors.broker.lock import locked
+from kafka_assignors.broker.jars.lock import locked
 from kafka_assignors.errors import KafkaAssignorsError
 
 SOURCE = Path(__file__).parent / "java" / "AssignBench.java"

@@ -1,4 +1,4 @@
-"""One background thread for jobs that must not block the consumer's I/O thread."""
+"""One background thread for jobs that must not block the thread that submits them."""
 
 from __future__ import annotations
 
@@ -59,8 +59,12 @@ class Background:
             self._jobs.clear()
             self._changed.notify()
 
-    def join(self, timeout_s: float) -> bool:
-        """Wait for the thread; return whether it has ended.  Called from the thread itself, return True."""
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait for the thread; return whether it has ended.  Called from the thread itself, return True.
+
+        Args:
+            timeout_s: seconds to wait; None: no limit.
+        """
         if self._thread is None or self._thread is threading.current_thread():
             return True
         self._thread.join(timeout_s)

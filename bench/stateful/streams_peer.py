@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.javapeer import NoJavaError, compiled
 from bench.programs import Facts, listen
 from kafka_assignors.broker import fetch_jars
-from kafka_assignors.broker.lock import parse
+from kafka_assignors.broker.jars.lock import parse
 from kafka_assignors.errors import KafkaAssignorsError
 
 SOURCE = Path(__file__).parents[1] / "java" / "StreamsBench.java"

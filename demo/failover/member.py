@@ -32,7 +32,7 @@ from kafka_assignors.stateful import (
     Subtopology,
     Topology,
 )
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 COMMIT_MS = 200
 LOOK_S = 0.02

@@ -1,13 +1,14 @@
 """The code that kafka-python calls in a rebalance, shared by all strategies.
 
 - ``base``: `Assignor`, the course of a rebalance from ``metadata`` to ``on_assignment``.
+- ``hooks``: `StrategyHooks`, the attributes and methods that strategies override.
 - ``options``: `Options` and `PlanReport`.
 - ``convert``, ``members``: kafka-python's values to the planner's and back; untrusted member data.
 - ``coordinator_access``: the private parts of kafka-python's coordinator.  Only this folder and
   ``consumer/continuous`` use them.
 - ``second_round``, ``metadata_wait``, ``static_watch``: when a member requests a further rebalance.
 - ``fallback``: the plan when a strategy fails.  ``complaints``: warnings about members.
-- ``new_protocol``: groups converted by the broker (KIP-848).  ``upgrade``: from eager to cooperative.
+- ``new_protocol``: groups converted by the broker (KIP-848).
 - ``collector``: pauses the garbage collector during a plan.
 - ``lag/``: the base of the strategies that plan by lag.
 """

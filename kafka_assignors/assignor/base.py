@@ -7,14 +7,13 @@ member whose data it cannot use.
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 from kafka.cluster import ClusterMetadata
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import UnknownMemberIdError
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -23,14 +22,14 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.collector import paused_collector
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
-from kafka_assignors.assignor.fallback import RANGES, Fallback, fallback_assignment
+from kafka_assignors.assignor.fallback import fallback_assignment
+from kafka_assignors.assignor.hooks import StrategyHooks
 from kafka_assignors.assignor.members import MemberReport, read_user_data, to_member
 from kafka_assignors.assignor.metadata_wait import MetadataWait
 from kafka_assignors.assignor.new_protocol import ConversionNotice
-from kafka_assignors.assignor.options import ConfigurationError, Options, PlanReport, parse
+from kafka_assignors.assignor.options import ConfigurationError, PlanReport, parse
 from kafka_assignors.assignor.second_round import SecondRound
 from kafka_assignors.assignor.static_watch import StaticWatch
-from kafka_assignors.assignor.upgrade import first_bounce
 from kafka_assignors.plan import (
     NO_GENERATION,
     Assignment,
@@ -39,9 +38,7 @@ from kafka_assignors.plan import (
     Hold,
     Member,
     Ownership,
-    Reason,
     Rebalance,
-    keep_owned,
     rebalance,
     resolve,
     this_round,
@@ -50,17 +47,8 @@ from kafka_assignors.wire.assignment import CLASSIC_ONLY
 
 log = logging.getLogger("kafka_assignors")
 
-AssignorT = TypeVar("AssignorT", bound="Assignor")
 
-
-class _Preset(dict[str, Any]):
-    """Options whose repr shows only names, because a value may be a password."""
-
-    def __repr__(self) -> str:
-        return f"<{', '.join(self)}>"
-
-
-class Assignor(AbstractPartitionAssignor):
+class Assignor(StrategyHooks):
     """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class.
 
     (Each consumer needs its own instance if you pass one.)
@@ -75,25 +63,6 @@ class Assignor(AbstractPartitionAssignor):
         ConfigurationError: a wrong option, named.
     """
 
-    name: ClassVar[str]
-    protocols: ClassVar[Sequence[RebalanceProtocol]] = (RebalanceProtocol.EAGER,)
-    options_type: ClassVar[type[Options]] = Options
-    in_order: ClassVar[bool] = False
-    """Ignores current ownership and assigns in a fixed order."""
-    by_rack: ClassVar[bool] = True
-    """Plans by racks if members and brokers have them."""
-    by_lag: ClassVar[bool] = False
-    """Plans by lag where it is known."""
-    by_forecast: ClassVar[bool] = False
-    """Adds forecast arrivals to the lag it plans by."""
-    by_priority: ClassVar[bool] = False
-    """Plans by the members' priorities."""
-    is_classic_only: ClassVar[bool] = False
-    """The broker must not convert the group (KIP-848): its own assignors do not keep this plan's promises."""
-    fallback: ClassVar[Fallback] = RANGES
-    """The plan to use if this strategy fails."""
-    _preset: ClassVar[dict[str, Any]] = {}
-
     def __init__(self, **options: Any) -> None:
         self.options = parse(self.options_type, {**self._preset, **options})
         self._access = CoordinatorAccess()
@@ -103,91 +72,6 @@ class Assignor(AbstractPartitionAssignor):
         self._metadata_wait = MetadataWait()
         self._conversion = ConversionNotice()
         self._watch = StaticWatch()
-
-    @classmethod
-    def configured(cls: type[AssignorT], **options: Any) -> type[AssignorT]:
-        """Set options: ``partition_assignment_strategy=[Strategy.configured(rack="a")]``.
-
-        Raises:
-            ConfigurationError: a wrong option, named.  Raised here, before a consumer is made.
-        """
-        preset = {**cls._preset, **options}
-        parse(cls.options_type, preset)
-        return type(
-            cls.__name__,
-            (cls,),
-            {"_preset": _Preset(preset), "__module__": cls.__module__, "__doc__": cls.__doc__},
-        )
-
-    @classmethod
-    def upgrading_from(cls, *eager: type[AbstractPartitionAssignor]) -> list[type[AbstractPartitionAssignor]]:
-        """List strategies for the first bounce of an upgrade: this one, then the group's current ones.
-
-        The second bounce lists this strategy alone (KIP-726).
-
-        Raises:
-            ConfigurationError: see ``first_bounce``.
-        """
-        return first_bounce(cls, eager)
-
-    @abstractmethod
-    def plan(self, group: Group, claims: Claims) -> Assignment:
-        """Plan an owner for every partition.  Pure; called on the leader only."""
-
-    def plan_provisionally(
-        self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
-    ) -> Assignment:
-        """Plan one round whose members own partitions that the metadata does not list.  Pure.
-
-        Args:
-            group: the members, and the topics that the metadata lists.
-            claims: the partitions its members own.
-            unlisted: owned partitions that the metadata does not list; their owners keep them.
-        """
-        return keep_owned(group, claims, unlisted)
-
-    def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        """Encode what this member sends to the leader beside its subscription.
-
-        Args:
-            revoked: partitions it owned in ``generation`` and revoked; eager members revoke before joining.
-            generation: of its last assignment, ``NO_GENERATION`` before the first.
-        """
-        return b""
-
-    def decode_user_data(self, user_data: bytes) -> MemberReport:
-        """Decode a member's ``user_data``.
-
-        Raises:
-            CodecError: malformed bytes.
-        """
-        return MemberReport()
-
-    def with_lags(
-        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
-    ) -> Group:
-        """Add lag to the group, in a strategy that plans by it.
-
-        Args:
-            group: the group to plan for.
-            reports: its members with their decoded user data.
-            complaints: collects problems with the reports.
-        """
-        return group
-
-    @property
-    def forecasts(self) -> int | None:
-        """Number of partitions in the last plan that had a forecast; None without forecasts."""
-        return None
-
-    def reason_overrides(self) -> Mapping[Reason, Reason]:
-        """Map general reasons for a move to the ones this strategy gives instead."""
-        return {}
-
-    @property
-    def leader_watches_lag(self) -> bool:
-        """Whether the leader watches lag between rebalances, beside the number of partitions."""
-        return False
 
     # --- called by kafka-python --------------------------------------------------------------------------
 
@@ -261,11 +145,6 @@ class Assignor(AbstractPartitionAssignor):
             self._access.request_rejoin_after(after_s)
         if self._metadata_wait.is_waiting:
             self._access.request_rejoin_with_metadata()
-
-    @property
-    def waits(self) -> bool:
-        """Whether this member, as the leader, will request another round if no other member does."""
-        return self._second_round.rejoin_after_s is not None or self._metadata_wait.is_waiting
 
     # --- decode, plan, encode ----------------------------------------------------------------------------
 

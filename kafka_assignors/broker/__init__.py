@@ -3,20 +3,22 @@
 >>> with development_broker() as broker:  # doctest: +SKIP
 ...     KafkaConsumer("orders", bootstrap_servers=broker.bootstrap)
 
-=================  =====================================================  ===========================
-file               purpose                                                key names
-=================  =====================================================  ===========================
-``development``    the public face: choose, start, stop                   ``development_broker``
-``supervised``     starts and stops the supervisor process                ``Supervised``, ``Spec``
-``supervisor``     the process that runs the broker and cleans up         ``Supervisor``
-``jvm, docker``    commands of the two backends                           ``launch``
-``settings``       the broker's settings, the same for both backends      ``SETTINGS``
-``jars, download`` downloads the locked jars into the cache               ``fetch_jars``
-``lock, java``     the list of jars; finds a Java that can run them       ``locked``, ``find_java``
-``ports``          finds free ports; checks that Kafka answers            ``answers``
-``diagnose``       finds why a broker did not start, in its log           ``error_line``
-``state``          the one detached broker of the command line            ``Running``
-=================  =====================================================  ===========================
+================  ======================================================  ===========================
+file              purpose                                                 key names
+================  ======================================================  ===========================
+``development``   the public face: choose, start, stop                    ``development_broker``
+``supervised``    starts and stops the supervisor process                 ``Supervised``, ``Spec``
+``supervisor``    the process that runs the broker and cleans up          ``Supervisor``
+``jvm, docker``   commands of the two backends                            ``launch``
+``settings``      the broker's settings, the same for both backends       ``SETTINGS``
+``jars/``         the jars: their list, the download, the cache           ``fetch_jars``
+``java``          finds a Java that can run them                          ``find_java``
+``ports``         finds free ports; checks that Kafka answers             ``answers``
+``diagnose``      finds why a broker did not start, in its log            ``error_line``
+``state``         the one detached broker of the command line             ``Running``
+``paths``         directories and locks of files that outlive a process   ``locked_file``
+``progress``      progress reports of long steps                          ``Progress``
+================  ======================================================  ===========================
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Literal
 from kafka_assignors.broker import docker, jvm
 from kafka_assignors.broker.jars import fetch_jars
 from kafka_assignors.broker.java import find_java
+from kafka_assignors.broker.paths import locked_file
 from kafka_assignors.broker.ports import HOST, free_ports, require_free
 from kafka_assignors.broker.progress import OnProgress, silent
 from kafka_assignors.broker.settings import listeners
@@ -210,9 +210,8 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
         where = error.filename or tempfile.gettempdir()
         raise BrokerError(f"cannot create the broker's directory {where}: {error.strerror}") from error
     try:
-        with (root / "lock").open("a") as lock:
-            _lock(lock.fileno(), root)
-            yield root, lock.fileno()
+        with _locked(root) as lock:
+            yield root, lock
     except BaseException as error:
         if data_dir is None:
             shutil.rmtree(root, ignore_errors=True)
@@ -221,8 +220,9 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
         raise
 
 
-def _lock(descriptor: int, root: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise BrokerError(f"another broker runs in {root}: stop it, or use another data_dir") from error
+@contextmanager
+def _locked(root: Path) -> Iterator[int]:
+    with locked_file(root / "lock", wait=False) as lock:
+        if lock is None:
+            raise BrokerError(f"another broker runs in {root}: stop it, or use another data_dir")
+        yield lock

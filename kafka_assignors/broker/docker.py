@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from kafka_assignors.broker.lock import kafka_version
+from kafka_assignors.broker.jars.lock import kafka_version
 from kafka_assignors.broker.settings import environment, new_cluster_id
 from kafka_assignors.broker.supervised import Spec
 from kafka_assignors.broker.supervisor import run_cleanup

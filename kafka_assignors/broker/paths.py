@@ -1,8 +1,11 @@
-"""Directories for files that outlive a process."""
+"""Directories for files that outlive a process, and the lock on such a file."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -22,3 +25,30 @@ def cache_dir() -> Path:
 def state_dir() -> Path:
     """Directory of the running broker's state: ``$KAFKA_ASSIGNORS_STATE``, else the user's XDG state."""
     return _dir("KAFKA_ASSIGNORS_STATE", "XDG_STATE_HOME", ".local/state")
+
+
+@contextmanager
+def locked_file(path: Path, *, wait: bool) -> Iterator[int | None]:
+    """Lock a file until this block and all processes that inherited the descriptor have ended.
+
+    The kernel releases the lock with the last copy of the descriptor, also after ``kill -9``.  ``filelock``
+    cannot be shared with child processes: it unlocks the descriptor for all of them when this block ends.
+
+    Args:
+        path: the file, created if missing.
+        wait: wait for the lock.
+
+    Yields:
+        The descriptor; None: another process holds the lock (never with ``wait``).
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            is_locked = False
+        else:
+            is_locked = True
+        yield file.fileno() if is_locked else None

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors.broker import docker
 from kafka_assignors.broker.development import DevelopmentBroker
-from kafka_assignors.broker.paths import state_dir
+from kafka_assignors.broker.paths import locked_file, state_dir
 from kafka_assignors.broker.supervised import PATIENCE_S
 from kafka_assignors.errors import BrokerError, MissingExtraError
+from kafka_assignors.files import atomic_write
 
 if TYPE_CHECKING:
     import psutil
@@ -65,20 +64,13 @@ def locked_state(*, wait: bool = True) -> Iterator[bool]:
     Raises:
         BrokerError: the state directory cannot be written.
     """
-    try:
-        state_dir().mkdir(parents=True, exist_ok=True)
-        lock = (state_dir() / "broker.lock").open("a")
-    except OSError as error:
-        raise _unwritable(error) from error
-    with lock:
-        # The kernel releases the lock when the file is closed, also after kill -9.
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            is_locked = False
-        else:
-            is_locked = True
-        yield is_locked
+            state_dir().mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context(locked_file(state_dir() / "broker.lock", wait=wait))
+        except OSError as error:
+            raise _unwritable(error) from error
+        yield lock is not None
 
 
 def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
@@ -100,9 +92,7 @@ def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
         project=docker.project(broker.data_dir) if broker.backend == "docker" else None,
     )
     try:
-        with tempfile.NamedTemporaryFile("w", dir=state_dir(), prefix=".broker-", delete=False) as file:
-            json.dump(asdict(running), file)
-        Path(file.name).replace(_file())
+        atomic_write(_file(), json.dumps(asdict(running)).encode())
     except OSError as error:
         raise _unwritable(error) from error
     return running

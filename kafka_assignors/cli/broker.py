@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
-from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, start_broker, state
+from kafka_assignors.broker import Backend, DevelopmentBroker, start_broker, state
 from kafka_assignors.broker.diagnose import error_line
+from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import BrokerError
 
 
@@ -55,8 +52,8 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
             click.echo("the broker is already running; stop it with: kafka-assignors broker stop", err=True)
             click.echo(running.bootstrap)
             return
-        with _bars() as on_progress:
-            broker = start_broker(backend, data_dir=data_dir, port=port, on_progress=on_progress)
+        with ProgressView() as view:
+            broker = start_broker(backend, data_dir=data_dir, port=port, on_progress=view.step)
         try:
             state.save(broker, temporary=data_dir is None)
             if not foreground:
@@ -136,35 +133,3 @@ def _stay(broker: DevelopmentBroker) -> None:
 def _end(broker: DevelopmentBroker) -> None:
     broker.stop(keep_log=broker.failed)
     state.delete(broker.pid)
-
-
-@contextmanager
-def _bars() -> Iterator[OnProgress]:
-    """Show progress as bars on a terminal, as one line a step elsewhere."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        printed_steps: set[str] = set()
-
-        def print_step(progress: Progress) -> None:
-            if progress.step not in printed_steps:
-                printed_steps.add(progress.step)
-                click.echo(progress.step, err=True)
-
-        yield print_step
-        return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Bars(*columns, console=console, transient=True) as bars:
-        tasks = {}
-
-        def draw(progress: Progress) -> None:
-            if progress.step not in tasks:
-                tasks[progress.step] = bars.add_task(progress.step, total=progress.total)
-            bars.update(tasks[progress.step], completed=progress.done, total=progress.total)
-
-        yield draw

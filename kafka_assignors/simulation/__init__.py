@@ -8,15 +8,12 @@ file                    purpose                                          key nam
 ``scenario.py``         strategy, members, and the cost of rebalances    ``Scenario``, ``Strategy``
 ``simulate.py``         the event loop                                   ``simulate``
 ``group.py``            the rounds of the group, through the planners    ``GroupModel``
-``known_lag.py``        the lag the leader plans with                    ``KnownLag``
-``skew.py``             rebalances the leader asks for on uneven lag     ``SimulatedSkewWatcher``
+``leader.py``           the lag the leader knows, and its requests       ``KnownLag``
 ``consumption.py``      records arrived and read so far                  ``Consumption``
-``serving.py``          division of a member's time among partitions     ``shared``
-``interval.py``         a period in which lag changes evenly             ``Interval``
+``serving.py``          division of a member's time among partitions     ``shared``, ``Interval``
 ``time_lag.py``         age of the oldest unread record                  ``ages``, ``quantile``
 ``outcome_builder.py``  collects the figures during a simulation         ``OutcomeBuilder``
-``outcome.py``          the figures                                      ``Outcome``
-``goals.py``            figures to minimise, and when two differ         ``GOALS``
+``outcome.py``          the figures, and which to minimise               ``Outcome``, ``GOALS``
 ``recommend.py``        ranking of strategies with reasons               ``recommend``
 ======================  ===============================================  ==================================
 """

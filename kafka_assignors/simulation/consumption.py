@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.simulation.history import Counts, History, Levels
-from kafka_assignors.simulation.interval import NOTHING, Interval
-from kafka_assignors.simulation.serving import Slots, by_reader, shared, when_empty
+from kafka_assignors.simulation.serving import NOTHING, Interval, Slots, by_reader, shared, when_empty
 
 _APART_S = 0.5
 """Minimum seconds between two times at which partitions run empty."""

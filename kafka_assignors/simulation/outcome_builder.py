@@ -7,9 +7,9 @@ from bisect import bisect_right
 import numpy as np
 
 from kafka_assignors.simulation.history import History, Levels
-from kafka_assignors.simulation.interval import NOTHING, Interval, first_below
 from kafka_assignors.simulation.outcome import Move, Outcome, Series
 from kafka_assignors.simulation.scenario import Scenario
+from kafka_assignors.simulation.serving import NOTHING, Interval, first_below
 from kafka_assignors.simulation.time_lag import ages, quantile, stretches
 
 _RECENT_S = 30.0

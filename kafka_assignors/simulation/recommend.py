@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.simulation.goals import COSTS, GOALS, NO_DIFFERENCE, RankedFigure
-from kafka_assignors.simulation.outcome import Outcome, Situation
+from kafka_assignors.simulation.outcome import COSTS, GOALS, NO_DIFFERENCE, Outcome, RankedFigure, Situation
 from kafka_assignors.simulation.scenario import Parameter, labelled
 
 

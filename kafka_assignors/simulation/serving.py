@@ -1,4 +1,4 @@
-"""Division of a member's time among its partitions, as arithmetic on arrays.
+"""Division of a member's time among its partitions, and intervals in which lag changes evenly.
 
 A member is one thread that reads its partitions in turn.  Partitions with lag get equal parts of its time,
 and time one partition does not need goes to the others.  Records are a fluid here.  With constant arrival
@@ -8,6 +8,8 @@ lag at its end got equal parts, and no other partition got more.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,9 @@ from kafka_assignors.simulation.history import Levels
 
 Slots = npt.NDArray[np.int64]
 """By partition: the number of the member that reads it; the number of members if none does."""
+
+NOTHING = 1e-6
+"""Lag below this many records counts as 0, because of rounding errors of floats."""
 
 
 def by_reader(reader: Slots, amounts: Levels, members: int) -> Levels:
@@ -75,3 +80,53 @@ def when_empty(lag: Levels, arriving: Levels, rate: Levels) -> Levels:
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds: Levels = np.where(lag <= 0, 0.0, np.where(rate > arriving, lag / (rate - arriving), np.inf))
     return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A period in which no member starts or stops reading, and records arrive evenly.
+
+    Attributes:
+        start: seconds.
+        length: seconds.
+        lag: at the start, records, by member that reads; last, the lag of partitions without a reader.
+        arriving: arrivals in the same order, records/s.
+        rate: service rate in the same order, records/s; the last is 0.
+    """
+
+    start: float
+    length: float
+    lag: Levels
+    arriving: Levels
+    rate: Levels
+
+    def totals(self) -> tuple[Levels, Levels]:
+        """Return the times at which the total lag changes its slope, both ends included, and the totals.
+
+        The lag of a member changes evenly, until it is 0 and stays 0.
+        """
+        empty = when_empty(self.lag, self.arriving, self.rate)
+        inner = np.sort(empty[(empty > 0) & (empty < self.length)])
+        times = np.concatenate([[0.0], inner, [self.length]])
+        slopes = self.arriving - self.rate
+        # The lag of a member that keeps up stays 0.
+        each = np.maximum(self.lag + slopes * times[:, None], 0.0)
+        return self.start + times, each.sum(axis=1)
+
+
+def first_below(times: Levels, totals: Levels, level: float, since: float) -> float | None:
+    """Return the first time from ``since`` on at which the total is at most ``level``, or None."""
+    for start, end, first, last in zip(times, times[1:], totals, totals[1:], strict=False):
+        if end < since or min(first, last) > level:
+            continue
+        if first <= level and start >= since:
+            return float(start)
+        if last <= level:
+            reached = start + (end - start) * (first - level) / (first - last) if first > level else start
+            return float(max(reached, since))
+        if first <= level and since > start:
+            # The total rises; it may still be low enough at ``since``.
+            total = first + (last - first) * (since - start) / (end - start)
+            if total <= level:
+                return float(since)
+    return None

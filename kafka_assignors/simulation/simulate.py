@@ -19,13 +19,11 @@ from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
-from kafka_assignors.simulation.interval import NOTHING
-from kafka_assignors.simulation.known_lag import KnownLag, expected_arrivals
+from kafka_assignors.simulation.leader import KnownLag, SimulatedSkewWatcher, expected_arrivals
 from kafka_assignors.simulation.outcome import Move, Outcome
 from kafka_assignors.simulation.outcome_builder import OutcomeBuilder
 from kafka_assignors.simulation.scenario import Scenario
-from kafka_assignors.simulation.serving import Slots
-from kafka_assignors.simulation.skew import SimulatedSkewWatcher
+from kafka_assignors.simulation.serving import NOTHING, Slots
 
 _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
 _LEAST_LIMIT_S = 3600.0

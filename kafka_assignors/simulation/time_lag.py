@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.simulation.history import Levels
-from kafka_assignors.simulation.interval import NOTHING
+from kafka_assignors.simulation.serving import NOTHING
 
 _ENOUGH = 1e-9
 """Tolerance of a quantile, as a part of the largest age."""

@@ -36,7 +36,7 @@ from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Proc
 from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

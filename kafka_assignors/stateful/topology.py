@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_assignors.errors import TopologyError
 from kafka_assignors.plan.model import TopicPartition, shown
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # the names Kafka allows for topics
 _LONGEST_ID = 200  # an id and a partition number also name a directory

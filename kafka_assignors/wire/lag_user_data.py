@@ -2,21 +2,37 @@
 
 A history section, then a lag section.  The history is empty if the member still holds its partitions, which
 its subscription then lists, or if the strategy ignores history.
+
+The lag section: int16 version, int32 age (milliseconds), and an array of topics: name, int32 number of
+partitions, uint8 bytes of a partition number, uint8 bytes of a lag, the partition numbers, the lags
+(records).  Each topic uses the narrowest numbers that hold its largest, because the broker keeps all members'
+user data in one message, limited to a megabyte in most clusters.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership, TopicPartition
-from kafka_assignors.wire import history, lag_section
-from kafka_assignors.wire.primitives import Reader
+from kafka_assignors.wire import history
+from kafka_assignors.wire.primitives import Reader, int32, string
+
+MOST_PARTITIONS = 1_000
+"""A member sends its heaviest partitions: 6 KB in most cases.  The leader asks the cluster for the rest."""
+
+_VERSION = 0
+_HEAD = struct.Struct(">hi")
+_TOPIC = struct.Struct(">iBB")
+_CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
+_LONGEST_AGE = 2**31 - 1
+_MOST_LAG = 2**63 - 1
 
 
 def encode(revoked: Ownership, generation: int, lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
     """Encode both sections.  Lags are in records."""
-    return history.encode(revoked, generation) + lag_section.encode(lags, age_ms)
+    return history.encode(revoked, generation) + _pack_lags(lags, age_ms)
 
 
 def decode(data: bytes) -> tuple[Ownership, int, dict[TopicPartition, int], int]:
@@ -28,8 +44,60 @@ def decode(data: bytes) -> tuple[Ownership, int, dict[TopicPartition, int], int]
     try:
         reader = Reader(data)
         revoked, generation = history.read(reader)
-        lags, age_ms = lag_section.read(reader)
+        lags, age_ms = _read_lags(reader)
         reader.end()
     except CodecError as error:
         raise CodecError(f"lag user data: {error}") from None
     return revoked, generation, lags, age_ms
+
+
+def _pack_lags(lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
+    """Encode the lag section, version 0.
+
+    Args:
+        lags: records left to read; the largest ``MOST_PARTITIONS`` are sent.
+        age_ms: milliseconds since the lag was measured.
+    """
+    heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))[:MOST_PARTITIONS]
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(heaviest):
+        by_topic.setdefault(topic, []).append(partition)
+    parts = [_HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)), int32(len(by_topic))]
+    for topic, numbers in by_topic.items():
+        values = [min(lags[TopicPartition(topic, p)], _MOST_LAG) for p in numbers]
+        widths = _width(max(numbers)), _width(max(values))
+        parts += [
+            string(topic),
+            _TOPIC.pack(len(numbers), *widths),
+            struct.pack(f">{len(numbers)}{_CODES[widths[0]]}", *numbers),
+            struct.pack(f">{len(numbers)}{_CODES[widths[1]]}", *values),
+        ]
+    return b"".join(parts)
+
+
+def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
+    """Read the lags (records), and their age (milliseconds).  The last of duplicate partitions counts.
+
+    Raises:
+        CodecError: another version, an unknown width, a negative age or lag, or too short.
+    """
+    reader.version(_VERSION)
+    if (age_ms := reader.int32()) < 0:
+        raise CodecError(f"lag of an age of {age_ms} ms")
+    lags: dict[TopicPartition, int] = {}
+    for _ in range(reader.count(8)):
+        topic = reader.string()
+        count = reader.count(0)
+        codes = [_CODES.get(reader.uint8()) for _ in range(2)]
+        if None in codes:
+            raise CodecError("numbers of an unknown width")
+        numbers, values = (reader.array(count, str(code)) for code in codes)
+        if min(values, default=0) < 0:
+            raise CodecError(f"a negative lag of topic {topic[:50]!r}")
+        lags.update({TopicPartition(topic, p): lag for p, lag in zip(numbers, values, strict=True)})
+    return lags, age_ms
+
+
+def _width(largest: int) -> int:
+    """Bytes of the narrowest type that holds ``largest``."""
+    return next(width for width in _CODES if largest < 2 ** (8 * width))

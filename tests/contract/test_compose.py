@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from kafka_assignors.broker.docker import PORT, VERSION, compose_file, launch
-from kafka_assignors.broker.lock import kafka_version
+from kafka_assignors.broker.jars.lock import kafka_version
 from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, environment, listeners
 from kafka_assignors.cli import cli
 

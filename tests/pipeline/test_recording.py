@@ -16,7 +16,8 @@ from click.testing import CliRunner
 
 from kafka_assignors.broker import Progress
 from kafka_assignors.cli import cli
-from kafka_assignors.cli.pipeline.recording import View, as_json, lines, stopping
+from kafka_assignors.cli.pipeline.recording import as_json, in_a_line, lines, stopping
+from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.pipeline.model.job import LoadReport
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
@@ -109,15 +110,15 @@ def test_json_has_the_counts_of_the_report() -> None:
 
 def test_progress_without_a_terminal_is_a_line_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     now = 100.0
-    with View(clock=lambda: now) as view:
+    with ProgressView(10, clock=lambda: now) as view:
         view.step(Progress("starting Spark"))
-        view.report(PipelineReport())
+        view.update(in_a_line(PipelineReport()))
         now += 9
-        view.report(PipelineReport())
+        view.update(in_a_line(PipelineReport()))
         now += 2
-        view.report(EVERYTHING)
+        view.update(in_a_line(EVERYTHING))
         now += 11
-        view.report(EVERYTHING)
+        view.update(in_a_line(EVERYTHING))
     assert capsys.readouterr().err.splitlines() == [
         "starting Spark",
         "samples 1,200, commits 340, steps 96, forecasts sent 12, left out 39, feed down, retrying",

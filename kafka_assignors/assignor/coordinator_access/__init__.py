@@ -15,7 +15,7 @@ from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.assignor.coordinator_access.consumer import (
     Timeouts,
     commit,
-    ended,
+    done,
     generation_of,
     heartbeat_age_s,
     is_closing,
@@ -36,7 +36,7 @@ __all__ = [
     "CoordinatorAccess",
     "Timeouts",
     "commit",
-    "ended",
+    "done",
     "generation_of",
     "heartbeat_age_s",
     "is_closing",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
+from concurrent.futures import Future
+from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
@@ -145,9 +145,9 @@ def stop_producer(producer: KafkaProducer, timeout_s: float) -> None:
     producer._sender.join(timeout_s)
 
 
-async def ended(consumer: KafkaConsumer, thread: threading.Thread) -> None:
-    """Wait on the I/O thread for another thread to end, without holding up heartbeats."""
-    while thread.is_alive():
+async def done(consumer: KafkaConsumer, job: Future[Any]) -> None:
+    """Wait on the I/O thread for another thread's job, without holding up heartbeats."""
+    while not job.done():
         await consumer._coordinator._net.sleep(0.01)
 
 

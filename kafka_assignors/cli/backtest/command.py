@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
-from kafka_assignors.broker import OnProgress, Progress
+from kafka_assignors.broker import Progress
 from kafka_assignors.cli.backtest.options import (
     BY_DEFAULT,
     Parameters,
@@ -26,12 +24,12 @@ from kafka_assignors.cli.backtest.options import (
     read_strategies,
     read_whole,
 )
-from kafka_assignors.cli.backtest.progress import BarView, LineView
 from kafka_assignors.cli.backtest.request import BacktestRequest
-from kafka_assignors.cli.backtest.view import backtest_lines
+from kafka_assignors.cli.backtest.view import backtest_lines, show_scenarios
 from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
 from kafka_assignors.cli.plan.notes import print_notes
+from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError, OptionError
 from kafka_assignors.pipeline.backtest.files import prepare, save
@@ -168,11 +166,11 @@ def command(
     started = datetime.now(timezone.utc)
     with (
         sigterm_as_interrupt(),
-        _view() as view,
-        session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=_steps_to(view)) as spark,
+        ProgressView() as view,
+        session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=view.step) as spark,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
-        view.step("reading the history")
+        view.step(Progress("reading the history"))
         with _errors_name_options():
             recorded = read_history(
                 spark,
@@ -185,7 +183,7 @@ def command(
             )
             requested = request.trials(recorded)
         trial_results, seconds = _run(spark, recorded, requested.trials, view)
-        view.step("writing the results")
+        view.step(Progress("writing the results"))
         run = RunResult(
             history=history,
             cores=spark.sparkContext.defaultParallelism,
@@ -216,15 +214,15 @@ def _errors_name_options() -> Iterator[None]:
 
 
 def _run(
-    spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: BarView | LineView
+    spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: ProgressView
 ) -> tuple[list[TrialResult], float]:
     """Run the trials; return their results in order, and the seconds all of them took."""
     results: dict[int, TrialResult] = {}
     began = time.monotonic()
-    view.update(0, len(trials), 0.0)
+    show_scenarios(view, 0, len(trials), 0.0)
     for result in run_trials(spark, {group.history.group: group.history for group in recorded}, trials):
         results[result.number] = result
-        view.update(len(results), len(trials), time.monotonic() - began)
+        show_scenarios(view, len(results), len(trials), time.monotonic() - began)
     return [results[trial.number] for trial in trials], time.monotonic() - began
 
 
@@ -252,16 +250,3 @@ def _require_extra() -> None:
     for module in ("pyspark", "pandas", "pyarrow"):
         if importlib.util.find_spec(module) is None:
             raise MissingExtraError("spark", module)
-
-
-def _view() -> BarView | LineView:
-    """Return a view on stderr, because stdout gets only the result: bars on a terminal, else lines."""
-    console = Console(stderr=True)
-    return BarView(console) if console.is_terminal else LineView(sys.stderr)
-
-
-def _steps_to(view: BarView | LineView) -> OnProgress:
-    def show_step(progress: Progress) -> None:
-        view.step(progress.step)
-
-    return show_step

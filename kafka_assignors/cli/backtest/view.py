@@ -1,10 +1,11 @@
-"""The results of a back-test for a terminal: a table of the candidates, and the recommendation."""
+"""A back-test on a terminal: its progress, a table of the candidates, and the recommendation."""
 
 from __future__ import annotations
 
 from rich.console import Group as Lines
 from rich.text import Text
 
+from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import ROWS as MOST_ROWS
 from kafka_assignors.cli.tables import Columns, columns, more
 from kafka_assignors.pipeline.backtest.phrases import about_group, for_each_group, left_out, reasons, verdict
@@ -35,3 +36,19 @@ def backtest_lines(results: Results) -> Lines:
     parts += [Text(line) for line in for_each_group(results)]
     parts += [Text(f"note: {note}") for note in results["notes"]]
     return Lines(*parts)
+
+
+def show_scenarios(view: ProgressView, done: int, total: int, seconds: float) -> None:
+    """Show the number of finished scenarios, their total and their rate."""
+    rate = f"{done / seconds:,.1f}/s" if done and seconds > 0 else ""
+    line = progress_line(done, total, seconds)
+    view.update("scenarios", done, total, note=rate, line=line, at_once=done == total)
+
+
+def progress_line(done: int, total: int, seconds: float) -> str:
+    """Return ``scenario 120 of 1,000, 4.0/s, 220 s left``."""
+    line = f"scenario {done:,} of {total:,}"
+    if not done or seconds <= 0:
+        return line
+    line += f", {done / seconds:,.1f}/s"
+    return line if done == total else f"{line}, {(total - done) * seconds / done:,.0f} s left"

@@ -5,21 +5,18 @@ from __future__ import annotations
 import functools
 import json
 import signal
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import click
-from rich.console import Console
-from rich.status import Status
 
-from kafka_assignors.broker import Progress
+from kafka_assignors.background import Background
 from kafka_assignors.cli.common import client_settings, connection_options
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
+from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport
@@ -56,15 +53,19 @@ class RecordingOptions:
     def run(self, name: str, runner: PipelineRunner, wanted: PipelineOptions, *hints: str) -> None:
         """Call ``runner`` on Spark with a progress view, then print the results and ``hints``."""
         with (
-            View() as view,
+            ProgressView(_LINE_EVERY_S) as view,
             session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
         ):
+
+            def show_totals(report: PipelineReport) -> None:
+                view.update(in_a_line(report))
+
             try:
                 if self.once:
-                    report = runner(spark, wanted, stop=None, on_report=view.report)
+                    report = runner(spark, wanted, stop=None, on_report=show_totals)
                 else:
                     with stopping(self.for_s) as stop:
-                        report = runner(spark, wanted, stop=stop, on_report=view.report)
+                        report = runner(spark, wanted, stop=stop, on_report=show_totals)
             except OptionError as error:
                 raise click.UsageError(f"{error.option}: {error.reason}") from error
         if self.as_json:
@@ -171,52 +172,15 @@ def stopping(for_s: float | None) -> Iterator[threading.Event]:
         stop.set()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    timer = threading.Timer(for_s, stop.set) if for_s is not None else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
+    timer = Background("kafka-assignors-timer")
+    if for_s is not None:
+        timer.submit(stop.set, for_s)
     try:
         yield stop
     finally:
-        if timer is not None:
-            timer.cancel()
+        timer.stop()
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class View:
-    """Shows progress on stderr: one line in place on a terminal, else a line every 10 s."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        console = Console(stderr=True)
-        self._status: Status | None = console.status("") if console.is_terminal else None
-        self._clock = clock
-        self._last_text, self._last_s = "", clock() - _LINE_EVERY_S
-
-    def __enter__(self) -> View:
-        if self._status is not None:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
-
-    def step(self, progress: Progress) -> None:
-        """Show a step before the first batch."""
-        of = "" if progress.total is None else f": {progress.done} of {progress.total}"
-        self._show(f"{progress.step}{of}", at_once=progress.total is None or progress.done == progress.total)
-
-    def report(self, report: PipelineReport) -> None:
-        """Show the totals up to now."""
-        self._show(in_a_line(report), at_once=False)
-
-    def _show(self, text: str, *, at_once: bool) -> None:
-        if self._status is not None:
-            self._status.update(text)
-        elif text != self._last_text and (at_once or self._clock() - self._last_s >= _LINE_EVERY_S):
-            self._last_text, self._last_s = text, self._clock()
-            print(text, file=sys.stderr, flush=True)
 
 
 def in_a_line(report: PipelineReport) -> str:

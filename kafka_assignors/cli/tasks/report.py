@@ -12,9 +12,10 @@ from typing import Any
 
 from kafka_assignors.errors import CodecError, GroupError
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
-from kafka_assignors.wire import stateful_assignment, stateful_subscription
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.task_section import MOST_LAG, Task
+from kafka_assignors.wire.stateful import assignment as stateful_assignment
+from kafka_assignors.wire.stateful import subscription as stateful_subscription
+from kafka_assignors.wire.stateful.task_section import MOST_LAG, Task
 
 VERSION = 1
 STRATEGY = "stateful"

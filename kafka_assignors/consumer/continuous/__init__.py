@@ -4,7 +4,7 @@ Like ``assignor/coordinator_access`` this folder uses kafka-python's private par
 
 - ``make``: gives a consumer the coordinator, if the version of kafka-python is known.
 - ``known_parts``: digests of the methods that this folder replaces or relies on.
-- ``coordinator``: ``poll()`` does not wait for a join; joins while the application is busy.
+- ``coordinator``: ``poll()`` does not wait for a join.  ``joins``: joins while the application is busy.
 - ``offsets``: commits, offset fetches and LeaveGroup during a join, over a second connection.
 - ``heartbeat``: extra heartbeats right after a join.
 - ``join_state``: the phases of a join and their transitions.  Pure.

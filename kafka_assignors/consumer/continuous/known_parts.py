@@ -1,4 +1,4 @@
-"""Checks that kafka-python's private parts are the ones that ``coordinator`` and ``offsets`` rely on.
+"""Checks that kafka-python's private parts are the ones that this folder relies on.
 
 A coordinator is replaced only if every method that ours overrides, repeats or calls has a known source.
 With another version of kafka-python the consumer behaves as kafka-python's own.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.files import atomic_write
 from kafka_assignors.pipeline.backtest.job import TrialResult
 from kafka_assignors.pipeline.backtest.page import render
 from kafka_assignors.pipeline.backtest.results import Results
@@ -92,13 +92,11 @@ def save(folder: Path, results: Results, found: Sequence[TrialResult]) -> None:
         "series.parquet": _series(found),
     }
     for name, table in tables.items():
-        _write(folder / name, partial(pq.write_table, table, compression="zstd"))
-    _write(folder / "results.json", _text(json.dumps(results, allow_nan=False)))
-    _write(folder / "report.html", _text(render(results)))
-
-
-def _text(content: str) -> Callable[[Path], object]:
-    return lambda path: path.write_text(content, encoding="utf-8")
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        _write(folder / name, sink.getvalue().to_pybytes())
+    _write(folder / "results.json", json.dumps(results, allow_nan=False).encode())
+    _write(folder / "report.html", render(results).encode())
 
 
 def _series(found: Sequence[TrialResult]) -> Any:
@@ -131,10 +129,8 @@ def _schema(columns: dict[str, str]) -> Any:
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
 
 
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    new = path.with_name(f"{path.name}.new")
+def _write(path: Path, data: bytes) -> None:
     try:
-        write(new)
-        new.replace(path)
+        atomic_write(path, data)
     except OSError as error:
         raise KafkaAssignorsError(f"cannot write {path}: {error.strerror or error}") from error

@@ -16,7 +16,7 @@ from kafka import TopicPartition as TheirPartition
 from kafka.errors import KafkaError
 
 from kafka_assignors.stateful.state.copy import Changelog
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafka_assignors.stateful.changelog.tailed_copy import TailedCopy
 from kafka_assignors.stateful.state.copy import Copy
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -27,7 +27,7 @@ from kafka_assignors.stateful.changelog.tailing import Tailing
 from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -18,7 +18,7 @@ from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from kafka_assignors.stateful.changelog.tailed_copy import TailedCopy, portions
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Copy
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -16,7 +16,7 @@ from kafka_assignors.errors import ChangelogError, TopologyError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.state.copy import Changelog
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

@@ -37,11 +37,12 @@ from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.members import planned_members, process_warning
 from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, topology_warning
-from kafka_assignors.wire import stateful_assignment, stateful_subscription
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.owners_section import NO_OWNERS, affordable, pack_owners
-from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, common_version
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful import assignment as stateful_assignment
+from kafka_assignors.wire.stateful import subscription as stateful_subscription
+from kafka_assignors.wire.stateful.owners_section import NO_OWNERS, affordable, pack_owners
+from kafka_assignors.wire.stateful.task_section import Task
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, common_version
 
 log = logging.getLogger("kafka_assignors")
 

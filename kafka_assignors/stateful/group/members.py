@@ -9,8 +9,8 @@ from kafka_assignors.plan import Member, TopicPartition, shown
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.group.topologies import first_names
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.wire.stateful_subscription import Subscription
-from kafka_assignors.wire.stateful_version import Newer
+from kafka_assignors.wire.stateful.subscription import Subscription
+from kafka_assignors.wire.stateful.version import Newer
 
 Subscriptions = Mapping[str, Subscription | Newer]
 """Member id -> its user data, if it could be read."""

@@ -13,7 +13,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.wire.owners_section import LONGEST_ENDPOINT
+from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 
 
 def _nothing() -> Holdings:

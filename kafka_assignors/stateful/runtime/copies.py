@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 
+from kafka_assignors.background import Background
 from kafka_assignors.errors import (
     ChangelogError,
     StateDamagedError,
@@ -19,7 +21,6 @@ from kafka_assignors.errors import (
 )
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
 from kafka_assignors.stateful.duties import Holdings
-from kafka_assignors.stateful.runtime.background_call import BackgroundCall, run_in_thread
 from kafka_assignors.stateful.runtime.flushes import FlushSchedule
 from kafka_assignors.stateful.runtime.task_log import TaskLog
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
@@ -28,7 +29,7 @@ from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.stores import Stores
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.wire.task_section import MOST_LAG, Task
+from kafka_assignors.wire.stateful.task_section import MOST_LAG, Task
 
 log = logging.getLogger("kafka_assignors")
 
@@ -46,9 +47,9 @@ class OpenCopies:
         stores: opens stores.
         reader: brings copies up to date.
         changelogs: the changelog of each task.
-        find_changelogs: finds them again, if a task has none; may block, in a thread of its own.
+        find_changelogs: finds them again, if a task has none; may block, so it runs in the background.
         clock: seconds.
-        run: runs a function in another thread.
+        background: the thread that finds changelogs; None: one of its own.
 
     Raises:
         StateError: the directory cannot be read.
@@ -65,14 +66,16 @@ class OpenCopies:
         changelogs: Mapping[Task, Changelog],
         find_changelogs: Callable[[], Mapping[Task, Changelog]],
         clock: Callable[[], float] = time.monotonic,
-        run: Callable[[Callable[[], None]], None] = run_in_thread,
+        background: Background | None = None,
     ) -> None:
         self._topology = topology
         self._tasks = tasks
         self._state_dir = state_dir
         self._stores = stores
         self._reader = reader
-        self._search = BackgroundCall(find_changelogs, run)
+        self._find_changelogs = find_changelogs
+        self._background = background or Background("kafka-assignors-changelog-search")
+        self._search: Future[Mapping[Task, Changelog]] | None = None
         self._clock = clock
         self._changelogs = changelogs
         reader.watch(changelogs)
@@ -203,8 +206,8 @@ class OpenCopies:
         due = [task for task, retry_at in self._retry_at.items() if retry_at <= now]
         for task in due:
             del self._retry_at[task]
-        if any(self._lacks_changelog(task) for task in due):
-            self._search.start()
+        if self._search is None and any(self._lacks_changelog(task) for task in due):
+            self._search = self._background.submit(self._find_changelogs)
         for task in due:
             if (active := self._tasks.actives.get(task)) is not None:
                 self.begin(active)
@@ -212,15 +215,17 @@ class OpenCopies:
             self.keep()
 
     def _take_changelogs(self) -> None:
+        if self._search is None or not self._search.done():
+            return
+        search, self._search = self._search, None
         try:
-            changelogs = self._search.result()
+            changelogs = search.result()
         except (ChangelogError, TopologyError) as error:
             log.warning("a task has no changelog: %s; trying again", error)
             return
-        if changelogs is not None:
-            self._changelogs = changelogs
-            self._reader.watch(changelogs)
-            self._retry_at |= {task: self._clock() for task in self._retry_at if task in changelogs}
+        self._changelogs = changelogs
+        self._reader.watch(changelogs)
+        self._retry_at |= {task: self._clock() for task in self._retry_at if task in changelogs}
 
     # --- on disk
 
@@ -251,6 +256,7 @@ class OpenCopies:
         Args:
             timeout_s: see ``ChangelogReader.close``.
         """
+        self._background.stop()
         self._task_log.write()
         self._task_log.close()
         for active in self._tasks.actives.values():

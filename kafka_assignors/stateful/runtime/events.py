@@ -8,7 +8,6 @@ events.  The rebalance waits for its end without blocking the I/O thread.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -16,7 +15,8 @@ from queue import Empty, SimpleQueue
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import ended, is_closing, member_id_of
+from kafka_assignors.assignor.coordinator_access import done, is_closing, member_id_of
+from kafka_assignors.background import Background
 from kafka_assignors.stateful.duties import Duties
 
 Partitions = frozenset[TopicPartition]
@@ -107,9 +107,11 @@ class TaskListener(AsyncConsumerRebalanceListener):
             await self._handled()
 
     async def _handled(self) -> None:
-        worker = threading.Thread(target=self._guarded, name="kafka-assignors-revocation", daemon=True)
-        worker.start()
-        await ended(self._consumer, worker)
+        background = Background("kafka-assignors-revocation")
+        try:
+            await done(self._consumer, background.submit(self._guarded))
+        finally:
+            background.stop()
 
     def _guarded(self) -> None:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from kafka_assignors.errors import StateDamagedError
 from kafka_assignors.stateful.runtime.tasks import ActiveTask
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 _EVERY_S = 30.0
 _SHARE = 0.05

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterable
 
 from kafka_assignors.stateful.group.topologies import first_names
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

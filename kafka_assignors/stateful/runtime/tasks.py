@@ -14,7 +14,7 @@ from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange
 from kafka_assignors.stateful.duties import Duties
 from kafka_assignors.stateful.state.copy import Copy
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

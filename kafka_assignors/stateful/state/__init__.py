@@ -1,8 +1,8 @@
 """State on disk.  Imports nothing of kafka.
 
-- ``state_dir``: the locked directory.  ``task_dir``: a directory of a task.  ``directory_deleter``: removal.
+- ``state_dir``: the directory, locked and cleaned.  ``task_dir``: one task's.
 - ``store``, ``stores``: keys and values in RocksDB.  ``changes``: uncommitted changes in memory.
 - ``checkpoint``: the changelog offset a store has on disk.  ``copy``: a task's store, opened and checked.
-- ``closed_copies``: copies on disk that are not open.  ``files``: files that are whole or absent.
+- ``closed_copies``: copies on disk that are not open.  ``files``: reads, writes, deletions.
 - ``faults``: errors of the system and of RocksDB as our own.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.state.copy import Changelog, Copy, is_stale, offset_in
 from kafka_assignors.stateful.state.state_dir import StateDir
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

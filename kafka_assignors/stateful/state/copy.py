@@ -13,7 +13,7 @@ from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.store import Store
 from kafka_assignors.stateful.state.stores import Stores
 from kafka_assignors.stateful.state.task_dir import TaskDir
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 

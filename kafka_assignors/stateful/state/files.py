@@ -1,31 +1,26 @@
-"""Files that are whole or absent, also after a crash of the process or the machine."""
+"""Reads, writes and deletes files of the state, with errors of our own."""
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
+import logging
+import shutil
 from pathlib import Path
 
+from kafka_assignors.files import atomic_write
 from kafka_assignors.stateful.state.faults import state_error
+
+log = logging.getLogger("kafka_assignors")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file: write a second one, sync it, rename it, and sync the directory.
+    """Replace a file atomically and on disk: a crash of the machine leaves the old file or the new one.
 
     Raises:
         StateError: the write failed; the old file is still there.
     """
-    new_path = path.with_name(path.name + ".new")
     try:
-        with new_path.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        new_path.replace(path)
-        sync_dir(path.parent)
+        atomic_write(path, data, sync=True)
     except OSError as error:
-        with suppress(OSError):
-            new_path.unlink()
         raise state_error(error, path) from error
 
 
@@ -44,12 +39,9 @@ def read_up_to(path: Path, most: int) -> bytes | None:
         raise state_error(error, path) from error
 
 
-def sync_dir(path: Path) -> None:
-    """Sync a directory's entries to disk.  Windows has no such call."""
-    if os.name == "nt":
-        return
-    directory = os.open(path, os.O_RDONLY)
+def delete(path: Path) -> None:
+    """Delete a directory; logs a failure."""
     try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+        shutil.rmtree(path)
+    except OSError as error:  # it belongs to no task any more, and the next start tries again
+        log.warning("%s could not be deleted: %s", path, error.strerror)

@@ -21,11 +21,13 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, unquote
 from uuid import UUID, uuid4
 
+from kafka_assignors.background import Background
 from kafka_assignors.errors import (
     MissingExtraError,
     OptionError,
@@ -33,13 +35,13 @@ from kafka_assignors.errors import (
     StateError,
     StateLockedError,
 )
+from kafka_assignors.files import sync_dir
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
-from kafka_assignors.stateful.state.directory_deleter import DirectoryDeleter, delete
 from kafka_assignors.stateful.state.faults import state_error
-from kafka_assignors.stateful.state.files import read_up_to, sync_dir, write_whole
+from kafka_assignors.stateful.state.files import delete, read_up_to, write_whole
 from kafka_assignors.stateful.state.task_dir import TaskDir
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
@@ -78,7 +80,7 @@ class StateDir:
         self.path = Path(store_dir) / _quoted(application)
         self._clock = clock
         self._opened_at = clock()
-        self._deleter = DirectoryDeleter()
+        self._deleter = Background("kafka-assignors-removal")
         self._guard = threading.Lock()
         self._claimed: dict[Task, TaskDir] = {}
         self._closed = False
@@ -97,9 +99,9 @@ class StateDir:
             self.process_id = self._identify()
             for entry in self._entries():
                 if entry.name.startswith(_REMOVED):
-                    self._deleter.delete(entry)
+                    self._deleter.submit(partial(delete, entry))
         except StateError:
-            self._deleter.close()
+            self._deleter.stop()
             self._lock.release()
             raise
 
@@ -178,7 +180,7 @@ class StateDir:
                 if task in self._claimed:
                     continue
                 try:
-                    self._deleter.delete(self._rename_removed(self._dir(task)))
+                    self._deleter.submit(partial(delete, self._rename_removed(self._dir(task))))
                 except StateError as error:
                     log.warning("task %s_%s: state could not be deleted: %s", *task, error)
                     continue
@@ -194,7 +196,8 @@ class StateDir:
             claimed = list(self._claimed.values())
         for task_dir in claimed:
             task_dir.release()
-        self._deleter.close()
+        self._deleter.stop()
+        self._deleter.join()  # waits for one deletion; the next start does the rest
         self._lock.release()
 
     def __enter__(self) -> StateDir:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 if TYPE_CHECKING:
     from kafka_assignors.stateful.state.state_dir import StateDir

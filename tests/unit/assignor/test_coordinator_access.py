@@ -29,7 +29,7 @@ from kafka_assignors import (
 )
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import (
-    ended,
+    done,
     heartbeat_age_s,
     is_closing,
     is_fenced,
@@ -42,6 +42,7 @@ from kafka_assignors.assignor.coordinator_access import (
     stop_producer,
     timeouts,
 )
+from kafka_assignors.background import Background
 from kafka_assignors.strategies import STRATEGIES
 from tests.support.joining import answer, cluster, own
 from tests.unit.conftest import MakeConsumer
@@ -395,21 +396,22 @@ def test_rejoin_can_be_requested_for_a_consumer(consumer: MakeConsumer) -> None:
     assert made._coordinator.rejoin_needed
 
 
-def test_waiting_for_a_thread_does_not_block_the_loop(consumer: MakeConsumer) -> None:
+def test_waiting_for_a_job_does_not_block_the_loop(consumer: MakeConsumer) -> None:
     """Otherwise no heartbeat would be sent meanwhile."""
     made = consumer(CooperativeStickyAssignor)
     may_end, turned = threading.Event(), threading.Event()
-    thread = threading.Thread(target=may_end.wait)
-    thread.start()
+    background = Background("test-job")
+    job = background.submit(may_end.wait)
 
     async def turn() -> None:
         turned.set()
         may_end.set()
 
     made._net.call_soon_threadsafe(turn)
-    made._net.run(ended, made, thread)
+    made._net.run(done, made, job)
     assert turned.is_set()
-    assert not thread.is_alive()
+    assert job.done()
+    background.stop()
 
 
 # --- state read by a leader and by a static member ----------------------------------------------------------

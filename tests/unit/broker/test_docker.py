@@ -13,7 +13,7 @@ import pytest
 
 from kafka_assignors.broker import DevelopmentBroker, development_broker, state
 from kafka_assignors.broker.docker import VERSION, compose_command, compose_file
-from kafka_assignors.broker.lock import kafka_version
+from kafka_assignors.broker.jars.lock import kafka_version
 from kafka_assignors.errors import BrokerError, ToolMissingError
 from tests.support.waiting import alive, until
 

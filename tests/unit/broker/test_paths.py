@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from kafka_assignors.broker.paths import cache_dir, state_dir
+from kafka_assignors.broker.paths import cache_dir, locked_file, state_dir
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +37,17 @@ def test_relative_xdg_variable_is_ignored(monkeypatch: pytest.MonkeyPatch) -> No
 def test_home_comes_last() -> None:
     assert cache_dir() == Path("/home/someone/.cache/kafka-assignors")
     assert state_dir() == Path("/home/someone/.local/state/kafka-assignors")
+
+
+def test_lock_is_released_with_the_last_process_that_inherited_it(tmp_path: Path) -> None:
+    """The broker's processes keep its directory locked after the program has ended."""
+    file = tmp_path / "lock"
+    with locked_file(file, wait=False) as lock:
+        assert lock is not None
+        command = [sys.executable, "-c", "input()"]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[lock])
+    with locked_file(file, wait=False) as other:
+        assert other is None
+    child.communicate(b"\n")
+    with locked_file(file, wait=False) as again:
+        assert again is not None

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation import Outcome, recommend
-from kafka_assignors.simulation.goals import GOALS
+from kafka_assignors.simulation.outcome import GOALS
 from tests.support.examples import ROOT
 
 

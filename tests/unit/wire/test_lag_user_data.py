@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
-from kafka_assignors.wire import lag_section, lag_user_data
+from kafka_assignors.wire import lag_user_data
 
 LAGS = {TopicPartition("orders", 0): 7, TopicPartition("orders", 300): 70_000, TopicPartition("pay", 1): 0}
 
@@ -44,7 +44,7 @@ def test_only_the_heaviest_partitions_are_sent() -> None:
     assert len(data) < 4_100
     sent = lag_user_data.decode(data)[2]
     assert sent == {
-        partition: lag for partition, lag in many.items() if lag >= 5_000 - lag_section.MOST_PARTITIONS
+        partition: lag for partition, lag in many.items() if lag >= 5_000 - lag_user_data.MOST_PARTITIONS
     }
 
 

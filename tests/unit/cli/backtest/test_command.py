@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
+from kafka_assignors.broker import Progress
 from kafka_assignors.cli import cli
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.cli.backtest.options import read_moment, read_parameters
-from kafka_assignors.cli.backtest.progress import BarView, LineView, progress_line
-from kafka_assignors.cli.backtest.view import backtest_lines
+from kafka_assignors.cli.backtest.view import backtest_lines, progress_line, show_scenarios
+from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, verdict
 from tests.unit.pipeline.backtest.trials import small_results
@@ -141,11 +142,11 @@ def test_progress_line_has_count_rate_and_time_left() -> None:
 def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
     now = 0.0
     stream = io.StringIO()
-    with LineView(stream, clock=lambda: now) as view:
-        view.step("starting Spark")
-        view.step("starting Spark")
+    with ProgressView(console=Console(file=stream), clock=lambda: now) as view:
+        view.step(Progress("starting Spark"))
+        view.step(Progress("starting Spark"))
         for done, now in ((1, 1.0), (2, 5.5), (3, 6.0), (4, 6.5)):  # the clock reads it
-            view.update(done, 4, now)
+            show_scenarios(view, done, 4, now)
     assert stream.getvalue().splitlines() == [
         "starting Spark",
         "scenario 2 of 4, 0.4/s, 6 s left",
@@ -155,9 +156,9 @@ def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
 
 def test_terminal_shows_a_bar() -> None:
     out = io.StringIO()
-    with BarView(Console(file=out, force_terminal=True, width=100)) as view:
-        view.step("reading the history")
-        view.update(50, 1000, 25.0)
+    with ProgressView(console=Console(file=out, force_terminal=True, width=100)) as view:
+        view.step(Progress("reading the history"))
+        show_scenarios(view, 50, 1000, 25.0)
     assert "scenarios" in out.getvalue()
     assert "50/1000" in out.getvalue()
     assert "2.0/s" in out.getvalue()

@@ -17,8 +17,9 @@ from kafka_assignors.cli.tasks.report import ReportedCopy, TaskReport, TaskRow, 
 from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
-from kafka_assignors.wire import stateful_assignment, stateful_subscription
-from kafka_assignors.wire.task_section import MOST_LAG, Task
+from kafka_assignors.wire.stateful import assignment as stateful_assignment
+from kafka_assignors.wire.stateful import subscription as stateful_subscription
+from kafka_assignors.wire.stateful.task_section import MOST_LAG, Task
 
 TIME = "2026-11-21T12:00:00.000+00:00"
 A, B = (f"billing-{n}-1f0c2d3{n}-0000-4000-8000-0123456789ab" for n in (1, 2))

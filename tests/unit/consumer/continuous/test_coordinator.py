@@ -33,7 +33,7 @@ from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_continuous
 from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled
-from kafka_assignors.consumer.continuous import coordinator, known_parts
+from kafka_assignors.consumer.continuous import joins, known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
 from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
@@ -769,7 +769,7 @@ def test_rebalance_that_was_joined_without_poll_does_not_delay_auto_commit(membe
 def test_failed_commit_before_revoking_is_a_warning(
     member: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(coordinator, "_COMMIT_MS", 20)
+    monkeypatch.setattr(joins, "_COMMIT_MS", 20)
     m = member(0, 1, auto_commit=True)
     m.rebalance()
     m.joined(0)

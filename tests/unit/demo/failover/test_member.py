@@ -10,7 +10,7 @@ from pathlib import Path
 from demo.failover.member import StateLog
 from demo.group.logs import Entry, LogWriter, read_log
 from kafka_assignors.stateful import Duties
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 MS = 1_000_000
 

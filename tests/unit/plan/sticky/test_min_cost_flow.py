@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kafka_assignors.plan.sticky import min_cost_flow
 from kafka_assignors.plan.sticky.first_guess import first_shares
 from kafka_assignors.plan.sticky.goals import (
     Away,
@@ -22,6 +23,7 @@ from kafka_assignors.plan.sticky.goals import (
 )
 from kafka_assignors.plan.sticky.min_cost_flow import settle
 from kafka_assignors.plan.sticky.residual import Residual
+from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase
 
 Cost = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
@@ -106,3 +108,29 @@ def test_prices_prove_every_goal(seed: int) -> None:
         costs = reduced(shares, of_cells, of_loads, prices)
         assert (costs[is_open] >= 0).all(), type(goal).__name__
         is_open &= costs == 0
+
+
+def test_spread_pushes_large_multiples_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hundreds of units, steps halve down to single units."""
+    steps: list[int] = []
+
+    class RecordedPhase(FlowPhase):
+        def measure(self) -> bool:
+            steps.append(self._net.step)
+            return super().measure()
+
+    supply = np.array([100 * 2**topic for topic in range(6)])
+    rng = np.random.default_rng(1)
+    subscribed = rng.random((6, 5)) < 0.5
+    subscribed[5] = True
+    subscribed[np.arange(6), rng.integers(0, 5, 6)] = True
+    owned = np.zeros((6, 5), np.int64)
+    owned[np.arange(6), subscribed.argmax(axis=1)] = supply
+    problem = TransportProblem(supply=supply, subscribed=subscribed, owned=owned, floor=owned * 0, away=None)
+    residual = Residual(problem, first_shares(problem))
+    settle(residual, Load())
+    monkeypatch.setattr(min_cost_flow, "FlowPhase", RecordedPhase)
+    settle(residual, Spread())
+    assert steps == sorted(steps, reverse=True)
+    assert steps[0] > 1
+    assert steps[-1] == 1

@@ -20,7 +20,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.store import Store
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 from tests.support.waiting import until
 from tests.unit.stateful.changelogs import Consumer
 

@@ -21,7 +21,7 @@ from kafka_assignors.stateful.changelog.tailing import Tailing
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.store import Store
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 from tests.unit.stateful.changelogs import Consumer
 
 S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)

@@ -22,9 +22,10 @@ from kafka_assignors.stateful import (
     Subtopology,
     Topology,
 )
-from kafka_assignors.wire import stateful_assignment, stateful_subscription
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful import assignment as stateful_assignment
+from kafka_assignors.wire.stateful import subscription as stateful_subscription
+from kafka_assignors.wire.stateful.task_section import Task
 from tests.support.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
 
 TOPOLOGY = Topology((Subtopology("s", ("t", "u")), Subtopology("free", ("v",), stateful=False)))

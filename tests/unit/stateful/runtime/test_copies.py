@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from kafka_assignors.stateful.runtime.copies import OpenCopies
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 TOPOLOGY = Topology(
     (
@@ -81,18 +82,34 @@ class Reader:
         self._failed.append((task, error))
 
 
+class Later:
+    """A `Background` whose jobs the test runs."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, job: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.jobs.append((future, job))
+        return future
+
+    def stop(self) -> None:
+        self.jobs.clear()
+
+
 class Bench:
     """The open copies of a member without a cluster."""
 
     def __init__(self, root: Path, partitions: int = 2) -> None:
         self.now = 0.0
-        self.background: list[Callable[[], None]] = []
+        self.background = Later()
         self.reader = Reader()
         self.tasks = MemberTasks()
         self.state_dir = StateDir(root, "g", clock=lambda: time.time() + self.now)
         self.changelogs = {("s", p): Changelog(TopicPartition("log", p)) for p in range(partitions)}
         self.asked = 0
         reader: Any = self.reader
+        background: Any = self.background
         self.copies = OpenCopies(
             TOPOLOGY,
             self.tasks,
@@ -102,7 +119,7 @@ class Bench:
             changelogs=dict(self.changelogs),
             find_changelogs=self.find,
             clock=lambda: self.now,
-            run=self.background.append,
+            background=background,
         )
 
     def find(self) -> dict[Task, Changelog]:
@@ -111,9 +128,13 @@ class Bench:
             raise TopologyError("log has 2 partitions, its topics have 3")
         return dict(self.changelogs)
 
-    def do_aside(self) -> None:
-        while self.background:
-            self.background.pop()()
+    def run_background(self) -> None:
+        while self.background.jobs:
+            future, job = self.background.jobs.pop()
+            try:
+                future.set_result(job())
+            except Exception as error:
+                future.set_exception(error)
 
     def begin(self, task: Task) -> ActiveTask:
         active = self.tasks.actives[task] = ActiveTask(task, lambda *_: None, "m-1")
@@ -185,7 +206,7 @@ def test_holdings_have_the_end_offsets_of_all_changelogs(bench: Bench) -> None:
     bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now += 10.0
     bench.copies.retry()
-    bench.do_aside()
+    bench.run_background()
     bench.copies.retry()
     assert bench.reader.watched.keys() == {S0, S1, S2}
 
@@ -305,14 +326,14 @@ def test_task_waits_for_its_changelog_partition(bench: Bench, caplog: pytest.Log
     assert "has no partition 2" in caplog.text
     bench.now = 5.0
     bench.copies.retry()
-    bench.do_aside()
+    bench.run_background()
     bench.copies.retry()
     assert "log has 2 partitions, its topics have 3" in caplog.text
     assert (active.ready, S2 in bench.reader.kept) == (False, False)
     bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now = 10.0
     bench.copies.retry()
-    bench.do_aside()
+    bench.run_background()
     bench.copies.retry()
     assert (bench.asked, bench.reader.kept[S2][1]) == (2, active)
 
@@ -322,12 +343,12 @@ def test_changelogs_are_searched_in_the_background_one_call_at_a_time(bench: Ben
     bench.begin(S2)
     for bench.now in (5.0, 10.0, 15.0):
         bench.copies.retry()
-    assert (bench.asked, len(bench.background)) == (0, 1)
-    bench.do_aside()
+    assert (bench.asked, len(bench.background.jobs)) == (0, 1)
+    bench.run_background()
     bench.copies.retry()
     bench.now = 20.0
     bench.copies.retry()
-    assert (bench.asked, len(bench.background)) == (1, 1)
+    assert (bench.asked, len(bench.background.jobs)) == (1, 1)
 
 
 def test_unexpected_error_of_the_search_for_changelogs_is_raised(
@@ -337,7 +358,7 @@ def test_unexpected_error_of_the_search_for_changelogs_is_raised(
     bench.now = 5.0
     bench.copies.retry()
     monkeypatch.setattr(bench, "changelogs", None)
-    bench.do_aside()
+    bench.run_background()
     with pytest.raises(TypeError):
         bench.copies.retry()
 
@@ -590,7 +611,7 @@ def test_closed_copy_becomes_stale_with_age(bench: Bench) -> None:
     bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now = 5.0
     bench.copies.retry()
-    bench.do_aside()
+    bench.run_background()
     bench.copies.retry()
     bench.set_standbys(S0, S1)
     for copy, _ in bench.reader.kept.values():

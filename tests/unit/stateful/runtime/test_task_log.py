@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from kafka_assignors.stateful.runtime.task_log import TaskLog
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful.task_section import Task
 
 
 def tasks(count: int) -> list[Task]:

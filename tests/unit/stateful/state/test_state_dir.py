@@ -211,7 +211,7 @@ def test_cleaned_state_is_deleted_in_the_background(tmp_path: Path, monkeypatch:
     assert len(_aside(state)) == 2
     closing = threading.Thread(target=state.close)
     closing.start()
-    until(state._deleter._stop.is_set)  # otherwise the second deletion may run, too
+    until(lambda: state._deleter._stopped)  # otherwise the second deletion may run, too
     go_on.set()
     closing.join()
     assert len(_aside(state)) == 1

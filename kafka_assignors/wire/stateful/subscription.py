@@ -17,10 +17,10 @@ from uuid import UUID
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION
-from kafka_assignors.wire import task_section
 from kafka_assignors.wire.primitives import Reader
-from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, check_header
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful import task_section
+from kafka_assignors.wire.stateful.task_section import Task
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, check_header
 
 MOST_OTHERS = 1_000
 """Limit of the lags of tasks that the member has state of but does not own: 5 KB.  Such state is useful only

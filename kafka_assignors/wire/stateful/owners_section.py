@@ -20,7 +20,7 @@ import numpy as np
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.wire.primitives import Reader, int32
-from kafka_assignors.wire.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
+from kafka_assignors.wire.stateful.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
 
 LONGEST_ENDPOINT = 255
 """Bytes."""

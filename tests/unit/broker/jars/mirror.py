@@ -7,7 +7,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
-from kafka_assignors.broker.lock import Jar
+from kafka_assignors.broker.jars.lock import Jar
 
 
 class Mirror:

@@ -13,7 +13,6 @@ import contextlib
 import errno
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import threading
@@ -21,12 +20,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from uuid import uuid4
 
-from kafka_assignors.broker.download import MIRROR, Downloader, download
-from kafka_assignors.broker.lock import Jar, digest, locked
+from kafka_assignors.broker.jars.download import MIRROR, Downloader, download
+from kafka_assignors.broker.jars.lock import Jar, digest, locked
 from kafka_assignors.broker.paths import cache_dir
 from kafka_assignors.broker.progress import OnProgress, Progress, silent
 from kafka_assignors.errors import BrokerError
+from kafka_assignors.files import atomic_write
 
 _STAMP = "verified.json"
 _PARTIAL = ".partial-"
@@ -156,14 +157,8 @@ def _read_stamp(folder: Path) -> dict[str, _Stat]:
 
 def _write_stamp(folder: Path, wanted: tuple[Jar, ...]) -> None:
     rows = {jar.filename: _stat(folder / jar.filename) for jar in wanted}
-    handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=folder)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(rows, stream)
-        Path(name).replace(folder / _STAMP)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
+    own = folder / f"{_PARTIAL}{uuid4().hex}"  # another process may write the stamp, too
+    atomic_write(folder / _STAMP, json.dumps(rows).encode(), new_path=own)
 
 
 def _sweep(folder: Path) -> None:

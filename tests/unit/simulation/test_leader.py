@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.simulation.known_lag import KnownLag, expected_arrivals
+from kafka_assignors.simulation.leader import KnownLag, expected_arrivals
 
 OWNED, HALF_OWNED = np.array([0, 0]), np.array([0, -1])
 

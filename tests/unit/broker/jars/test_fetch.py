@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from kafka_assignors.broker.jars import fetch_jars
-from kafka_assignors.broker.lock import Jar, locked
+from kafka_assignors.broker.jars.lock import Jar, locked
 from kafka_assignors.broker.progress import Progress
 from kafka_assignors.errors import BrokerError, MissingExtraError
 from tests.support.waiting import until
-from tests.unit.broker.mirror import Mirror
+from tests.unit.broker.jars.mirror import Mirror
 
 # jgo leaves the connection of a "404 Not Found" to the garbage collector, which warns.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed.*socket:ResourceWarning")
@@ -27,7 +27,7 @@ CONTENTS = {name: name.encode() * 20_000 for name in ("alpha", "beta", "gamma")}
 CHILD = """
 import sys
 from kafka_assignors.broker.jars import fetch_jars
-from kafka_assignors.broker.lock import Jar
+from kafka_assignors.broker.jars.lock import Jar
 from kafka_assignors.errors import KafkaAssignorsError
 jars = tuple(Jar(*row.split()) for row in sys.argv[1:])
 try:

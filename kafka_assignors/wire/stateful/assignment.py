@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.wire import task_section
-from kafka_assignors.wire.owners_section import pack_owners, read_owners
 from kafka_assignors.wire.primitives import Reader
-from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, check_header
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful import task_section
+from kafka_assignors.wire.stateful.owners_section import pack_owners, read_owners
+from kafka_assignors.wire.stateful.task_section import Task
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, check_header
 
 _HEAD = struct.Struct(">hhq")
 

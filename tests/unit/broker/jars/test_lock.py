@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.broker.lock import Jar, digest, kafka_version, locked, parse
+from kafka_assignors.broker.jars.lock import Jar, digest, kafka_version, locked, parse
 from kafka_assignors.errors import BrokerError
 
 ROW = "broker org.example:thing_2.13:1.0-rc1 " + "ab" * 32

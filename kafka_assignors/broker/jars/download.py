@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from kafka_assignors.broker.lock import Jar
+from kafka_assignors.broker.jars.lock import Jar
 from kafka_assignors.errors import BrokerError, MissingExtraError
 
 MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository that replaces the central one

@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.wire import owners_section, stateful_assignment, stateful_subscription, task_section
 from kafka_assignors.wire.primitives import Reader
-from kafka_assignors.wire.stateful_assignment import TaskAssignment
-from kafka_assignors.wire.stateful_subscription import Subscription
-from kafka_assignors.wire.stateful_version import LATEST_VERSION, Newer, common_version
-from kafka_assignors.wire.task_section import Task
+from kafka_assignors.wire.stateful import assignment as stateful_assignment
+from kafka_assignors.wire.stateful import owners_section, task_section
+from kafka_assignors.wire.stateful import subscription as stateful_subscription
+from kafka_assignors.wire.stateful.assignment import TaskAssignment
+from kafka_assignors.wire.stateful.subscription import Subscription
+from kafka_assignors.wire.stateful.task_section import Task
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, common_version
 
 PROCESS = UUID("00112233-4455-6677-8899-aabbccddeeff")
 SUBSCRIPTION = Subscription(

@@ -1,0 +1,150 @@
+"""The part of an assignor that a strategy defines: its name, its protocols, its planner and its user data."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+
+from kafka_assignors.assignor.complaints import Complaints
+from kafka_assignors.assignor.fallback import RANGES, Fallback
+from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.options import ConfigurationError, Options, parse
+from kafka_assignors.plan import Assignment, Claims, Group, Member, Ownership, Reason, keep_owned
+
+AssignorT = TypeVar("AssignorT", bound="StrategyHooks")
+
+
+class _Preset(dict[str, Any]):
+    """Options whose repr shows only names, because a value may be a password."""
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(self)}>"
+
+
+class StrategyHooks(AbstractPartitionAssignor):
+    """The attributes and methods that a strategy sets or overrides; `Assignor` calls them."""
+
+    name: ClassVar[str]
+    protocols: ClassVar[Sequence[RebalanceProtocol]] = (RebalanceProtocol.EAGER,)
+    options_type: ClassVar[type[Options]] = Options
+    in_order: ClassVar[bool] = False
+    """Ignores current ownership and assigns in a fixed order."""
+    by_rack: ClassVar[bool] = True
+    """Plans by racks if members and brokers have them."""
+    by_lag: ClassVar[bool] = False
+    """Plans by lag where it is known."""
+    by_forecast: ClassVar[bool] = False
+    """Adds forecast arrivals to the lag it plans by."""
+    by_priority: ClassVar[bool] = False
+    """Plans by the members' priorities."""
+    is_classic_only: ClassVar[bool] = False
+    """The broker must not convert the group (KIP-848): its own assignors do not keep this plan's promises."""
+    fallback: ClassVar[Fallback] = RANGES
+    """The plan to use if this strategy fails."""
+    _preset: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def configured(cls: type[AssignorT], **options: Any) -> type[AssignorT]:
+        """Set options: ``partition_assignment_strategy=[Strategy.configured(rack="a")]``.
+
+        Raises:
+            ConfigurationError: a wrong option, named.  Raised here, before a consumer is made.
+        """
+        preset = {**cls._preset, **options}
+        parse(cls.options_type, preset)
+        return type(
+            cls.__name__,
+            (cls,),
+            {"_preset": _Preset(preset), "__module__": cls.__module__, "__doc__": cls.__doc__},
+        )
+
+    @classmethod
+    def upgrading_from(cls, *eager: type[AbstractPartitionAssignor]) -> list[type[AbstractPartitionAssignor]]:
+        """List strategies for the first bounce of an upgrade: this one, then the group's current ones.
+
+        The second bounce lists this strategy alone (KIP-726).
+
+        Raises:
+            ConfigurationError: no current strategy is given, one of them cannot run eager, or this one is not
+                cooperative and needs no second bounce.
+        """
+        return _first_bounce(cls, eager)
+
+    @abstractmethod
+    def plan(self, group: Group, claims: Claims) -> Assignment:
+        """Plan an owner for every partition.  Pure; called on the leader only."""
+
+    def plan_provisionally(
+        self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
+    ) -> Assignment:
+        """Plan one round whose members own partitions that the metadata does not list.  Pure.
+
+        Args:
+            group: the members, and the topics that the metadata lists.
+            claims: the partitions its members own.
+            unlisted: owned partitions that the metadata does not list; their owners keep them.
+        """
+        return keep_owned(group, claims, unlisted)
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        """Encode what this member sends to the leader beside its subscription.
+
+        Args:
+            revoked: partitions it owned in ``generation`` and revoked; eager members revoke before joining.
+            generation: of its last assignment, ``NO_GENERATION`` before the first.
+        """
+        return b""
+
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
+        """Decode a member's ``user_data``.
+
+        Raises:
+            CodecError: malformed bytes.
+        """
+        return MemberReport()
+
+    def with_lags(
+        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
+    ) -> Group:
+        """Add lag to the group, in a strategy that plans by it.
+
+        Args:
+            group: the group to plan for.
+            reports: its members with their decoded user data.
+            complaints: collects problems with the reports.
+        """
+        return group
+
+    @property
+    def forecasts(self) -> int | None:
+        """Number of partitions in the last plan that had a forecast; None without forecasts."""
+        return None
+
+    def reason_overrides(self) -> Mapping[Reason, Reason]:
+        """Map general reasons for a move to the ones this strategy gives instead."""
+        return {}
+
+    @property
+    def leader_watches_lag(self) -> bool:
+        """Whether the leader watches lag between rebalances, beside the number of partitions."""
+        return False
+
+
+def _first_bounce(
+    to: type[AbstractPartitionAssignor], eager: Sequence[type[AbstractPartitionAssignor]]
+) -> list[type[AbstractPartitionAssignor]]:
+    """List the strategies for the first bounce of an upgrade from eager to cooperative (KIP-726).
+
+    The new strategy first, then the group's current ones.
+    """
+    if RebalanceProtocol.COOPERATIVE not in to().supported_protocols():
+        raise ConfigurationError("upgrading_from", f"{to.__name__} is eager: list both, in any order")
+    if not eager:
+        raise ConfigurationError("upgrading_from", "name the strategy the group runs now")
+    for strategy in eager:
+        if RebalanceProtocol.EAGER not in strategy().supported_protocols():
+            raise ConfigurationError("upgrading_from", f"{strategy.__name__} cannot run eager")
+    return [to, *eager]

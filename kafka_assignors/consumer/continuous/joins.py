@@ -1,0 +1,288 @@
+"""Joins that run while the application works, and the application of their assignments inside ``poll()``.
+
+kafka-python's join is kept; it only runs outside ``poll()``.  Listeners run inside ``poll()`` only.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from typing import Any
+
+from kafka.coordinator.base import UnjoinedGroupException
+from kafka.errors import (
+    InconsistentGroupProtocolError,
+    KafkaError,
+    NoError,
+    RebalanceInProgressError,
+    RetriableError,
+    UnknownMemberIdError,
+)
+from kafka.protocol.consumer import HeartbeatRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.structs import MemberState, TopicPartition
+
+from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
+from kafka_assignors.consumer.continuous.join_state import JoinState
+from kafka_assignors.consumer.continuous.offsets import Offsets, OffsetsDuringJoins
+
+log = logging.getLogger("kafka_assignors")
+
+_COMMIT_MS = 5000  # for the commit of revoked partitions
+
+
+class JoinsOutsidePoll(OffsetsDuringJoins):
+    """A coordinator whose joins go on between two calls of ``poll()``."""
+
+    rejoining: bool
+
+    def begin(self) -> None:
+        """Initialise a coordinator that has not joined yet."""
+        self._join = JoinState()
+        self.heartbeat.__class__ = EarlyHeartbeat
+        self._confirmed_at = float("-inf")  # the broker heard from this member at this time or later
+        self._joined_at = float("-inf")
+        self._commit_precedes_join = False  # whether the next commit is the one before a join
+        self._update: Any = None  # a metadata update that the next join waits for
+
+    # --- one join
+
+    async def join_group_async(self, timeout_ms: float | None = None) -> bool:
+        """As inherited, but applies a join that ended between two polls instead of repeating it.
+
+        A join that continues after this call ends like one begun outside ``poll()``: see ``_undo_join``.
+        """
+        before = self._join_task
+        if before is not None and before.is_done:
+
+            async def repeat_result() -> Any:
+                return await before
+
+            self._join_task = self._manager.call_soon(repeat_result)
+        self._join.is_in_poll = True
+        try:
+            return bool(await super().join_group_async(timeout_ms))
+        except Exception:
+            if self._join_task is not None and self._join_task.is_done:
+                self._join_task = None
+            raise
+        finally:
+            self._join.is_in_poll = False
+            if self._join_task is not None and self._join_task is not before:
+                self._undo_if_it_fails(self._join_task)
+
+    async def _on_join_prepare_async(
+        self, generation: int, member_id: str, timeout_ms: float | None = None
+    ) -> None:
+        """As inherited, but auto-commit does not wait for its answer.
+
+        The request precedes JoinGroup on the same connection.  The method awaits its answer only if topics
+        were unsubscribed, because their positions are dropped here.
+        """
+        self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
+        await super()._on_join_prepare_async(generation, member_id, timeout_ms)
+
+    async def _commit_offsets_sync_async(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
+        """As inherited, but replaces the first commit of the inherited ``_on_join_prepare_async``."""
+        if self._commit_precedes_join:  # no await lies between the two methods
+            self._commit_precedes_join = False
+            await self._commit_before_join()
+        else:
+            await super()._commit_offsets_sync_async(offsets, timeout_ms)
+
+    async def _commit_before_join(self) -> None:
+        offsets = self._subscription.all_consumed_offsets()
+        topics = self._subscription.subscription or ()
+        if any(partition.topic not in topics for partition in offsets):
+            await self._commit_now(offsets)
+        elif offsets:
+            self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
+
+    async def _do_join_and_sync_async(self) -> bytes:
+        """As inherited, but repeats the join while other members begin new rounds, then resumes heartbeats.
+
+        Raises:
+            UnknownMemberIdError: the membership was lost; the join starts again and reports the loss.
+            KafkaError: as inherited.
+        """
+        self._update = None
+        self._join.send()
+        self._manager.call_soon(self._heartbeat_during_join)
+        try:
+            assignment = await self._joined_and_synced()
+            with self._lock:
+                self._check_joining()
+                self._confirmed_at = self._joined_at
+                self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
+        except BaseException as error:
+            self._join.settle()
+            if isinstance(
+                error, InconsistentGroupProtocolError
+            ):  # compared with the generation after a reset
+                self._check_joining()
+            raise
+        self._resume_heartbeats()
+        return assignment
+
+    async def _joined_and_synced(self) -> bytes:
+        while True:
+            if self._generation.is_lost() and self._subscription.assignment:
+                log.warning("group %s: membership lost during the join", self.group_id)
+                self.rejoining = False  # prepare again, so that listeners are called with the loss
+                raise UnknownMemberIdError("membership lost during the join: joining again")
+            try:
+                assignment: bytes = await super()._do_join_and_sync_async()
+            except RebalanceInProgressError:  # other members have begun the next round
+                if not self._may_join_outside_poll():
+                    raise
+            else:
+                return assignment
+
+    async def _heartbeat_during_join(self) -> None:
+        """Send heartbeats until SyncGroup is answered, through all rounds of the join.
+
+        The broker keeps a waiting member even without heartbeats.  But a stateful member commits only under a
+        membership that was confirmed recently.
+        """
+        join = self._join_task
+        while True:
+            await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
+            if self._join_task is not join or not self._join.is_in_flight:
+                return
+            generation = self._generation  # changes with each answer of JoinGroup
+            if not generation.has_member_id() or self.coordinator_unknown():
+                continue
+            sent_at = time.monotonic()
+            request = HeartbeatRequest(
+                group_id=self.group_id,
+                generation_id=generation.generation_id,
+                member_id=generation.member_id,
+                group_instance_id=self.group_instance_id,
+            )
+            with suppress(KafkaError):
+                response = await self._manager.send(request, node_id=self._second_connection())
+                if response.error_code in (NoError.errno, RebalanceInProgressError.errno):
+                    self._confirmed_at = self.heartbeat.last_send = sent_at
+                    self.heartbeat.received_heartbeat()
+
+    def _resume_heartbeats(self) -> None:
+        last_poll = self.heartbeat.last_poll
+        self._enable_heartbeat()
+        self.heartbeat.last_poll = last_poll  # a join is no poll: max_poll_interval_ms continues
+
+    def _check_joining(self) -> None:
+        """Fail a join whose generation was reset during it, with a retriable error.
+
+        Raises:
+            UnjoinedGroupException: the member left, or the broker removed it.
+        """
+        if self.state is not MemberState.REBALANCING:
+            raise UnjoinedGroupException()
+
+    def _process_join_group_response(self, response: Any, send_time: float) -> Any:
+        """As inherited, and keep the time.  SyncGroup follows at once, or after the plan."""
+        joined = super()._process_join_group_response(response, send_time)
+        self._joined_at = time.monotonic()
+        return joined
+
+    async def _on_join_complete_async(
+        self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
+    ) -> None:
+        """As inherited, after a commit, because the positions of revoked partitions are dropped here."""
+        assigned = self._join.apply()
+        try:
+            if self.config["enable_auto_commit"] and not self._generation.is_lost():
+                await self._commit_before_applying(assigned)
+            if self._generation.is_lost():  # since the answer arrived: join again, which reports the loss
+                self.reset_generation(member_id=self._generation.member_id)
+                return
+            await super()._on_join_complete_async(generation, member_id, protocol, member_assignment_bytes)
+        finally:
+            if self._join.settle():
+                self.request_rejoin()
+
+    async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
+        """Commit up to the last ``poll()``; wait for the answer only if partitions are revoked."""
+        offsets = self._subscription.all_consumed_offsets()
+        if not offsets.keys() <= assigned:
+            await self._commit_now(offsets)
+        elif offsets:
+            self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
+
+    async def _commit_now(self, offsets: Offsets) -> None:
+        try:
+            await self._commit_offsets_sync_async(offsets, timeout_ms=_COMMIT_MS)
+        except Exception as error:  # the next owner reads the records again; the rebalance goes on
+            log.warning("commit before revoking partitions failed: %s", error)
+
+    def stable(self) -> bool:
+        """As inherited, and while an assignment waits, for the heartbeat loop."""
+        return bool(super().stable() or (self._join.is_answered and self.state is MemberState.REBALANCING))
+
+    def request_rejoin(self) -> None:
+        """As inherited, and keep the request when a waiting assignment is applied."""
+        super().request_rejoin()
+        self._join.request_rejoin()
+
+    # --- joins while the application is busy
+
+    async def _do_heartbeat(self) -> None:
+        """As inherited, but joins a rebalance as soon as the answer reports it.
+
+        The broker answers JoinGroup when the last member has joined: one member's batch must not hold up the
+        others.
+        """
+        sent_at = time.monotonic()
+        await super()._do_heartbeat()
+        if self.heartbeat.last_receive >= sent_at:
+            self._confirmed_at = sent_at
+        if self.rejoin_needed and self._join.may_begin:
+            self._join_outside_poll()
+
+    def _may_join_outside_poll(self) -> bool:
+        """Whether a join needs neither listeners nor fresh metadata, which only ``poll()`` provides."""
+        subscription = self._subscription
+        topics = subscription.subscription
+        return bool(
+            topics is not None
+            and subscription.partitions_auto_assigned()
+            and not subscription.subscribed_pattern
+            and all(partition.topic in topics for partition in subscription.assigned_partitions())
+            and not self._generation.is_lost()
+            and not self.coordinator_unknown()
+            and not self.heartbeat.poll_timeout_expired()
+        )
+
+    def _join_outside_poll(self) -> None:
+        """Join on the I/O thread without auto-commit, because the application still processes records."""
+        is_settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
+        if not self._may_join_outside_poll() or not (is_settled or self._join.is_answered):
+            return
+        self._join.settle()  # drops an assignment that waits
+        self._is_leader = False
+        self._subscription.reset_group_subscription()
+        self.rejoining = True
+        self._disable_heartbeat()
+        self._join_task = self._manager.call_soon(self._do_join_and_sync_async)
+        self._undo_if_it_fails(self._join_task)
+
+    def _undo_if_it_fails(self, task: Any) -> None:
+        task.add_errback(lambda error: self._undo_join(task, error))
+
+    def _undo_join(self, task: Any, error: Exception) -> None:
+        """Resume heartbeats after a retriable error; the next one leads to another join."""
+        with self._lock:
+            if self._join_task is not task or self._join.is_in_poll or self._generation.is_lost():
+                return  # poll() handles it
+            if not isinstance(error, (RetriableError, RebalanceInProgressError)):
+                return  # poll() raises it
+            self._join_task = None
+            self.rejoining = False
+            self.rejoin_needed = True  # also if the subscription had changed, because the join cleared that
+            self.state = MemberState.STABLE
+            self._resume_heartbeats()
+
+    async def _on_close_prepare_async(self) -> None:
+        self._join.is_closing = True
+        await super()._on_close_prepare_async()

@@ -1,1 +1,0 @@
-"""Scripts for working on the project; not part of the package."""
