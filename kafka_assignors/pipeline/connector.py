@@ -85,7 +85,7 @@ def _servers(settings: Mapping[str, Any]) -> str:
 
 
 def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:
-    mechanism = settings.get("sasl_mechanism")
+    mechanism: Any = settings.get("sasl_mechanism")
     if mechanism == "GSSAPI":
         return {
             "sasl.mechanism": mechanism,

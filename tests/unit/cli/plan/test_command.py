@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -162,6 +163,14 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib, "import_module", import_without_rich)
     with pytest.raises(MissingExtraError, match=r"\[cli\]"):
+        cli.cli.main(["plan"], standalone_mode=False)
+
+
+def test_missing_msgspec_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    for module in ("plan.command", "plan.problem", "plan.stateful_problem", "fields"):
+        monkeypatch.delitem(sys.modules, f"kafka_assignors.cli.{module}", raising=False)
+    with pytest.raises(MissingExtraError, match=r"^msgspec is not installed: .*\[cli\]"):
         cli.cli.main(["plan"], standalone_mode=False)
 
 
