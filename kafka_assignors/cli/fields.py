@@ -27,15 +27,8 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Records = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Meta(ge=0, lt=2**63)]
 
-_WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a non-empty text",
-    "bool": "true or false",
-    "object": "an object",
-    "array": "an array",
-    "null": "null",
-}
+_WORDS = {"int": "a whole number", "float": "a number", "str": "a non-empty text", "bool": "true or false"}
+_WORDS |= {"object": "an object", "array": "an array"}
 _PATTERNS = {_TEXT: "a non-empty text that UTF-8 can encode", _TASK: "a task, SUBTOPOLOGY_PARTITION"}
 _LONGEST = 60  # characters of a wrong value that an error shows
 
@@ -53,13 +46,7 @@ def load(data: bytes) -> object:
 
 
 def checked(path: str, value: object, kind: Any) -> Any:
-    """Convert a value to a type.
-
-    Args:
-        path: the value's path.
-        value: parsed JSON.
-        kind: a type for msgspec, without an object inside it whose values have a type.
-    """
+    """Convert parsed JSON to a type without typed values of dicts, whose paths msgspec does not name."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second for the name of a field
