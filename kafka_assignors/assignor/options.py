@@ -11,6 +11,7 @@ from kafka.errors import KafkaConfigurationError
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Metrics, Why
+from kafka_assignors.validators import function, known_names, one_of, text, wrong
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -96,19 +97,13 @@ class Options:
         """Check the values.
 
         Raises:
-            ConfigurationError: naming the option.
+            OptionError: naming the option.
         """
-        given: Any = self.rack
-        if given is not None and not (isinstance(given, str) and given):
-            raise ConfigurationError("rack", f"expected a non-empty string, got {given!r}")
-        if given is not None and not _can_be_sent(given):
-            raise ConfigurationError(
-                "rack", f"expected at most {_LONGEST} bytes of UTF-8, got {given[:20]!r}"
-            )
-        if self.on_plan is not None and not callable(self.on_plan):
-            raise ConfigurationError("on_plan", f"expected a callable, got a {type(self.on_plan).__name__}")
-        if not callable(self.clock):
-            raise ConfigurationError("clock", f"expected a callable, got a {type(self.clock).__name__}")
+        if self.rack is not None and not _can_be_sent(text("rack", self.rack)):
+            raise wrong("rack", f"at most {_LONGEST} bytes of UTF-8", self.rack)
+        if self.on_plan is not None:
+            function("on_plan", self.on_plan)
+        function("clock", self.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +127,10 @@ class StickyOptions(Options):
         """Check the values.
 
         Raises:
-            ConfigurationError: naming the option.
+            OptionError: naming the option.
         """
         Options.check(self)  # with slots, dataclass makes a new class that super() does not know
-        if self.migration_policy not in _POLICIES:
-            raise ConfigurationError(
-                "migration_policy", f"expected {' or '.join(_POLICIES)}, got {self.migration_policy!r}"
-            )
+        one_of("migration_policy", self.migration_policy, _POLICIES)
 
 
 def _can_be_sent(value: str) -> bool:
@@ -155,10 +147,12 @@ def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
     Raises:
         ConfigurationError: an unknown name, or a value ``check`` refuses.
     """
-    known = [field.name for field in fields(kind)]
-    for name in given:
-        if name not in known:
-            raise ConfigurationError(name, f"unknown, there is {', '.join(known)}")
-    options = kind(**given)
-    options.check()
+    try:
+        known_names(given, [field.name for field in fields(kind)])
+        options = kind(**given)
+        options.check()
+    except ConfigurationError:
+        raise
+    except OptionError as error:
+        raise ConfigurationError(error.option, error.reason) from error
     return options

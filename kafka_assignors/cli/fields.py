@@ -1,104 +1,85 @@
-"""Checks fields of the JSON that ``plan`` reads.  Errors name a field by its path.  Pure."""
+"""Checks the JSON that ``plan`` reads, with msgspec.  Errors name a field by its path.  Pure."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from kafka_assignors.errors import ProblemError
+from kafka_assignors.strict_json import read_json
 
-_INT32 = 2**31
-INT64 = 2**63
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+_TEXT = r"\A[^\ud800-\udfff]+\Z"
+_TASK = r"\A[^\ud800-\udfff]+_(0|[1-9][0-9]{0,9})\Z"
+
+Text = Annotated[str, Meta(pattern=_TEXT)]
+TaskName = Annotated[str, Meta(pattern=_TASK)]
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Generation = Annotated[int, Meta(ge=-1, le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Records = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Amount = Annotated[float, Meta(ge=0, lt=2**63)]
+
+_WORDS = {"int": "a whole number", "float": "a number", "str": "a non-empty text", "bool": "true or false"}
+_WORDS |= {"object": "an object", "array": "an array"}
+_PATTERNS = {_TEXT: "a non-empty text that UTF-8 can encode", _TASK: "a task, SUBTOPOLOGY_PARTITION"}
 _LONGEST = 60  # characters of a wrong value that an error shows
 
 
 def load(data: bytes) -> object:
-    """Parse JSON, strictly.
+    """Parse JSON.  msgspec's own parser would keep the last of two equal names.
 
     Raises:
         ProblemError: the data is not JSON (with line and column), or an object repeats a name.
     """
     try:
-        return json.loads(data, object_pairs_hook=_object, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise ProblemError(f"not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
-    except UnicodeDecodeError as error:
-        raise ProblemError(f"byte {error.start}: not {error.encoding}") from error
-    except RecursionError as error:
-        raise ProblemError("nested too deeply") from error
-    except ProblemError:
-        raise
-    except ValueError as error:  # Python's limit on the digits of a number
-        raise ProblemError("a number with too many digits") from error
+        return read_json(data, unique_names=True)
+    except ValueError as error:
+        raise ProblemError(str(error)) from error
 
 
-def fields(path: str, value: object, known: tuple[str, ...]) -> dict[str, object]:
-    """Return an object; refuse unknown fields."""
-    entry = object_at(path, value)
-    for name in entry:
-        if name not in known:
-            raise ProblemError(f"{below(path, name)}: unknown, expected one of {', '.join(known)}")
-    return entry
+def checked(path: str, value: object, kind: Any) -> Any:
+    """Convert parsed JSON to a type without typed values of dicts, whose paths msgspec does not name."""
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second for the name of a field
+        raise ProblemError(_explained(str(error), path, value, kind)) from error
 
 
-def entries(path: str, value: object) -> Iterator[tuple[str, str, object]]:
-    """Yield path, key and value of each entry of an object keyed by topic."""
-    for name, entry in object_at(path, value).items():
-        yield below(path, text(path, name)), name, entry
+def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Sequence[str]) -> list[StructT]:
+    """Convert each object of an array; refuse a second object with the same value in a unique field."""
+    entries: list[StructT] = [checked(f"{path}[{i}]", value, kind) for i, value in enumerate(values)]
+    for field in unique:
+        seen: dict[object, int] = {None: -1}
+        for i, entry in enumerate(entries):
+            value = getattr(entry, field)
+            if value is not None and (first := seen.setdefault(value, i)) != i:
+                shown = shown_value(value)
+                raise ProblemError(f"{path}[{i}].{field}: {shown} repeats {path}[{first}].{field}")
+    return entries
 
 
-def object_at(path: str, value: object) -> dict[str, object]:
-    """Return an object."""
-    return value if isinstance(value, dict) else wrong(path or "the file", "an object", value)
-
-
-def array(path: str, value: object) -> list[object]:
-    """Return an array."""
-    return value if isinstance(value, list) else wrong(path, "an array", value)
-
-
-def text(path: str, value: object) -> str:
-    """Return a non-empty text that UTF-8 can encode."""
-    if not isinstance(value, str) or not value:
-        wrong(path, "a non-empty text", value)
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        wrong(path, "a text that can be written as UTF-8", value)
-    return value
-
-
-def whole(path: str, value: object, least: int = -_INT32, most: int = _INT32 - 1) -> int:
-    """Return a whole number between ``least`` and ``most``, by default of 32 bits."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        wrong(path, "a whole number", value)
-    if not least <= value <= most:
-        wrong(path, f"a whole number from {least} to {most}", value)
-    return value
-
-
-def amount(path: str, value: object) -> float:
-    """Return a number from 0 to below 2^63."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        wrong(path, "a number", value)
-    if not 0 <= value < INT64 or not math.isfinite(value):
-        wrong(path, "a number from 0 to below 2^63", value)
-    return float(value)
-
-
-def optional(check: Callable[[str, object], Any], path: str, value: object) -> Any:
-    """Return None for null, else the checked value."""
-    return None if value is None else check(path, value)
-
-
-def wrong(path: str, expected: str, value: object) -> NoReturn:
-    """Raise a ProblemError that names the expected and the actual value."""
-    raise ProblemError(f"{path}: expected {expected}, got {shown_value(value)}")
+def keyed(path: str, entries: Mapping[str, object], kind: Any, key: Any = Text) -> dict[str, Any]:
+    """Convert the names and values of an object that is keyed by topic or task."""
+    return {
+        checked(path if not name else below(path, name), name, key): checked(below(path, name), value, kind)
+        for name, value in entries.items()
+    }
 
 
 def shown_value(value: object) -> str:
     """Return a value as JSON, cut to the length an error shows."""
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        text = "a deeply nested value"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
@@ -108,15 +89,29 @@ def below(path: str, name: str) -> str:
     return f"{path}.{shown}" if path else shown
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Build a JSON object.  Python would silently keep the last of two equal names."""
-    entries: dict[str, object] = {}
-    for name, value in pairs:
-        if name in entries:
-            raise ProblemError(f"the name {shown_value(name)} appears twice in one object")
-        entries[name] = value
-    return entries
+def _explained(message: str, path: str, value: object, kind: Any) -> str:
+    """Rewrite an error of msgspec (Expected `int`, got `str` - at `$.owned[0][1]`) in our form."""
+    known: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
+    if known and isinstance(value, dict) and (unknown := [name for name in value if name not in known]):
+        return f"{below(path, unknown[0])}: unknown, expected one of {', '.join(known)}"
+    reason, _, place = message.partition(" - at `$")
+    place = place.rstrip("`")
+    if missing := re.fullmatch("Object missing required field `(.+)`", reason):
+        return f"{below(path + place, missing[1])}: missing"
+    wrong: Any = value
+    for field, index in re.findall(r"\.(\w+)|\[(\d+)\]", place):
+        wrong = wrong[field or int(index)]
+    where = f"{path}{place}".removeprefix(".") or "the file"
+    return f"{where}: {_reason(reason)}, got {shown_value(wrong)}"
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ProblemError(f"{name} is not a JSON number")
+def _reason(reason: str) -> str:
+    """Return the expected value in words."""
+    for pattern, words in _PATTERNS.items():
+        if repr(pattern) in reason:
+            return f"expected {words}"
+    expected = reason.partition(", got ")[0]
+    words = re.sub(
+        r"`(.+)`", lambda types: " or ".join(_WORDS.get(t, t) for t in types[1].split(" | ")), expected
+    )
+    return words[:1].lower() + words[1:]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from kafka_assignors.errors import OptionError
+from kafka_assignors import validators
+from kafka_assignors.validators import one_of, wrong
 
 SECOND = 1_000_000
 """A second in microseconds.  All times of this package are whole microseconds since 1970 (UTC)."""
@@ -16,6 +16,7 @@ QUARTER = 900 * SECOND
 
 Reset = Literal["earliest", "latest"]
 _SHORTEST = 600.0  # s; smallest default of max_gap
+_DAY = 86_400  # s
 _MOST_STEPS_AHEAD = 10_000
 
 
@@ -52,21 +53,13 @@ class LoadSettings:
         for name, seconds in (
             ("step", self.step_s), ("horizon", self.horizon_s), ("delay", self.delay_s), ("max_gap", longest),
         ):  # fmt: skip
-            if not 0 <= seconds < math.inf:
-                raise OptionError(f"{name}_s", f"{seconds} is not a finite number of seconds, 0 or more")
-            object.__setattr__(self, name, round(seconds * SECOND))
+            object.__setattr__(self, name, round(validators.seconds(f"{name}_s", seconds) * SECOND))
         if not 0.001 <= self.step_s <= 900 or QUARTER % self.step:
-            raise OptionError(
-                "step_s", f"{self.step_s:g} s does not divide a quarter of an hour (0.001 to 900 s)"
-            )
+            raise wrong("step_s", "seconds from 0.001 to 900 that divide a quarter of an hour", self.step_s)
         if not self.step_s <= self.horizon_s <= _MOST_STEPS_AHEAD * self.step_s or self.horizon % self.step:
-            raise OptionError(
-                "horizon_s",
-                f"{self.horizon_s:g} s is not 1 to {_MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s",
-            )
-        if not 0 <= self.delay_s <= 86_400:
-            raise OptionError("delay_s", f"{self.delay_s:g} is not 0 to 86,400 seconds")
-        if self.max_gap_s is not None and not self.step_s <= self.max_gap_s <= 86_400:
-            raise OptionError("max_gap_s", f"{self.max_gap_s:g} is not between a step and 86,400 seconds")
-        if self.reset not in get_args(Reset):
-            raise OptionError("reset", f"{self.reset!r} is neither 'earliest' nor 'latest'")
+            steps = f"1 to {_MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s"
+            raise wrong("horizon_s", steps, self.horizon_s)
+        validators.seconds("delay_s", self.delay_s, 0, _DAY)
+        if self.max_gap_s is not None:
+            validators.seconds("max_gap_s", self.max_gap_s, self.step_s, _DAY)
+        one_of("reset", self.reset, get_args(Reset))

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.lag.settings import PROTOCOLS, WITH_PASSWORD
+from kafka_assignors.validators import is_port, known_names, one_of, required, wrong
 
 ENVIRONMENT = "KAFKA_ASSIGNORS_"
 """Prefix of a setting's name in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
@@ -23,9 +25,8 @@ _SETTINGS = (
     *("sasl_kerberos_service_name", "sasl_kerberos_domain_name"),
     *("ssl_check_hostname", "ssl_password", *_FILES),
 )
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_MECHANISMS = (*_WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
+_OF_SECURITY = tuple(name for name in _SETTINGS if name.startswith(("ssl_", "sasl_", "security_")))
+_MECHANISMS = (*WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
 
 # Names in librdkafka's clients.
 _OTHER_NAMES = {
@@ -70,7 +71,7 @@ def connection_settings(
     settings["bootstrap_servers"] = _addresses(settings.get("bootstrap_servers"))
     if isinstance(check := settings.get("ssl_check_hostname"), str):
         settings["ssl_check_hostname"] = (
-            _one_of("ssl_check_hostname", check.lower(), ("true", "false")) == "true"
+            one_of("ssl_check_hostname", check.lower(), ("true", "false")) == "true"
         )
     _check_security(settings)
     return settings
@@ -88,8 +89,7 @@ def _setting(name: str, value: str) -> dict[str, Any]:
         return {"ssl_check_hostname": bool(value)}
     if name.startswith(("ssl_", "sasl_", "security_")):
         # Ignoring a misspelt setting would connect with less security than the user asked for.
-        known = ", ".join(s for s in _SETTINGS if s.startswith(("ssl_", "sasl_", "security_")))
-        raise OptionError(name, f"unknown, there is {known}")
+        known_names([name], _OF_SECURITY)
     return {}
 
 
@@ -101,30 +101,22 @@ def _addresses(value: str | None) -> list[str]:
     addresses = [address.strip() for address in value.split(",")]
     for address in addresses:
         host, _, port = address.rpartition(":")
-        if not (host and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
-            raise OptionError("bootstrap_servers", f"{address!r} is not HOST:PORT")
+        if not (host and is_port(port)):
+            raise wrong("bootstrap_servers", "HOST:PORT", address)
     return addresses
 
 
 def _check_security(settings: Mapping[str, Any]) -> None:
     """Check settings that kafka-python would report as a failed connection, or not at all."""
-    protocol = _one_of("security_protocol", settings.get("security_protocol", "PLAINTEXT"), _PROTOCOLS)
+    protocol = one_of("security_protocol", settings.get("security_protocol", "PLAINTEXT"), PROTOCOLS)
     for name in _FILES:
         if name in settings and not Path(settings[name]).is_file():
             raise OptionError(name, f"no file {settings[name]!r}")
     if protocol.startswith("SASL"):
-        if "sasl_mechanism" not in settings:
-            raise OptionError("sasl_mechanism", f"missing, security_protocol {protocol} needs it")
-        mechanism = _one_of("sasl_mechanism", settings["sasl_mechanism"], _MECHANISMS)
-        for name in ("sasl_plain_username", "sasl_plain_password"):
-            if mechanism in _WITH_PASSWORD and not settings.get(name):
-                raise OptionError(name, f"missing, sasl_mechanism {mechanism} needs it")
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise OptionError(name, f"{value!r} is none of {', '.join(known)}")
-    return value
+        required(settings, f"security_protocol {protocol}", "sasl_mechanism")
+        mechanism = one_of("sasl_mechanism", settings["sasl_mechanism"], _MECHANISMS)
+        if mechanism in WITH_PASSWORD:
+            required(settings, f"sasl_mechanism {mechanism}", "sasl_plain_username", "sasl_plain_password")
 
 
 def read_properties(text: str) -> dict[str, str]:

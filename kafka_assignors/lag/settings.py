@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.arithmetic import Reset
+from kafka_assignors.validators import instance, is_port, one_of, positive, required, text, wrong
 
 _CONNECTION = (
     *("bootstrap_servers", "client_id", "client_dns_lookup", "api_version", "proxy_url", "socks5_proxy"),
@@ -25,9 +26,8 @@ _NOT_OF_CONNECTIONS = ("ssl_ciphers",)
 """Accepted by kafka-python's consumer, but unused by its connections."""
 
 _SECRET = ("sasl_plain_password", "ssl_password", "proxy_url", "socks5_proxy")
-_TIMES = ("request_timeout_ms", "retry_backoff_ms")
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _RESETS: dict[str, Reset] = {
     "earliest": "earliest",
     "smallest": "earliest",
@@ -86,8 +86,7 @@ def fetch_settings(
     """
     given = dict(consumer_config)
     for name in given:
-        if not isinstance(name, str):
-            raise OptionError("consumer_config", f"{type(name).__name__} is no name of a setting")
+        instance("consumer_config", name, str, "names of settings")
         # Ignoring a misspelt setting would connect with less security than the user asked for.
         if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_SECURITY, *_NOT_OF_CONNECTIONS):
             raise OptionError(name, "KafkaConsumer has no such setting")
@@ -100,9 +99,8 @@ def fetch_settings(
         # kafka-python's error for an unknown scheme shows the whole URL, with its password.
         scheme = str(client.get(name) or "socks5://").partition("://")[0]
         if scheme not in _PROXIES:
-            raise OptionError(
-                name, f"has to begin with one of {', '.join(f'{known}://' for known in _PROXIES)}"
-            )
+            known = ", ".join(f"{proxy}://" for proxy in _PROXIES)
+            raise OptionError(name, f"expected to begin with one of {known}")
     _check_security(client)
     return FetchSettings(
         client=client,
@@ -112,61 +110,49 @@ def fetch_settings(
             given.get("auto_offset_reset", "latest") if auto_offset_reset is None else auto_offset_reset
         ),
         isolation=_isolation(given.get("isolation_level", "read_uncommitted")),
-        request_timeout_ms=_time("request_timeout_ms", given.get("request_timeout_ms", 30_000)),
-        retry_backoff_ms=_time("retry_backoff_ms", given.get("retry_backoff_ms", 100)),
+        request_timeout_ms=positive(
+            "request_timeout_ms", given.get("request_timeout_ms", 30_000), "milliseconds"
+        ),
+        retry_backoff_ms=positive("retry_backoff_ms", given.get("retry_backoff_ms", 100), "milliseconds"),
     )
 
 
 def _group_id(value: object) -> str:
     if value is None:
         raise OptionError("group_id", "missing: lag is a group's, give group_id")
-    if not isinstance(value, str) or not value:
-        raise OptionError("group_id", "has to be text that is not empty")
-    return value
+    return text("group_id", value)
 
 
-def _reset(value: object) -> Reset:
-    if not isinstance(value, str) or value not in _RESETS:
-        raise OptionError("auto_offset_reset", f"{value!r} is none of earliest, latest, none")
+def _reset(value: Any) -> Reset:
+    if value not in tuple(_RESETS):
+        raise wrong("auto_offset_reset", "one of earliest, latest, none", value)
     return _RESETS[value]
 
 
 def _isolation(value: object) -> int:
     if type(value) is int and value in _ISOLATION.values():
         return value
-    if not isinstance(value, str) or value.lower() not in _ISOLATION:
-        raise OptionError("isolation_level", f"{value!r} is none of {', '.join(_ISOLATION)}")
-    return _ISOLATION[value.lower()]
-
-
-def _time(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise OptionError(name, f"{value!r} is no time in milliseconds")
-    return value
+    return _ISOLATION[one_of("isolation_level", str(value).lower(), _ISOLATION)]
 
 
 def _check_servers(value: object) -> None:
     servers = value.split(",") if isinstance(value, str) else value
     if not isinstance(servers, (list, tuple, set, frozenset)) or not servers:
-        raise OptionError("bootstrap_servers", "has to be HOST:PORT, or a list of these")
+        raise wrong("bootstrap_servers", "HOST:PORT, or a list of these", value)
     for server in servers:
         _, colon, port = server.rpartition(":") if isinstance(server, str) else ("", ":", "")
-        if colon and "]" not in port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
-            raise OptionError("bootstrap_servers", f"{server!r} is not HOST:PORT")
+        if colon and "]" not in port and not is_port(port):
+            raise wrong("bootstrap_servers", "HOST:PORT", server)
 
 
 def _check_security(client: Mapping[str, Any]) -> None:
     """Check settings that kafka-python would report as a failed connection."""
-    protocol = client.get("security_protocol", "PLAINTEXT")
-    if protocol not in _PROTOCOLS:
-        raise OptionError("security_protocol", f"{protocol!r} is none of {', '.join(_PROTOCOLS)}")
+    protocol = one_of("security_protocol", client.get("security_protocol", "PLAINTEXT"), PROTOCOLS)
     if not protocol.startswith("SASL"):
         return
-    mechanism = client.get("sasl_mechanism")
-    if mechanism is None:
-        raise OptionError("sasl_mechanism", f"missing, security_protocol {protocol} needs it")
-    for name in ("sasl_plain_username", "sasl_plain_password"):
-        if mechanism in _WITH_PASSWORD and not client.get(name):
-            raise OptionError(name, f"missing, sasl_mechanism {mechanism} needs it")
-    if mechanism == "OAUTHBEARER" and client.get("sasl_oauth_token_provider") is None:
-        raise OptionError("sasl_oauth_token_provider", f"missing, sasl_mechanism {mechanism} needs it")
+    required(client, f"security_protocol {protocol}", "sasl_mechanism")
+    mechanism = client["sasl_mechanism"]
+    if mechanism in WITH_PASSWORD:
+        required(client, f"sasl_mechanism {mechanism}", "sasl_plain_username", "sasl_plain_password")
+    if mechanism == "OAUTHBEARER":
+        required(client, f"sasl_mechanism {mechanism}", "sasl_oauth_token_provider")

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.lag.settings import PROTOCOLS
+from kafka_assignors.validators import one_of, required
 
 _LOGIN = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -24,7 +26,6 @@ _LOGIN = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _UNMAPPED = {
     "ssl_crlfile": "Kafka's Java client checks no revocation list",
     "ssl_context": "is Python's own: give ssl_cafile, ssl_certfile and ssl_keyfile",
@@ -66,9 +67,7 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
             raise OptionError(name, f"Spark's Kafka connector cannot take it over: {_UNMAPPED[name]}")
         if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_MAPPED, "ssl_ciphers"):
             raise OptionError(name, "Spark's Kafka connector has no such setting")
-    protocol = settings.get("security_protocol") or "PLAINTEXT"
-    if protocol not in _PROTOCOLS:
-        raise OptionError("security_protocol", f"{protocol!r} is none of {', '.join(_PROTOCOLS)}")
+    protocol = one_of("security_protocol", settings.get("security_protocol") or "PLAINTEXT", PROTOCOLS)
     options = {"bootstrap.servers": _servers(settings), "security.protocol": protocol}
     if settings.get("client_id"):
         options["client.id"] = str(settings["client_id"])
@@ -80,26 +79,21 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
 
 
 def _servers(settings: Mapping[str, Any]) -> str:
-    servers = settings.get("bootstrap_servers")
-    if not servers:
-        raise OptionError("bootstrap_servers", "missing")
+    required(settings, "the connection", "bootstrap_servers")
+    servers = settings["bootstrap_servers"]
     return servers if isinstance(servers, str) else ",".join(servers)
 
 
 def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:
-    mechanism = settings.get("sasl_mechanism")
+    mechanism: Any = settings.get("sasl_mechanism")
     if mechanism == "GSSAPI":
         return {
             "sasl.mechanism": mechanism,
             "sasl.kerberos.service.name": settings.get("sasl_kerberos_service_name") or "kafka",
             "sasl.jaas.config": _KERBEROS,
         }
-    if mechanism not in _LOGIN:
-        known = ", ".join((*_LOGIN, "GSSAPI"))
-        raise OptionError("sasl_mechanism", f"Spark's Kafka connector knows {known}, not {mechanism!r}")
-    for name in ("sasl_plain_username", "sasl_plain_password"):
-        if not settings.get(name):
-            raise OptionError(name, f"missing, sasl_mechanism {mechanism} needs it")
+    one_of("sasl_mechanism", mechanism, (*_LOGIN, "GSSAPI"))  # that Spark's Kafka connector knows
+    required(settings, f"sasl_mechanism {mechanism}", "sasl_plain_username", "sasl_plain_password")
     user, password = (_quoted(str(settings[f"sasl_plain_{name}"])) for name in ("username", "password"))
     return {
         "sasl.mechanism": mechanism,
@@ -121,7 +115,7 @@ def _ssl(settings: Mapping[str, Any], read: Callable[[str], str]) -> dict[str, s
     if certfile := settings.get("ssl_certfile"):
         options |= _keystore(settings, str(certfile), read)
     elif settings.get("ssl_keyfile"):
-        raise OptionError("ssl_certfile", "missing, ssl_keyfile needs it")
+        required(settings, "ssl_keyfile", "ssl_certfile")
     return options
 
 
@@ -149,7 +143,7 @@ def _keystore(settings: Mapping[str, Any], certfile: str, read: Callable[[str], 
             return options  # Kafka would fail to decrypt a key that is not encrypted
         options["ssl.key.password"] = str(password)
     elif key[1]:
-        raise OptionError("ssl_password", f"missing, the key in {keyfile!r} is encrypted")
+        required(settings, f"the encrypted key in {keyfile!r}", "ssl_password")
     return options
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.validators import is_number, wrong
 
 Kind = Literal["join", "leave", "kill"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -56,15 +58,13 @@ def parse(text: str) -> tuple[ChurnStep, ...]:
         name, _, when = part.partition("@")
         kind = next((kind for kind in KINDS if kind == name), None)
         if kind is None:
-            raise OptionError(
-                "churn", f"{part!r}: not one of {', '.join(f'{kind}@SECONDS' for kind in KINDS)}"
-            )
+            raise wrong("churn", f"one of {', '.join(f'{kind}@SECONDS' for kind in KINDS)}", part)
         try:
             at = float(when)
         except ValueError:
-            raise OptionError("churn", f"{part!r}: {when!r} is not a number of seconds") from None
-        if not 0 < at < float("inf"):
-            raise OptionError("churn", f"{part!r}: the time must be above 0")
+            at = math.nan
+        if not is_number(at) or at <= 0:
+            raise wrong("churn", f"seconds above 0 after {name}@", when)
         steps.append(ChurnStep(kind, at))
     steps.sort(key=lambda step: step.at)
     if len({step.at for step in steps}) < len(steps):

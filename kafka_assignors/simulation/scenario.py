@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
@@ -10,16 +9,12 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation.churn import Act, ChurnStep, first_members, rehearse
+from kafka_assignors.validators import is_number, positive, seconds, whole, wrong
 
 Plan = Callable[[Group, Claims], Assignment]
 """The planner of a strategy: a pure function, the one the consumers run."""
 
 Parameter = str | int | float | bool | None
-
-
-def _from_0(name: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise OptionError(name, f"{value} is not a finite number of seconds, 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class Pauses:
 
     def __post_init__(self) -> None:
         for pause in fields(self):
-            _from_0(pause.name, getattr(self, pause.name))
+            seconds(pause.name, +getattr(self, pause.name))  # True counts as 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +124,15 @@ class Scenario:
     drain_limit_s: float | None = None
 
     def __post_init__(self) -> None:
-        if self.members < 1:
-            raise OptionError("members", f"{self.members} is less than 1")
+        whole("members", self.members, 1)
         for option, value in (("service_rate", self.service_rate), ("replan_s", self.replan_s)):
-            if value is not None and not 0 < value < math.inf:
-                raise OptionError(option, f"{value} is not a number above 0")
+            if value is not None:
+                positive(option, value)
         for member, rate in self.rates.items():
-            if not 0 < rate < math.inf:
-                raise OptionError("rates", f"{member}: {rate} is not a number above 0")
+            if not is_number(rate) or rate <= 0:
+                raise wrong("rates", f"a number above 0 for {member}", rate)
         if self.drain_limit_s is not None:
-            _from_0("drain_limit_s", self.drain_limit_s)
+            seconds("drain_limit_s", self.drain_limit_s)
         if strange := set(self.owners or ()) - set(first_members(self.members)):
             raise OptionError("owners", f"{min(strange)} is not a member at the start")
         self.acts()

@@ -24,6 +24,7 @@ from kafka_assignors.simulation.outcome import Move, Outcome
 from kafka_assignors.simulation.outcome_builder import OutcomeBuilder
 from kafka_assignors.simulation.scenario import Scenario
 from kafka_assignors.simulation.serving import NOTHING, Slots
+from kafka_assignors.validators import wrong
 
 _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
 _LEAST_LIMIT_S = 3600.0
@@ -134,7 +135,7 @@ class _Simulation:
         elif len(owners) == self._history.partitions:
             self._group.settle(np.array([self._number[name] for name in owners], np.int64))
         else:
-            raise OptionError("owners", f"expected {self._history.partitions}, got {len(owners)}")
+            raise wrong("owners", f"{self._history.partitions}", len(owners))
         if self._known_lag is not None:
             self._known_lag.record(0.0, self._work.lag())
             self._known_lag.assigned(0.0, self._group.owner)

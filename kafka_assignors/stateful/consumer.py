@@ -36,6 +36,7 @@ from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Proc
 from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.topology import Topology
+from kafka_assignors.validators import instance
 from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
@@ -310,8 +311,7 @@ class StatefulConsumer:
 
 def _processes(topology: Any, process: Any) -> dict[str, Process]:
     """Check ``process`` and return the function of each subtopology."""
-    if not isinstance(topology, Topology):
-        raise OptionError("topology", f"expected a Topology, got {topology!r}")
+    instance("topology", topology, Topology, "a Topology")
     ids = {subtopology.id for subtopology in topology.subtopologies}
     if callable(process):
         return dict.fromkeys(ids, process)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.runtime.commits import BeforeCommit
 from kafka_assignors.stateful.state.stores import StoreOptions
+from kafka_assignors.validators import function, instance, one_of, seconds, whole, wrong
 
 _OURS = {
     "enable_auto_commit": "offsets are committed after the state is written",
@@ -94,38 +94,19 @@ class RuntimeOptions:
     def __post_init__(self) -> None:
         StatefulOptions(**self.planning).check_values()
         for name, least in _INTEGERS.items():
-            value: Any = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise OptionError(name, f"expected a whole number from {least} on, got {value!r}")
-        for name, some_s in (("cleanup_delay_s", 0), ("close_timeout_s", 1)):
-            delay: Any = getattr(self, name)
-            if type(delay) not in (int, float) or not math.isfinite(delay) or delay < some_s:
-                raise OptionError(name, f"expected seconds, {some_s} or more, got {delay!r}")
-        rate: Any = self.standby_bytes_per_s
-        if rate is not None and (type(rate) is not int or rate < 1024):
-            raise OptionError("standby_bytes_per_s", f"expected 1024 or more, or None, got {rate!r}")
-        replicas: Any = self.changelog_replication_factor
-        if type(replicas) is not int or (replicas != -1 and not 1 <= replicas <= _MOST_REPLICAS):
-            raise OptionError(
-                "changelog_replication_factor", f"expected a number of replicas, or -1, got {replicas!r}"
-            )
-        store: Any = self.store
-        if not isinstance(store, StoreOptions):
-            raise OptionError("store", f"expected StoreOptions, got {store!r}")
-        hook: Any = self.before_commit
-        if hook is not None and not callable(hook):
-            raise OptionError("before_commit", f"expected a function, got {hook!r}")
-        self._check_compression()
-
-    def _check_compression(self) -> None:
-        compression: Any = self.changelog_compression
-        if compression is None:
+            whole(name, getattr(self, name), least)
+        seconds("cleanup_delay_s", self.cleanup_delay_s)
+        seconds("close_timeout_s", self.close_timeout_s, 1)
+        if self.standby_bytes_per_s is not None:
+            whole("standby_bytes_per_s", self.standby_bytes_per_s, 1024)
+        if whole("changelog_replication_factor", self.changelog_replication_factor, -1, _MOST_REPLICAS) == 0:
+            raise wrong("changelog_replication_factor", "a number of replicas, or -1", 0)
+        instance("store", self.store, StoreOptions, "StoreOptions")
+        if self.before_commit is not None:
+            function("before_commit", self.before_commit)
+        if (compression := self.changelog_compression) is None:
             return
-        if not isinstance(compression, str) or compression not in _COMPRESSIONS:
-            raise OptionError(
-                "changelog_compression", f"expected one of {', '.join(_COMPRESSIONS)}, got {compression!r}"
-            )
-        if not _COMPRESSIONS[compression]():
+        if not _COMPRESSIONS[one_of("changelog_compression", compression, _COMPRESSIONS)]():
             raise OptionError("changelog_compression", f"its library is missing: kafka-python[{compression}]")
 
     @property

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.fallback import SENIORS
 from kafka_assignors.assignor.members import MemberReport
-from kafka_assignors.assignor.options import PLANS, ConfigurationError, Options
-from kafka_assignors.errors import CodecError
+from kafka_assignors.assignor.options import PLANS, Options
+from kafka_assignors.errors import CodecError, OptionError
 from kafka_assignors.plan import Assignment, Claims, Group, Ownership, Reason, plan_failover
+from kafka_assignors.validators import boolean, whole
 from kafka_assignors.wire import failover_user_data
 
 _HIGHEST = 2**31 - 1
@@ -36,24 +36,18 @@ class FailoverOptions(Options):
         """Check the values.
 
         Raises:
-            ConfigurationError: naming the option.
+            OptionError: naming the option.
         """
         Options.check(self)  # with slots, dataclass makes a new class that super() does not know
         for name in ("priority", "assignment_consumer_priority"):
-            value: Any = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if value is not None and not (whole and -_HIGHEST - 1 <= value <= _HIGHEST):
-                raise ConfigurationError(
-                    name, f"expected a whole number from {-_HIGHEST - 1} to {_HIGHEST}, got {value!r}"
-                )
+            if (value := getattr(self, name)) is not None:
+                whole(name, value, -_HIGHEST - 1, _HIGHEST)
         short, long = self.priority, self.assignment_consumer_priority
         if short is not None and long is not None and short != long:
-            raise ConfigurationError(
+            raise OptionError(
                 "assignment_consumer_priority", f"is another name of priority: {long} here, {short} there"
             )
-        preempt: Any = self.preempt
-        if not isinstance(preempt, bool):
-            raise ConfigurationError("preempt", f"expected true or false, got {preempt!r}")
+        boolean("preempt", self.preempt)
 
     @property
     def sent(self) -> int:

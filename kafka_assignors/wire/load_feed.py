@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import TopicPartition
+from kafka_assignors.strict_json import read_json
+from kafka_assignors.validators import is_number, is_whole
 
 VERSION = 1
 MAX_BYTES = 16 * 1024
@@ -69,9 +71,7 @@ def decode_key(data: bytes) -> Key:
         CodecError: it is no such array, or it has an invalid name of a group or a topic.
     """
     match _read(data, "key"):
-        case [str(group_id), str(topic), int(partition)] if (
-            not isinstance(partition, bool) and 0 <= partition <= _MOST_PARTITION
-        ):
+        case [str(group_id), str(topic), partition] if is_whole(partition, 0, _MOST_PARTITION):
             if not (_is_name(group_id) and _is_name(topic) and len(topic) <= _LONGEST_TOPIC):
                 raise CodecError("key: invalid name of a group or a topic")
             return Key(group_id, TopicPartition(topic, partition))
@@ -99,28 +99,28 @@ def decode(data: bytes) -> Forecast:
         time_ms=_milliseconds(document, "time_ms", 0),
         horizon_ms=_milliseconds(document, "horizon_ms", 1),
         arrivals=_amount(document, "arrivals"),
-        error=_optional_amount(document, "error"),
+        error=_nullable_amount(document, "error"),
         arrival_rate=_amount(document, "arrival_rate"),
-        service_rate=_optional_amount(document, "service_rate"),
-        lag=_optional_amount(document, "lag"),
+        service_rate=_nullable_amount(document, "service_rate"),
+        lag=_nullable_amount(document, "lag"),
     )
 
 
 def _milliseconds(document: dict[str, Any], name: str, least: int) -> int:
-    value = document.get(name)
-    if type(value) is not int or not least <= value <= _MOST_TIME:
+    value: Any = document.get(name)
+    if not is_whole(value, least, _MOST_TIME):
         raise CodecError(f"value: {name} is {_shown(value)}, expected milliseconds from {least}")
-    return value
+    return int(value)
 
 
 def _amount(document: dict[str, Any], name: str) -> float:
     value: Any = document.get(name)
-    if type(value) not in {int, float} or not 0 <= value <= _MOST_RECORDS:
+    if not is_number(value, 0, _MOST_RECORDS):
         raise CodecError(f"value: {name} is {_shown(value)}, expected a number from 0 to 2^53")
     return float(value)
 
 
-def _optional_amount(document: dict[str, Any], name: str) -> float | None:
+def _nullable_amount(document: dict[str, Any], name: str) -> float | None:
     return None if document.get(name) is None else _amount(document, name)
 
 
@@ -128,13 +128,9 @@ def _read(data: bytes, part: str) -> Any:
     if len(data) > MAX_BYTES:
         raise CodecError(f"{part}: {len(data)} bytes, more than {MAX_BYTES}")
     try:
-        return json.loads(data.decode(), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:  # a ValueError also for bytes that are not UTF-8
-        raise CodecError(f"{part}: no JSON: {type(error).__name__}") from None
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(text)
+        return read_json(data.decode())  # UTF-8 only, without a byte order mark
+    except ValueError as error:
+        raise CodecError(f"{part}: {error}") from None
 
 
 def _is_name(text: str) -> bool:

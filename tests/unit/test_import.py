@@ -7,6 +7,7 @@ import sys
 
 EXTRAS = {
     "click",
+    "msgspec",
     "rich",
     "jgo",
     "psutil",

@@ -6,12 +6,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_assignors.assignor.options import PLANS, ConfigurationError, Options
-from kafka_assignors.errors import OptionError
+from kafka_assignors.assignor.options import PLANS, Options
 from kafka_assignors.lag import RebalanceOnSkew
-from kafka_assignors.lag.feed.load_feed import LoadFeed, is_milliseconds
-from kafka_assignors.lag.sources import from_cluster
+from kafka_assignors.lag.feed.load_feed import LoadFeed, check_config
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.validators import function, instance, number, positive, whole
 
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
 
@@ -44,30 +43,14 @@ class LagOptions(Options):
     def check(self) -> None:
         Options.check(self)
         for name in ("lag_timeout_ms", "lag_refresh_ms", "lag_max_age_ms"):
-            if not is_milliseconds(value := getattr(self, name)):
-                raise ConfigurationError(name, f"expected a number of milliseconds above 0, got {value!r}")
-        if self.lag_source is not None and not callable(self.lag_source):
-            raise ConfigurationError(
-                "lag_source", f"expected a callable, got a {type(self.lag_source).__name__}"
-            )
-        if not isinstance(self.rebalance_on_skew, (bool, RebalanceOnSkew)):
-            raise ConfigurationError(
-                "rebalance_on_skew",
-                f"expected True or a RebalanceOnSkew, got a {type(self.rebalance_on_skew).__name__}",
-            )
-        self._check_config()
-
-    def _check_config(self) -> None:
-        given: Any = self.consumer_config
-        if given is None:
-            return
-        if not isinstance(given, Mapping):
-            raise ConfigurationError("consumer_config", f"expected a mapping, got a {type(given).__name__}")
-        try:
-            # The consumer may supply the group and the offset reset.
-            from_cluster({"group_id": "group", **given}).close()
-        except OptionError as error:
-            raise ConfigurationError("consumer_config", f"{error.option}: {error.reason}") from error
+            positive(name, getattr(self, name), "milliseconds")
+        if self.lag_source is not None:
+            function("lag_source", self.lag_source)
+        instance(
+            "rebalance_on_skew", self.rebalance_on_skew, (bool, RebalanceOnSkew), "True or a RebalanceOnSkew"
+        )
+        if self.consumer_config is not None:
+            check_config(self.consumer_config)
 
     @property
     def skew(self) -> RebalanceOnSkew | None:
@@ -100,36 +83,17 @@ class CooperativeLagOptions(LagOptions):
 
     def check(self) -> None:
         LagOptions.check(self)
-        skew: Any = self.max_partition_skew
-        if skew is not None and not (isinstance(skew, int) and not isinstance(skew, bool) and skew >= 1):
-            raise ConfigurationError("max_partition_skew", f"expected a number from 1, or None, got {skew!r}")
-        if not _is_number(self.min_improvement) or not 0 <= self.min_improvement < 1:
-            raise ConfigurationError(
-                "min_improvement", f"expected a number from 0 to below 1, got {self.min_improvement!r}"
-            )
-        if not is_milliseconds(self.load_max_age_ms):
-            raise ConfigurationError(
-                "load_max_age_ms", f"expected a number of milliseconds above 0, got {self.load_max_age_ms!r}"
-            )
-        self._check_load_source()
-
-    def _check_load_source(self) -> None:
+        if self.max_partition_skew is not None:
+            whole("max_partition_skew", self.max_partition_skew, 1)
+        number("min_improvement", self.min_improvement, 0, below=1)
+        positive("load_max_age_ms", self.load_max_age_ms, "milliseconds")
         source: Any = self.load_source
         if isinstance(source, str):
-            try:
-                LoadFeed(source)
-            except OptionError as error:
-                raise ConfigurationError(error.option, error.reason) from error
-        elif not (source is None or isinstance(source, LoadFeed) or callable(source)):
-            raise ConfigurationError(
-                "load_source", f"expected a topic, a LoadFeed or a callable, got a {type(source).__name__}"
-            )
+            LoadFeed(source)
+        elif not (source is None or callable(source)):
+            instance("load_source", source, LoadFeed, "a topic, a LoadFeed or a function")
 
     @property
     def load(self) -> LoadFeed | LoadFunction | None:
         """Where forecasts come from."""
         return LoadFeed(self.load_source) if isinstance(self.load_source, str) else self.load_source
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -16,6 +15,8 @@ from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
 from kafka_assignors.simulation import ChurnStep, parse
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.strict_json import json_or_text
+from kafka_assignors.validators import seconds
 
 N = TypeVar("N", bound=float)
 
@@ -49,7 +50,7 @@ def read_parameters(_: click.Context, __: click.Parameter, given: Iterable[str])
             raise click.UsageError(f"--param {text}: expected NAME=VALUE,VALUE")
         if name in choices or name in surroundings:
             raise click.UsageError(f"--param {name}: given twice; give all its values at once")
-        parsed = [_value(value) for value in _split(f"--param {name}", values)]
+        parsed = [json_or_text(value) for value in _split(f"--param {name}", values)]
         if name in SURROUNDINGS:
             surroundings[name] = [_seconds(name, value) for value in parsed]
         elif name in CHOICES:
@@ -141,14 +142,8 @@ def _split(option: str, text: str) -> list[str]:
     return parts
 
 
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _seconds(name: str, value: Parameter) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise click.UsageError(f"--param {name}: {value!r} is not a number of seconds from 0")
-    return float(value)
+    try:
+        return float(seconds(name, value))
+    except OptionError as error:
+        raise click.UsageError(f"--param {name}: {error.reason}") from error

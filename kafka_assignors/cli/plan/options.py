@@ -13,6 +13,7 @@ from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import shown
 from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.strict_json import json_or_text
 
 _IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priority": "priority"}
 
@@ -22,10 +23,7 @@ def named_value(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise click.UsageError(f"--option {text}: expected NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+    return name, json_or_text(value)
 
 
 def option_names(kind: type[Assignor]) -> list[str]:

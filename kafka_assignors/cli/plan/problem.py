@@ -5,23 +5,24 @@ Pure: text in, values out.  Errors name a field by its path, ``members[2].owned[
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import UNSET, Struct, UnsetType
+
 from kafka_assignors.cli.fields import (
-    INT64,
-    amount,
-    array,
-    entries,
-    fields,
+    Amount,
+    Count,
+    Generation,
+    Int32,
+    Records,
+    Text,
+    below,
+    checked,
+    each,
+    keyed,
     load,
-    object_at,
-    optional,
-    shown_value,
-    text,
-    whole,
-    wrong,
 )
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, TopicPartition
@@ -49,6 +50,44 @@ class Problem:
     expected: Mapping[TopicPartition, float] | None = None
 
 
+class _File(Struct, forbid_unknown_fields=True):
+    """The whole file.  Objects keyed by topic are converted one entry at a time, which knows their paths."""
+
+    version: int = VERSION
+    strategy: Text | None = None
+    options: dict[str, Any] = {}
+    topics: dict[str, Any] = {}
+    members: list[Any] = []
+    racks: dict[str, Any] = {}
+    lags: dict[str, Any] = {}
+    expected: dict[str, Any] | UnsetType = UNSET
+
+
+class _Member(Struct, forbid_unknown_fields=True):
+    id: Text
+    instance_id: Text | None = None
+    rack: Text | None = None
+    topics: list[Text] | UnsetType = UNSET
+    owned: list[tuple[Text, Int32]] = []
+    generation: Generation | None = None
+    priority: Int32 | None = None
+
+    def member(self, everything: frozenset[str]) -> Member:
+        """Return the member; without ``topics`` it subscribes to every topic."""
+        owned: dict[str, list[int]] = {}
+        for topic, partition in self.owned:  # Claimed partitions need not exist, as with a live member.
+            owned.setdefault(topic, []).append(partition)
+        return Member(
+            member_id=self.id,
+            topics=everything if self.topics is UNSET else frozenset(self.topics),
+            owned=owned,
+            generation=NO_GENERATION if self.generation is None else self.generation,
+            instance_id=self.instance_id,
+            rack=self.rack,
+            priority=self.priority,
+        )
+
+
 def read(data: bytes) -> Problem:
     """Parse a file's content.
 
@@ -64,110 +103,62 @@ def parse(value: object) -> Problem:
     Raises:
         ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
     """
-    known = ("version", "strategy", "options", "topics", "members", "racks", "lags", "expected")
-    top = fields("", value, known)
-    if (version := whole("version", top.get("version", VERSION))) != VERSION:
-        raise ProblemError(f"version: expected {VERSION}, got {version}")
-    topics = {name: whole(path, count, 0) for path, name, count in entries("topics", top.get("topics", {}))}
-    if (total := sum(topics.values())) > MOST_PARTITIONS:
-        raise ProblemError(f"topics: {total} partitions in total, at most {MOST_PARTITIONS} are allowed")
-    members = []
-    seen: dict[str, int] = {}
-    static: dict[str, int] = {}
-    for i, entry in enumerate(array("members", top.get("members", []))):
-        path = f"members[{i}]"
-        member = _member(path, entry, frozenset(topics))
-        first = seen.setdefault(member.member_id, i)
-        if first != i:
-            raise ProblemError(f"{path}.id: {shown_value(member.member_id)} repeats members[{first}].id")
-        if member.instance_id is not None and (first := static.setdefault(member.instance_id, i)) != i:
-            name = shown_value(member.instance_id)
-            raise ProblemError(f"{path}.instance_id: {name} repeats members[{first}].instance_id")
-        members.append(member)
-    racks = {
-        name: _racks(path, racks, name, topics)
-        for path, name, racks in entries("racks", top.get("racks", {}))
-    }
-    lags = {
-        name: _lags(path, lags, name, topics) for path, name, lags in entries("lags", top.get("lags", {}))
-    }
+    file: _File = checked("", value, _File)
+    check_version(file.version)
+    topics = keyed("topics", file.topics, Count)
+    check_total("topics", topics.values())
+    racks = _by_partition("racks", file.racks, list[list[Text]], topics)
+    lags = _by_partition("lags", file.lags, list[Records | None], topics)
+    expected = None
+    if file.expected is not UNSET:
+        expected = {
+            TopicPartition(topic, partition): records
+            for topic, amounts in _by_partition(
+                "expected", file.expected, list[Amount | None], topics
+            ).items()
+            for partition, records in enumerate(amounts)
+            if records is not None
+        }
+    members = each("members", file.members, _Member, unique=("id", "instance_id"))
+    everything = frozenset(topics)
     return Problem(
-        group=Group(tuple(members), topics, racks, lags),
-        strategy=optional(text, "strategy", top.get("strategy")),
-        options=dict(object_at("options", top.get("options", {}))),
-        expected=_expected(top["expected"], topics) if "expected" in top else None,
-    )
-
-
-def _member(path: str, value: object, everything: frozenset[str]) -> Member:
-    known = ("id", "instance_id", "rack", "topics", "owned", "generation", "priority")
-    entry = fields(path, value, known)
-    if "id" not in entry:
-        raise ProblemError(f"{path}.id: missing")
-    topics = everything
-    if "topics" in entry:
-        topics = frozenset(
-            text(f"{path}.topics[{i}]", name)
-            for i, name in enumerate(array(f"{path}.topics", entry["topics"]))
-        )
-    generation = entry.get("generation")
-    return Member(
-        member_id=text(f"{path}.id", entry["id"]),
-        topics=topics,
-        owned=_owned(f"{path}.owned", entry.get("owned", [])),
-        generation=whole(
-            f"{path}.generation", NO_GENERATION if generation is None else generation, NO_GENERATION
+        group=Group(
+            tuple(member.member(everything) for member in members),
+            topics,
+            {topic: tuple(map(frozenset, replicas)) for topic, replicas in racks.items()},
+            {
+                topic: tuple(UNKNOWN_LAG if lag is None else lag for lag in known)
+                for topic, known in lags.items()
+            },
         ),
-        instance_id=optional(text, f"{path}.instance_id", entry.get("instance_id")),
-        rack=optional(text, f"{path}.rack", entry.get("rack")),
-        priority=optional(whole, f"{path}.priority", entry.get("priority")),
+        strategy=file.strategy,
+        options=file.options,
+        expected=expected,
     )
 
 
-def _owned(path: str, value: object) -> dict[str, list[int]]:
-    """Parse a member's claims.  Claimed partitions need not exist, as with a live member."""
-    owned: dict[str, list[int]] = {}
-    for i, entry in enumerate(array(path, value)):
-        pair = array(f"{path}[{i}]", entry)
-        if len(pair) != 2:
-            wrong(f"{path}[{i}]", "a topic and a partition", entry)
-        partition = whole(f"{path}[{i}][1]", pair[1])
-        owned.setdefault(text(f"{path}[{i}][0]", pair[0]), []).append(partition)
-    return owned
+def check_version(version: int) -> None:
+    """Refuse another version."""
+    if version != VERSION:
+        raise ProblemError(f"version: expected {VERSION}, got {version}")
 
 
-def _racks(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tuple[frozenset[str], ...]:
-    if topic not in topics:
-        raise ProblemError(f"{path}: topics has no such topic")
-    racks = array(path, value)
-    if len(racks) > topics[topic]:
-        raise ProblemError(f"{path}: racks for {len(racks)} partitions, but the topic has {topics[topic]}")
-    return tuple(
-        frozenset(text(f"{path}[{i}][{j}]", rack) for j, rack in enumerate(array(f"{path}[{i}]", replicas)))
-        for i, replicas in enumerate(racks)
-    )
+def check_total(path: str, partitions: Iterable[int]) -> None:
+    """Refuse more partitions than a plan's memory allows."""
+    if (total := sum(partitions)) > MOST_PARTITIONS:
+        raise ProblemError(f"{path}: {total} partitions in total, at most {MOST_PARTITIONS} are allowed")
 
 
-def _lags(path: str, value: object, topic: str, topics: Mapping[str, int]) -> tuple[int, ...]:
-    if topic not in topics:
-        raise ProblemError(f"{path}: topics has no such topic")
-    lags = array(path, value)
-    if len(lags) > topics[topic]:
-        raise ProblemError(f"{path}: {len(lags)} lags for {topics[topic]} partitions")
-    return tuple(
-        UNKNOWN_LAG if lag is None else whole(f"{path}[{i}]", lag, 0, INT64 - 1) for i, lag in enumerate(lags)
-    )
-
-
-def _expected(value: object, topics: Mapping[str, int]) -> dict[TopicPartition, float]:
-    arrivals: dict[TopicPartition, float] = {}
-    for path, topic, numbers in entries("expected", value):
+def _by_partition(
+    path: str, given: Mapping[str, object], kind: Any, topics: Mapping[str, int]
+) -> dict[str, Any]:
+    """Convert arrays by topic, with an entry for each of its first partitions."""
+    arrays = keyed(path, given, kind)
+    for topic, entries in arrays.items():
         if topic not in topics:
-            raise ProblemError(f"{path}: topics has no such topic")
-        records = array(path, numbers)
-        if len(records) > topics[topic]:
-            raise ProblemError(f"{path}: {len(records)} numbers for {topics[topic]} partitions")
-        for i, count in enumerate(records):
-            if count is not None:
-                arrivals[TopicPartition(topic, i)] = amount(f"{path}[{i}]", count)
-    return arrivals
+            raise ProblemError(f"{below(path, topic)}: topics has no such topic")
+        if len(entries) > topics[topic]:
+            raise ProblemError(
+                f"{below(path, topic)}: {len(entries)} entries, but the topic has {topics[topic]} partitions"
+            )
+    return arrays

@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from msgspec import Struct
+
 from kafka_assignors.cli.fields import (
-    INT64,
-    array,
-    entries,
-    object_at,
-    optional,
-    shown_value,
-    text,
-    whole,
-    wrong,
+    Count,
+    Generation,
+    Int64,
+    Records,
+    TaskName,
+    Text,
+    checked,
+    each,
+    keyed,
 )
-from kafka_assignors.cli.fields import fields as fields_of
-from kafka_assignors.cli.plan.problem import MOST_PARTITIONS, VERSION
+from kafka_assignors.cli.plan.problem import VERSION, check_total, check_version
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.plan.stateful import (
@@ -41,6 +42,46 @@ class StatefulProblem:
     options: TaskPlanOptions
 
 
+class _File(Struct, forbid_unknown_fields=True):
+    version: int = VERSION
+    strategy: str = STATEFUL
+    options: dict[str, Any] = {}
+    subtopologies: list[Any] = []
+    members: list[Any] = []
+    end_offsets: dict[str, Any] = {}
+
+
+class _Subtopology(Struct, forbid_unknown_fields=True):
+    id: Text
+    partitions: Count
+    stateful: bool = True
+    logged: bool = True
+
+
+class _Member(Struct, forbid_unknown_fields=True):
+    """A member's claims.  Its tasks need not exist."""
+
+    id: Text
+    process: Text | None = None
+    rack: Text | None = None
+    generation: Generation | None = None
+    active: list[TaskName] = []
+    standby: list[TaskName] = []
+    lags: dict[str, Any] = {}
+
+    def member(self, path: str) -> StatefulMember:
+        """Return the member.  It may send a negative lag, which counts as no history, as of a live member."""
+        return StatefulMember(
+            self.id,
+            process=self.process,
+            rack=self.rack,
+            active=[_task(name) for name in self.active],
+            standby=[_task(name) for name in self.standby],
+            lags=_records(f"{path}.lags", self.lags, Int64),
+            generation=NO_GENERATION if self.generation is None else self.generation,
+        )
+
+
 def is_stateful(value: object) -> bool:
     """Whether parsed JSON names the strategy ``stateful``."""
     return isinstance(value, dict) and value.get("strategy") == STATEFUL
@@ -56,33 +97,18 @@ def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
     Raises:
         ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
     """
-    known = ("version", "strategy", "options", "subtopologies", "members", "end_offsets")
-    top = fields_of("", value, known)
-    if (version := whole("version", top.get("version", VERSION))) != VERSION:
-        raise ProblemError(f"version: expected {VERSION}, got {version}")
-    options = _options(object_at("options", top.get("options", {})), given)
-    subtopologies: list[PlannedSubtopology] = []
-    members: list[StatefulMember] = []
-    seen: dict[tuple[str, str], int] = {}
-
-    def refuse_duplicate(path: str, where: str, name: str, i: int) -> None:
-        if (first := seen.setdefault((where, name), i)) != i:
-            raise ProblemError(f"{path}.id: {shown_value(name)} repeats {where}[{first}].id")
-
-    for i, entry in enumerate(array("subtopologies", top.get("subtopologies", []))):
-        path = f"subtopologies[{i}]"
-        subtopologies.append(_subtopology(path, entry))
-        refuse_duplicate(path, "subtopologies", subtopologies[-1].id, i)
-    if (total := sum(s.partitions for s in subtopologies)) > MOST_PARTITIONS:
-        raise ProblemError(
-            f"subtopologies: {total} partitions in total, at most {MOST_PARTITIONS} are allowed"
-        )
-    for i, entry in enumerate(array("members", top.get("members", []))):
-        path = f"members[{i}]"
-        members.append(_member(path, entry))
-        refuse_duplicate(path, "members", members[-1].member_id, i)
-    ends = _records("end_offsets", top.get("end_offsets", {}), 0)
-    return StatefulProblem(StatefulGroup(tuple(subtopologies), tuple(members), ends), options)
+    file: _File = checked("", value, _File)
+    check_version(file.version)
+    options = _options(file.options, given)
+    subtopologies = each("subtopologies", file.subtopologies, _Subtopology, unique=("id",))
+    check_total("subtopologies", (subtopology.partitions for subtopology in subtopologies))
+    members = each("members", file.members, _Member, unique=("id",))
+    group = StatefulGroup(
+        tuple(PlannedSubtopology(s.id, s.partitions, s.stateful, s.logged) for s in subtopologies),
+        tuple(member.member(f"members[{i}]") for i, member in enumerate(members)),
+        _records("end_offsets", file.end_offsets, Records),
+    )
+    return StatefulProblem(group, options)
 
 
 def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> TaskPlanOptions:
@@ -99,58 +125,10 @@ def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> TaskPla
         raise ProblemError(f"{where}{error.option}: {error.reason}") from error
 
 
-def _subtopology(path: str, value: object) -> PlannedSubtopology:
-    entry = fields_of(path, value, ("id", "partitions", "stateful", "logged"))
-    for name in ("id", "partitions"):
-        if name not in entry:
-            raise ProblemError(f"{path}.{name}: missing")
-    return PlannedSubtopology(
-        text(f"{path}.id", entry["id"]),
-        whole(f"{path}.partitions", entry["partitions"], 0),
-        _yes_or_no(f"{path}.stateful", entry.get("stateful", True)),
-        _yes_or_no(f"{path}.logged", entry.get("logged", True)),
-    )
+def _records(path: str, given: Mapping[str, object], kind: Any) -> dict[Task, int]:
+    return {_task(name): records for name, records in keyed(path, given, kind, TaskName).items()}
 
 
-def _member(path: str, value: object) -> StatefulMember:
-    entry = fields_of(path, value, ("id", "process", "rack", "generation", "active", "standby", "lags"))
-    if "id" not in entry:
-        raise ProblemError(f"{path}.id: missing")
-    generation = entry.get("generation")
-    return StatefulMember(
-        text(f"{path}.id", entry["id"]),
-        process=optional(text, f"{path}.process", entry.get("process")),
-        rack=optional(text, f"{path}.rack", entry.get("rack")),
-        active=_tasks(f"{path}.active", entry.get("active", [])),
-        standby=_tasks(f"{path}.standby", entry.get("standby", [])),
-        # A live member may send a negative lag, which counts as no history; so may a file.
-        lags=_records(f"{path}.lags", entry.get("lags", {}), -INT64),
-        generation=whole(
-            f"{path}.generation", NO_GENERATION if generation is None else generation, NO_GENERATION
-        ),
-    )
-
-
-def _tasks(path: str, value: object) -> list[Task]:
-    return [_task(f"{path}[{i}]", name) for i, name in enumerate(array(path, value))]
-
-
-def _records(path: str, value: object, least: int) -> dict[Task, int]:
-    return {
-        _task(below, name): whole(below, records, least, INT64 - 1)
-        for below, name, records in entries(path, value)
-    }
-
-
-def _task(path: str, value: object) -> Task:
-    """Parse ``subtopology_partition``; the task need not exist."""
-    subtopology, underscore, partition = text(path, value).rpartition("_")
-    if not (subtopology and underscore and partition.isascii() and partition.isdigit()):
-        wrong(path, "a task, SUBTOPOLOGY_PARTITION", value)
-    if len(partition) > 10 or str(int(partition)) != partition:
-        wrong(path, "a task, SUBTOPOLOGY_PARTITION", value)
+def _task(name: str) -> Task:
+    subtopology, _, partition = name.rpartition("_")
     return Task(subtopology, int(partition))
-
-
-def _yes_or_no(path: str, value: object) -> bool:
-    return value if isinstance(value, bool) else wrong(path, "true or false", value)

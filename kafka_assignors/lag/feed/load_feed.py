@@ -11,6 +11,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.feed.consumer import FeedConsumer
 from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.settings import fetch_settings
+from kafka_assignors.validators import instance, positive, within, wrong
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -36,25 +37,15 @@ class LoadFeed:
     consumer_config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        topic: Any = self.topic
-        if not isinstance(topic, str):
-            raise OptionError("load_source", f"expected the name of a topic, got a {type(topic).__name__}")
-        if not _NAME.fullmatch(topic) or topic in {".", ".."}:
-            raise OptionError("load_source", f"{topic[:60]!r} cannot be the name of a topic")
-        if self.max_age_ms is not None and not is_milliseconds(self.max_age_ms):
-            raise OptionError(
-                "load_source",
-                f"max_age_ms: expected a number of milliseconds above 0, got {self.max_age_ms!r}",
-            )
-        given: Any = self.consumer_config
-        if not isinstance(given, Mapping):
-            raise OptionError(
-                "load_source", f"consumer_config: expected a mapping, got a {type(given).__name__}"
-            )
+        instance("load_source", self.topic, str, "the name of a topic")
+        if not _NAME.fullmatch(self.topic) or self.topic in {".", ".."}:
+            raise wrong("load_source", "the name of a topic", self.topic)
         try:
-            fetch_settings({"group_id": "group", **given}, None, None)
+            if self.max_age_ms is not None:
+                positive("max_age_ms", self.max_age_ms, "milliseconds")
+            check_config(self.consumer_config)
         except OptionError as error:
-            raise OptionError("load_source", f"consumer_config: {error.option}: {error.reason}") from error
+            raise within("load_source", error) from error
 
     def reader(self, config: Mapping[str, Any], max_age_ms: float) -> FeedReader:
         """Make a reader.  It connects when it begins.
@@ -76,6 +67,10 @@ class LoadFeed:
         )
 
 
-def is_milliseconds(value: object) -> bool:
-    """Whether a value is a number above 0 and below infinity."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+def check_config(config: Mapping[str, Any]) -> None:
+    """Check the option ``consumer_config``.  The consumer may supply the group and the offset reset."""
+    instance("consumer_config", config, Mapping, "a mapping")
+    try:
+        fetch_settings({"group_id": "group", **config}, None, None)
+    except OptionError as error:
+        raise within("consumer_config", error) from error

@@ -19,6 +19,7 @@ from kafka_assignors.simulation import ChurnStep, History, Pauses, Scenario, Str
 from kafka_assignors.simulation.churn import Kind
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.validators import boolean, one_of, positive
 
 T = TypeVar("T")
 
@@ -210,19 +211,18 @@ def _parameters_of(name: str) -> list[str]:
 def _candidate(name: str, chosen: Mapping[str, Parameter]) -> Candidate:
     options = {parameter: value for parameter, value in chosen.items() if parameter not in CHOICES}
     load, skew, replan_s = (chosen.get(choice) for choice in CHOICES)
-    if load not in {None, "lag", "forecast"}:
-        raise OptionError("load", f"{load!r} is not one of lag, forecast")
-    if skew not in {None, True, False} or (isinstance(skew, (int, float)) and not isinstance(skew, bool)):
-        raise OptionError("rebalance_on_skew", f"{skew!r} is not one of true, false")
-    if replan_s is not None and (isinstance(replan_s, (bool, str)) or not 0 < replan_s < math.inf):
-        raise OptionError("replan_s", f"{replan_s!r} is not a number of seconds above 0, or null")
+    if load is not None:
+        one_of("load", load, ("lag", "forecast"))
+    if skew is not None:
+        boolean("rebalance_on_skew", skew)
+    every_s = None if replan_s is None else positive("replan_s", replan_s, "seconds")
     strategy = simulated(name, options, by_load=load == "forecast")
     defaults = {None, False, "lag"}  # not shown
     shown = {choice: value for choice, value in chosen.items() if choice in CHOICES and value not in defaults}
     return Candidate(
         strategy=replace(strategy, parameters={**strategy.parameters, **shown}),
         skew=RebalanceOnSkew() if skew else None,
-        replan_s=replan_s,
+        replan_s=every_s,
     )
 
 

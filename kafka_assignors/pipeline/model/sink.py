@@ -21,6 +21,7 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
+from kafka_assignors.strict_json import read_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,7 +163,7 @@ class LoadSink:
         if text is None:
             return None
         try:
-            stored = json.loads(text)
+            stored = read_json(text)
         except ValueError:
             stored = None
         if not isinstance(stored, dict) or not all(isinstance(stored.get(n), kinds[n]) for n in kinds):

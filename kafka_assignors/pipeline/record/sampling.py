@@ -12,6 +12,8 @@ from typing import Any
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
+from kafka_assignors.strict_json import read_json
+from kafka_assignors.validators import known_names, positive, text, whole, wrong
 
 #: Columns of the source.  A row has offsets, or a problem: of a partition, of a group (no topic), or of the
 #: list of groups (neither group nor topic).
@@ -62,13 +64,11 @@ class SamplerOptions:
     def __post_init__(self) -> None:
         if not self.groups and self.groups_like is None:
             raise OptionError("groups", "missing: give names, or groups_like with a pattern")
-        if not all(self.groups):
-            raise OptionError("groups", "a name is empty")
-        for name, value in (("every", self.every_s), ("timeout", self.timeout_s)):
-            if not 0 < value < float("inf"):
-                raise OptionError(name, f"{value:g} is not a number of seconds above 0")
-        if self.num_partitions < 1:
-            raise OptionError("num_partitions", "must be 1 or more")
+        for group in self.groups:
+            text("groups", group)
+        positive("every", self.every_s, "seconds")
+        positive("timeout", self.timeout_s, "seconds")
+        whole("num_partitions", self.num_partitions, 1)
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> SamplerOptions:
@@ -78,8 +78,7 @@ class SamplerOptions:
             OptionError: an option is unknown or invalid.
         """
         given = {name.lower(): value for name, value in options.items()}
-        if unknown := sorted(given.keys() - set(_OPTIONS)):
-            raise OptionError(unknown[0], f"unknown, there is {', '.join(_OPTIONS)}")
+        known_names(given, _OPTIONS)
         return cls(
             groups=_names(given.get("groups", "[]")),
             groups_like=_pattern("groups_like", given.get("groups_like")),
@@ -101,28 +100,28 @@ class SamplerOptions:
         return options | {name: like.pattern for name, like in patterns.items() if like is not None}
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _names(given: str) -> tuple[str, ...]:
     try:
-        names = json.loads(text)
+        names = read_json(given)
     except ValueError:
         names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise OptionError("groups", 'must be a JSON list, such as ["billing", "shipping"]')
+    if not isinstance(names, list):
+        raise wrong("groups", 'a JSON list, such as ["billing", "shipping"]', given)
     return tuple(names)
 
 
-def _pattern(name: str, text: str | None) -> Pattern[str] | None:
+def _pattern(name: str, given: str | None) -> Pattern[str] | None:
     try:
-        return None if text is None else re.compile(text)
+        return None if given is None else re.compile(given)
     except re.error as error:
-        raise OptionError(name, f"{text!r} is not a regular expression: {error}") from error
+        raise wrong(name, f"a regular expression ({error})", given) from error
 
 
-def _number(name: str, text: str, kind: Any) -> Any:
+def _number(name: str, given: str, kind: Any) -> Any:
     try:
-        return kind(text)
+        return kind(given)
     except ValueError as error:
-        raise OptionError(name, f"{text!r} is not a number") from error
+        raise wrong(name, "a number", given) from error
 
 
 def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:

@@ -24,6 +24,7 @@ from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.tables.damage import Damage, find_damage, schema_trouble
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.pipeline.tables.storage import Storage
+from kafka_assignors.strict_json import read_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -193,7 +194,7 @@ def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
     try:
-        parsed = json.loads(text)
+        parsed = read_json(text)
     except ValueError as error:
         raise PipelineError(f"{name} is damaged: take another folder") from error
     return parsed if isinstance(parsed, dict) else {}

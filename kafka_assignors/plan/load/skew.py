@@ -10,20 +10,18 @@ import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.validators import number, whole, within
 
 _HOUR_S = 3600.0
-_YEAR_S = 365 * 24 * _HOUR_S
+_YEAR_S = 365 * 24 * 3600
 _RANGES = {
-    "threshold": (1, 1e9),
-    "at_least": (0, 2**63),
+    "threshold": (1, 1_000_000_000),
     "for_s": (0, _YEAR_S),
     "check_s": (0.01, _YEAR_S),
     "cool_down_s": (0, _YEAR_S),
     "jitter": (0, 1),
-    "per_hour": (1, 1e9),
 }
 
 
@@ -51,18 +49,13 @@ class RebalanceOnSkew:
     per_hour: int = 6
 
     def __post_init__(self) -> None:
-        for name, (least, most) in _RANGES.items():
-            value: Any = getattr(self, name)
-            whole = name in {"at_least", "per_hour"}
-            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-                what = "whole number" if whole else "number"
-                raise OptionError(
-                    "rebalance_on_skew", f"{name} must be a {what}, got a {type(value).__name__}"
-                )
-            if not least <= value <= most:
-                raise OptionError(
-                    "rebalance_on_skew", f"{name} must be from {least:g} to {most:g}, got {value!r}"
-                )
+        try:
+            whole("at_least", self.at_least, 0, 2**63)
+            whole("per_hour", self.per_hour, 1, 1_000_000_000)
+            for name, (least, most) in _RANGES.items():
+                number(name, getattr(self, name), least, most)
+        except OptionError as error:
+            raise within("rebalance_on_skew", error) from error
 
 
 class SkewWatch:

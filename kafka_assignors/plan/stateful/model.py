@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kafka_assignors.errors import OptionError, ProblemError
+from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan.model import NO_GENERATION, shown
+from kafka_assignors.validators import whole
 
 _MOST = 2**31 - 1
 """Upper limit of options that count."""
@@ -93,9 +94,7 @@ class TaskPlanOptions:
             ("max_warmup_replicas", 1, _MOST),
             ("balance_factor", 1, _MOST),
         ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise OptionError(name, f"expected a whole number from {least} to {most}, got {value!r}")
+            whole(name, getattr(self, name), least, most)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from kafka_assignors.assignor.options import PLANS, ConfigurationError, Options
-from kafka_assignors.errors import OptionError
+from kafka_assignors.assignor.options import PLANS, Options
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Topology
+from kafka_assignors.validators import instance, whole, wrong
 from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 
 
@@ -56,7 +56,7 @@ class StatefulOptions(Options):
         """Refuse invalid values, and a missing topology.
 
         Raises:
-            ConfigurationError: naming the option.
+            OptionError: naming the option.
         """
         self.check_values()
         self.given_topology()
@@ -65,31 +65,24 @@ class StatefulOptions(Options):
         """Refuse invalid values; does not look at the topology.
 
         Raises:
-            ConfigurationError: naming the option.
+            OptionError: naming the option.
         """
         Options.check(self)  # slots make a new class, which super() without arguments does not know
-        interval: Any = self.probing_rebalance_interval_ms
-        if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
-            raise ConfigurationError(
-                "probing_rebalance_interval_ms", f"expected milliseconds, got {interval!r}"
-            )
+        whole("probing_rebalance_interval_ms", self.probing_rebalance_interval_ms, 1)
         endpoint: Any = self.endpoint
         if not isinstance(endpoint, str) or len(endpoint.encode()) > LONGEST_ENDPOINT:
-            raise ConfigurationError("endpoint", f"expected host:port, got {endpoint!r}")
-        try:
-            self.for_planning()
-        except OptionError as error:
-            raise ConfigurationError(error.option, error.reason) from error
+            raise wrong("endpoint", "host:port", endpoint)
+        self.for_planning()
 
     def given_topology(self) -> Topology:
         """Return the topology.
 
         Raises:
-            ConfigurationError: there is none.
+            OptionError: there is none.
         """
-        if not isinstance(self.topology, Topology):
-            raise ConfigurationError("topology", f"expected a Topology, got {self.topology!r}")
-        return self.topology
+        topology: Any = self.topology
+        instance("topology", topology, Topology, "a Topology")
+        return topology  # type: ignore[no-any-return]
 
     def for_planning(self) -> planner.TaskPlanOptions:
         """Return the options that the planner takes."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.state.files import read_up_to, write_whole
+from kafka_assignors.strict_json import read_json
 
 VERSION = 1
 MAX_BYTES = 1024 * 1024
@@ -79,8 +80,8 @@ def read(path: Path) -> Checkpoint | Damaged | None:
     if rest != b"%08x\n" % zlib.crc32(line):
         return Damaged(f"{path}: truncated, or changed after it was written")
     try:
-        return _positions(json.loads(line.decode()))
-    except (ValueError, TypeError, RecursionError) as error:
+        return _positions(read_json(line.decode()))
+    except (ValueError, TypeError) as error:
         return Damaged(f"{path}: {error}"[:300])
 
 

@@ -30,7 +30,6 @@ from uuid import UUID, uuid4
 from kafka_assignors.background import Background
 from kafka_assignors.errors import (
     MissingExtraError,
-    OptionError,
     StateClosedError,
     StateError,
     StateLockedError,
@@ -41,6 +40,8 @@ from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
 from kafka_assignors.stateful.state.faults import state_error
 from kafka_assignors.stateful.state.files import delete, read_up_to, write_whole
 from kafka_assignors.stateful.state.task_dir import TaskDir
+from kafka_assignors.strict_json import read_json
+from kafka_assignors.validators import text
 from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
@@ -75,8 +76,7 @@ class StateDir:
             import filelock
         except ImportError as error:
             raise MissingExtraError("stateful", "filelock") from error
-        if not application:
-            raise OptionError("application", "must not be empty")
+        text("application", application)
         self.path = Path(store_dir) / _quoted(application)
         self._clock = clock
         self._opened_at = clock()
@@ -264,7 +264,7 @@ class StateDir:
         """Return the id in the file, or a new one; write it with our pid for others to see."""
         file = self.path / "process"
         try:
-            process_id = UUID(json.loads(read_up_to(file, 1000) or b"")["process_id"])
+            process_id = UUID(read_json(read_up_to(file, 1000) or b"")["process_id"])
         except (ValueError, TypeError, KeyError, AttributeError):
             process_id = uuid4()
         content = {"version": _VERSION, "process_id": str(process_id), "pid": os.getpid()}
@@ -273,7 +273,7 @@ class StateDir:
 
     def _holder(self) -> str:
         try:
-            return f"process {int(json.loads(read_up_to(self.path / 'process', 1000) or b'')['pid'])}"
+            return f"process {int(read_json(read_up_to(self.path / 'process', 1000) or b'')['pid'])}"
         except (StateError, ValueError, TypeError, KeyError):
             return "another process"
 

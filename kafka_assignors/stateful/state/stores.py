@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_assignors.errors import MissingExtraError, OptionError, StateError
+from kafka_assignors.errors import MissingExtraError, StateError
 from kafka_assignors.stateful.state.faults import store_error
 from kafka_assignors.stateful.state.store import Store
+from kafka_assignors.validators import whole
 
 _MIB = 1024 * 1024
 _LEAST = {"block_cache_bytes": _MIB, "write_buffer_bytes": _MIB, "max_open_files": 16}
@@ -34,9 +35,7 @@ class StoreOptions:
 
     def __post_init__(self) -> None:
         for option, least in _LEAST.items():
-            value = getattr(self, option)
-            if type(value) is not int or value < least:
-                raise OptionError(option, f"expected a whole number from {least} on, got {value!r}")
+            whole(option, getattr(self, option), least)
 
 
 class Stores:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -85,7 +86,7 @@ def test_missing_priorities_are_noted_under_failover() -> None:
         ),
         (
             ("--option", "max_partition_skew=0", "--strategy", "cooperative-lag-aware"),
-            "--option max_partition_skew: expected a number from 1, or None, got 0",
+            "--option max_partition_skew: expected a whole number from 1, got 0",
         ),
         (("--reset", "latest"), "--reset and --no-lag go with --group"),
         (("--no-lag",), "--reset and --no-lag go with --group"),
@@ -165,6 +166,14 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         cli.cli.main(["plan"], standalone_mode=False)
 
 
+def test_missing_msgspec_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    for module in ("plan.command", "plan.problem", "plan.stateful_problem", "fields"):
+        monkeypatch.delitem(sys.modules, f"kafka_assignors.cli.{module}", raising=False)
+    with pytest.raises(MissingExtraError, match=r"^msgspec is not installed: .*\[cli\]"):
+        cli.cli.main(["plan"], standalone_mode=False)
+
+
 # --- a live group, without one -----------------------------------------------------------------------------
 
 
@@ -227,7 +236,10 @@ def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_p
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"bootstrap.servers=h:1\nsecurity.protocol=TLS\n", "security_protocol: 'TLS' is none of "),
+        (
+            b"bootstrap.servers=h:1\nsecurity.protocol=TLS\n",
+            "security_protocol: expected one of PLAINTEXT, SSL, ",
+        ),
         (b"", "bootstrap_servers: missing: give --bootstrap"),
         (b"\xff", "--config: byte 0 is not utf-8"),
     ],

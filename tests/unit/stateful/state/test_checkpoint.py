@@ -69,7 +69,7 @@ def test_half_written_checkpoint_keeps_the_one_before(tmp_path: Path) -> None:
         (_file(b"[]"), "version None"),
         (_file(b'{"version":1}'), "not iterable"),
         (_file(b"\xff"), "decode"),
-        (_file(b"[" * 100_000), "recursion"),
+        (_file(b"[" * 100_000), "nested too deeply"),
         (_file(TEXT.replace(b"12345", b"-1")), "an invalid position"),
         (_file(TEXT.replace(b"12345", b"1.5")), "an invalid position"),
         (_file(TEXT.replace(b"12345", b"true")), "an invalid position"),

@@ -1,0 +1,127 @@
+"""Checks of option values.  A check returns the value, or raises OptionError: ``expected A, got B``.
+
+A number is an int or float, never a bool, NaN or infinite.  Ranges include their limits, unless these are
+called ``above`` and ``below``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+from kafka_assignors.errors import OptionError
+
+T = TypeVar("T")
+
+_LONGEST = 60  # characters of a wrong value that an error shows
+
+
+def is_whole(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Whether a value is an int in a range."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def is_number(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Whether a value is a finite number in a range."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return least <= value <= most and -math.inf < value < math.inf
+
+
+def is_port(text: str) -> bool:
+    """Whether a text is the number of a TCP port."""
+    return text.isascii() and text.isdecimal() and 0 < int(text) < 65536
+
+
+def wrong(option: str, expected: str, value: object) -> OptionError:
+    """Make the error of an invalid value, which may show it."""
+    return OptionError(option, f"expected {expected}, got {value!r:.{_LONGEST}}")
+
+
+def whole(option: str, value: Any, least: int, most: int | None = None) -> int:
+    """Check a whole number."""
+    if not is_whole(value, least, math.inf if most is None else most):
+        raise wrong(option, f"a whole number from {least}" + ("" if most is None else f" to {most}"), value)
+    return int(value)
+
+
+def number(
+    option: str,
+    value: Any,
+    least: float = 0,
+    most: float = math.inf,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    unit: str = "",
+) -> float:
+    """Check a number; ``unit`` names what it counts."""
+    lowest, highest = (-math.inf if above is None else above), (math.inf if below is None else below)
+    if is_number(value, least, most) and lowest < value < highest:
+        return value  # type: ignore[no-any-return]
+    start = f"from {least:,}" if above is None else f"above {above:,}"
+    end = f" to below {below:,}" if below is not None else "" if most == math.inf else f" to {most:,}"
+    raise wrong(option, f"a number{unit and f' of {unit}'} {start}{end}", value)
+
+
+def seconds(option: str, value: Any, least: float = 0, most: float = math.inf) -> float:
+    """Check a number of seconds, by default from 0."""
+    return number(option, value, least, most, unit="seconds")
+
+
+def positive(option: str, value: Any, unit: str = "") -> float:
+    """Check a number above 0."""
+    return number(option, value, above=0, unit=unit)
+
+
+def one_of(option: str, value: T, known: Collection[T]) -> T:
+    """Check a choice."""
+    if value not in tuple(known):  # not by hash, which a wrong value may lack
+        raise wrong(option, f"one of {', '.join(map(str, known))}", value)
+    return value
+
+
+def boolean(option: str, value: Any) -> bool:
+    """Check True or False."""
+    if not isinstance(value, bool):
+        raise wrong(option, "true or false", value)
+    return value
+
+
+def text(option: str, value: Any) -> str:
+    """Check a string that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise wrong(option, "a non-empty text", value)
+    return value
+
+
+def function(option: str, value: Any) -> None:
+    """Check a function.  The error shows the type only."""
+    if not callable(value):
+        raise OptionError(option, f"expected a function, got a {type(value).__name__}")
+
+
+def instance(option: str, value: Any, kind: type | tuple[type, ...], expected: str) -> None:
+    """Check a type.  The error shows the type only, because a configuration may hold passwords."""
+    if not isinstance(value, kind):
+        raise OptionError(option, f"expected {expected}, got a {type(value).__name__}")
+
+
+def known_names(names: Collection[str], known: Collection[str]) -> None:
+    """Refuse names of options that do not exist."""
+    for name in names:
+        if name not in known:
+            raise OptionError(name, f"unknown, there is {', '.join(known)}")
+
+
+def within(option: str, error: OptionError) -> OptionError:
+    """Make the error of an option whose own part is invalid."""
+    return OptionError(option, f"{error.option}: {error.reason}")
+
+
+def required(settings: Mapping[str, Any], needed_by: str, *options: str) -> None:
+    """Refuse settings without the options that another setting requires."""
+    for option in options:
+        if not settings.get(option):
+            raise OptionError(option, f"missing, {needed_by} needs it")
