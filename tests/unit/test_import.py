@@ -11,6 +11,7 @@ EXTRAS = {
     "jgo",
     "psutil",
     "plotly",
+    "jinja2",
     "pandas",
     "pyspark",
     "requests",
