@@ -62,7 +62,7 @@ def answer(results: Results, colours: Mapping[str, str], chosen: Collection[str]
     if replay := [run for run in results["strategies"] if run["steps"]]:
         stops = [(run, standstill(run, results["settings"]["partitions"])) for run in replay]
         figures["answer-standstill"] = panel(
-            [(run["strategy"], stop, f"{stop:.1f} s, {run['moved']} moves") for run, stop in stops]
+            [(run["strategy"], stop, f"{stop:.1f} s<br>{run['moved']} moves") for run, stop in stops]
         )
     return figures
 

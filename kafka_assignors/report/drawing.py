@@ -94,7 +94,8 @@ def bars(
             marker_color=colours,
             hovertemplate="%{y}: %{text}<extra></extra>",
         ),
-        height=90 + 40 * len(names),
+        height=70 + 40 * len(names),
+        margin_t=10,
         xaxis={"title_text": title, "range": [0.0, max(ROOM_FOR_TEXT * longest, 0.1)]},
         yaxis={"autorange": "reversed", "showgrid": False, "ticks": ""},
     )

@@ -91,7 +91,7 @@ def test_page_opens_with_the_answer_its_reasons_and_its_picture(results: Results
     assert drain["data"][0]["text"] == ["6.0 s", "6.0 s"]
     assert drain["layout"]["shapes"][0]["x0"] == 3.0
     assert "dotted: lower bound, 3.0 s" in first
-    assert stop["data"][0]["text"] == ["1.3 s, 1 moves"] * 2
+    assert stop["data"][0]["text"] == ["1.3 s<br>1 moves"] * 2
     labels = [*drain["data"][0]["y"], *stop["data"][0]["y"]]
     assert {label[3:-4] for label in labels if label.startswith("<b>")} == advice.chosen
 
