@@ -1,4 +1,4 @@
-"""``python -m demo.report_command FOLDER``: draws the page of a recorded demo or back-test again."""
+"""``python -m demo.report_command FOLDER``: renders the page of a recorded demo or back-test again."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from demo.report import EXTRA
 from demo.report import render as render_demo
 from demo.results import VERSION as DEMO_VERSION
 from kafka_assignors.cli import run
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.page import render as render_backtest
 from kafka_assignors.pipeline.backtest.results import KIND, VERSION
+from kafka_assignors.report.page import require_plotly
 
 
 @click.command("report")
@@ -23,9 +25,9 @@ from kafka_assignors.pipeline.backtest.results import KIND, VERSION
     help="The page.  [default: report.html beside the results]",
 )
 def command(*, folder: Path, out: Path | None) -> None:
-    """Draw the HTML report of a recorded run again.
+    """Render the HTML report of a recorded run again.
 
-    FOLDER is what a demo or a back-test left, with a results.json in it; or that file itself.
+    FOLDER is the folder of a demo or a back-test, which contains results.json; or that file itself.
     """
     path = folder / "results.json" if folder.is_dir() else folder
     page = _render(path)
@@ -55,9 +57,12 @@ def _render(path: Path) -> str:
         raise HistoryError(
             f"{path}: its back-test has version {inner.get('version')}, this one reads {VERSION}"
         )
+    require_plotly(EXTRA)
+    from jinja2 import UndefinedError
+
     try:
-        return render(results)  # type: ignore[arg-type]  # whose shape the version stands for
-    except (KeyError, TypeError, IndexError) as error:
+        return render(results)  # type: ignore[arg-type]  # the version stands for the shape
+    except (KeyError, TypeError, IndexError, UndefinedError) as error:
         raise HistoryError(f"{path}: not the results of a demo or a back-test: no {error}") from error
 
 

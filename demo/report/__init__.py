@@ -1,7 +1,6 @@
-"""The HTML report: one self-contained file that needs no network.
+"""The HTML report of a demo: one self-contained file that needs no network.
 
-``render`` is pure: results in, text out; so it can draw a recorded results.json as well, with any number of
-strategies.
+``render`` is pure: results in, text out, so it renders a recorded results.json too.
 """
 
 from __future__ import annotations

@@ -1,49 +1,72 @@
-"""Pure: the answer, the scenes' parts, and the page they make."""
+"""Renders the results of a demo: the answer first, then the scenes that ran, then the pipeline."""
 
 from __future__ import annotations
 
-from demo.report import answer_part, backlog_part, failover_part, pipeline_part, replay_part
+from demo.failover import words as failover_words
+from demo.pipeline import words as pipeline_words
 from demo.results import Results
-from kafka_assignors.report.drawing import Figure
-from kafka_assignors.report.page import html_page
-from kafka_assignors.report.palette import STRATEGIES, strategy_colour
+from demo.view.answer import RULE, answer
+from demo.view.table import DRAIN_ROWS, ROWS
+from kafka_assignors.pipeline.backtest import phrases
+from kafka_assignors.pipeline.backtest.page import TEMPLATES
+from kafka_assignors.pipeline.backtest.rows import ROWS as BACKTEST_ROWS
+from kafka_assignors.report.page import html_page, require_plotly
+from kafka_assignors.report.palette import NO_OWNER, STRATEGIES, strategy_colour
 
 EXTRA = "demo"
-"""What brings plotly."""
+"""The extra with plotly and Jinja2."""
+
+ACT_COLOURS = {"cold": STRATEGIES[1], "warm": STRATEGIES[0]}
+"""Of the acts of the failover."""
 
 
 def render(results: Results) -> str:
-    """Draw the results of a demo as one HTML page.
+    """Render the results of a demo as one HTML page.
 
     Args:
-        results: as written to results.json; any of the scenes, with any number of strategies; with or without
-            the pipeline.
+        results: as in results.json; any of the scenes, any number of strategies, with or without the
+            pipeline.
 
     Returns:
         The page, with plotly.js inside.
 
     Raises:
-        MissingExtraError: plotly is not installed.
+        MissingExtraError: plotly or Jinja2 is not installed.
     """
+    require_plotly(EXTRA)
+    from demo.report import figures, replay_figures
+
     colours = _colours(results)
-    drawn: dict[str, Figure] = {}
-    parts = [("Which strategy", answer_part.part(results, colours, drawn))] if colours else []
-    parts += [
-        (scene.title(results), scene.part(results, colours, drawn))
-        for scene, ran in ((replay_part, results["strategies"]), (backlog_part, results["backlog"]))
-        if ran
-    ]
-    if (failover := results["failover"]) is not None:
-        parts.append((failover_part.title(failover), failover_part.part(failover, drawn)))
-    if (pipeline := results["pipeline"]) is not None:
-        free = [colour for colour in STRATEGIES if colour not in colours.values()]
-        colours = pipeline_part.with_candidates(pipeline, colours, free)
-        parts.append((pipeline_part.title(pipeline), pipeline_part.part(pipeline, colours, drawn)))
-    body = "\n".join(f"<article>{part}</article>" for _, part in parts)
-    return html_page("; ".join(title for title, _ in parts), body, drawn, extra=EXTRA)
+    ran = bool(results["strategies"] or results["backlog"])
+    advice = answer(results) if ran else None
+    return html_page(
+        "demo.html",
+        "demo.report",
+        TEMPLATES,
+        figures=figures.drawn(results, colours, advice.chosen if advice else frozenset()),
+        colours=colours,
+        results=results,
+        settings=results["settings"],
+        answer=advice,
+        rule=RULE,
+        step_label=replay_figures.step_label,
+        replay_rows=ROWS,
+        drain_rows=DRAIN_ROWS,
+        failover_words=failover_words,
+        pipeline_words=pipeline_words,
+        phrases=phrases,
+        backtest_rows=BACKTEST_ROWS,
+        scenes={"replay": "the replay", "backlog": "the backlog"},
+    )
 
 
 def _colours(results: Results) -> dict[str, str]:
-    """Give each strategy one colour for the whole page, whatever scenes it is in."""
-    names = [one["strategy"] for one in (*results["strategies"], *results["backlog"])]
-    return {name: strategy_colour(place) for place, name in enumerate(dict.fromkeys(names))}
+    """Give each strategy one colour for the whole page.  Other candidates get the free ones, then grey."""
+    names = [run["strategy"] for run in (*results["strategies"], *results["backlog"])]
+    colours = {name: strategy_colour(place) for place, name in enumerate(dict.fromkeys(names))}
+    free = iter([colour for colour in STRATEGIES if colour not in colours.values()])
+    backtest = results["pipeline"] and results["pipeline"]["backtest"]
+    for candidate in backtest["candidates"] if backtest else ():
+        if candidate["candidate"] not in colours:
+            colours[candidate["candidate"]] = next(free, NO_OWNER)
+    return colours | ACT_COLOURS

@@ -1,12 +1,13 @@
-"""Building blocks of the HTML reports of the demo and of back-tests.  Pure: values in, text out.
+"""The HTML reports of the demo and of back-tests: one file each that needs no network.
 
-===========  =================================================  ==========================================
-file         purpose                                            key names
-===========  =================================================  ==========================================
-``rows``     figures of a run, for terminal and page            ``Row``, ``seconds``
-``palette``  colours of members and strategies                  ``member_colour``, ``strategy_colour``
-``drawing``  layout, axes and marks of all figures              ``Figure``, ``layout``, ``axis``, ``Mark``
-``markup``   pieces of HTML, and their CSS                      ``figures_table``, ``card``, ``name``
-``page``     one self-contained file with plotly.js inside      ``html_page``, ``require_plotly``
-===========  =================================================  ==========================================
+=============  ==================================================  ==========================================
+file           purpose                                             key names
+=============  ==================================================  ==========================================
+``rows``       figures of a run, for terminal and page             ``Row``, ``seconds``
+``palette``    colours and font of terminal and page               ``member_colour``, ``strategy_colour``
+``drawing``    the look of all figures; imports plotly             ``figure``, ``bars``, ``mark``
+``page``       templates and figures to one page                   ``html_page``, ``require_plotly``
+``templates``  ``page.html``, which every report extends, and the  ``card``, ``figures_table``
+               macros of ``parts.html``
+=============  ==================================================  ==========================================
 """

@@ -1,24 +1,62 @@
-"""Layout, axes and marks of all figures, as the plain objects that plotly.js takes.  Pure."""
+"""The look of all figures: a plotly template, and what figures of several pages share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple
 
-INK, SOFT, GRID = "#1F2933", "#616E7C", "#E4E7EB"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Helvetica, Arial, sans-serif"
+import plotly.graph_objects as go
+
+from kafka_assignors.report.palette import FONT, GRID, INK, SOFT
 
 NARROWEST = 280  # px; width of a plot's area on a page of three columns
 LETTER = 6  # px; of a label
 ROW = 17  # px; of labels above a plot
-BELOW = 52  # px; from a plot to the legend below it: the numbers and the title of its axis
+ROOM_FOR_TEXT = 1.4  # width of the axis of bars, as a multiple of the longest bar
 
-
-class Figure(TypedDict):
-    """Input of ``Plotly.newPlot``."""
-
-    data: list[dict[str, Any]]
-    layout: dict[str, Any]
+_EDGE = "#CBD2D9"
+_AXIS = {
+    "title": {"font": {"size": 13, "color": SOFT}, "standoff": 8},
+    "tickfont": {"size": 12, "color": SOFT},
+    "gridcolor": GRID,
+    "linecolor": _EDGE,
+    "tickcolor": _EDGE,
+    "ticks": "outside",
+    "showline": True,
+    "zeroline": False,
+    "automargin": True,
+}
+LOOK = go.layout.Template(
+    data={
+        "scatter": [{"mode": "lines", "line": {"width": 2}}],
+        "bar": [{"textposition": "outside", "textfont": {"size": 13, "color": INK}, "cliponaxis": False}],
+    },
+    layout={
+        "margin": {"l": 64, "r": 16, "t": 30, "b": 56},
+        "paper_bgcolor": "#FFFFFF",
+        "plot_bgcolor": "#FFFFFF",
+        "font": {"family": FONT, "size": 13, "color": INK},
+        "hoverlabel": {"font": {"family": FONT, "size": 13}, "namelength": -1},
+        "bargap": 0.28,
+        "xaxis": {**_AXIS, "showgrid": False},
+        "yaxis": {**_AXIS, "tickformat": ",", "hoverformat": ",.3~f"},
+        "legend": {
+            "orientation": "h",
+            "traceorder": "normal",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+        },
+        "annotationdefaults": {
+            "font": {"size": 12, "color": INK},
+            "bgcolor": "#FFFFFF",
+            "borderpad": 0,
+            "arrowhead": 0,
+            "arrowwidth": 1,
+            "arrowcolor": INK,
+        },
+    },
+)
 
 
 class Mark(NamedTuple):
@@ -33,48 +71,49 @@ def number(member: str) -> int:
     return int(member.lstrip("m"))
 
 
-def marked(layout: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
+def figure(*traces: object, **layout: object) -> go.Figure:
+    """Draw traces with the look of all figures."""
+    return go.Figure(list(traces), {"template": LOOK, **layout})
+
+
+def bars(
+    names: Sequence[str],
+    values: Sequence[float | None],
+    texts: Sequence[str],
+    colours: Sequence[str],
+    title: str,
+) -> go.Figure:
+    """Draw a horizontal bar for each name, from top to bottom, with a text beside it; None has no bar."""
+    longest = max((value for value in values if value is not None), default=0.0)
+    return figure(
+        go.Bar(
+            orientation="h",
+            y=names,
+            x=[value or 0.0 for value in values],
+            text=texts,
+            marker_color=colours,
+            hovertemplate="%{y}: %{text}<extra></extra>",
+        ),
+        height=70 + 40 * len(names),
+        margin_t=10,
+        xaxis={"title_text": title, "range": [0.0, max(ROOM_FOR_TEXT * longest, 0.1)]},
+        yaxis={"autorange": "reversed", "showgrid": False, "ticks": ""},
+    )
+
+
+def mark(drawn: go.Figure, marks: Sequence[Mark]) -> go.Figure:
     """Add a dotted vertical line with a label above the plot for each mark.
 
     Labels that would overlap get rows of their own, and a line down to the plot.
     """
-    rows = label_rows(marks, layout["xaxis"]["range"])
+    rows = label_rows(marks, drawn.layout.xaxis.range)
     room = ROW * max(rows, default=0)
-    layout["height"] += room
-    layout["margin"]["t"] += room
-    layout["shapes"] = [
-        {
-            "type": "line",
-            "x0": mark.at,
-            "x1": mark.at,
-            "yref": "paper",
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": INK, "width": 1.2, "dash": "dot"},
-        }
-        for mark in marks
-    ]
-    layout["annotations"] = [
-        {
-            "x": mark.at,
-            "yref": "paper",
-            "y": 1,
-            "yanchor": "bottom",
-            "xanchor": "center",
-            "text": mark.label,
-            "ax": 0,
-            "ay": -ROW * row,
-            "showarrow": row > 0,
-            "arrowhead": 0,
-            "arrowwidth": 1,
-            "arrowcolor": INK,
-            "bgcolor": "#FFFFFF",
-            "borderpad": 0,
-            "font": {"size": 12, "color": INK},
-        }
-        for mark, row in zip(marks, rows, strict=True)
-    ]
-    return layout
+    drawn.update_layout(height=drawn.layout.height + room, margin_t=LOOK.layout.margin.t + room)
+    for (at, label), row in zip(marks, rows, strict=True):
+        drawn.add_vline(at, line={"color": INK, "width": 1.2, "dash": "dot"})
+        place = {"x": at, "y": 1, "yref": "paper", "yanchor": "bottom"}
+        drawn.add_annotation(place, text=label, showarrow=row > 0, ax=0, ay=-ROW * row)
+    return drawn
 
 
 def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
@@ -82,46 +121,9 @@ def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
     scale = NARROWEST / (span[1] - span[0])
     ends: list[float] = []  # of the last label of each row, in px
     rows: list[int] = []
-    for mark in marks:
-        half = (len(mark.label) + 1) * LETTER / 2
-        begin, end = mark.at * scale - half, mark.at * scale + half
-        row = next((row for row, taken in enumerate(ends) if taken <= begin), len(ends))
-        ends[row : row + 1] = [end]
+    for at, label in marks:
+        half = (len(label) + 1) * LETTER / 2
+        row = next((row for row, end in enumerate(ends) if end <= at * scale - half), len(ends))
+        ends[row : row + 1] = [at * scale + half]
         rows.append(row)
     return rows
-
-
-def layout(*, height: int, bottom: int) -> dict[str, Any]:
-    """Return the layout that all figures share."""
-    return {
-        "height": height,
-        "margin": {"l": 64, "r": 16, "t": 30, "b": bottom},
-        "paper_bgcolor": "#FFFFFF",
-        "plot_bgcolor": "#FFFFFF",
-        "font": {"family": FONT, "size": 13, "color": INK},
-        "hoverlabel": {"font": {"family": FONT, "size": 13}},
-        "bargap": 0,
-    }
-
-
-def legend_below(layout: dict[str, Any], *, below: int = BELOW, **more: object) -> None:
-    """Put the legend ``below`` px below the plot; plotly counts in heights of the plot."""
-    margin = layout["margin"]
-    plot = layout["height"] - margin["t"] - margin["b"]
-    layout["legend"] = {"orientation": "h", "x": 0, "y": -below / plot, "yanchor": "top", **more}
-
-
-def axis(title: str, span: Sequence[float] | None) -> dict[str, Any]:
-    """Return an axis with a title, over ``span``, or over the data if it is None."""
-    settings: dict[str, Any] = {
-        "title": {"text": title, "font": {"size": 13, "color": SOFT}, "standoff": 8},
-        "gridcolor": GRID,
-        "linecolor": "#CBD2D9",
-        "showline": True,
-        "zeroline": False,
-        "ticks": "outside",
-        "tickcolor": "#CBD2D9",
-        "tickfont": {"size": 12, "color": SOFT},
-        "automargin": True,
-    }
-    return settings | {"range": list(span)} if span is not None else settings

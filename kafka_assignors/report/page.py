@@ -1,28 +1,28 @@
-"""The page around a report's parts.  It contains plotly.js, so it needs no network.  Pure."""
+"""Renders a report as one self-contained page: Jinja2 templates around figures that plotly serialises."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 from collections.abc import Mapping
-from html import escape
+from typing import Any
 
 from kafka_assignors.errors import MissingExtraError
-from kafka_assignors.report.drawing import Figure
-from kafka_assignors.report.markup import CSS
+from kafka_assignors.report import palette
+from kafka_assignors.report.rows import seconds
 
 
 def require_plotly(extra: str) -> None:
     """Check early that `html_page` can run.
 
     Args:
-        extra: the extra that installs plotly for the caller.
+        extra: the extra that installs plotly and Jinja2 for the caller.
 
     Raises:
-        MissingExtraError: plotly is not installed.
+        MissingExtraError: plotly or Jinja2 is not installed.
     """
-    if importlib.util.find_spec("plotly") is None:
-        raise MissingExtraError(extra, "plotly (which draws the report)")
+    for module, name in (("plotly", "plotly (which draws the report)"), ("jinja2", "Jinja2")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(extra, name)
 
 
 def plotly_js() -> str:
@@ -32,39 +32,43 @@ def plotly_js() -> str:
     return str(get_plotlyjs())
 
 
-def html_page(title: str, body: str, figures: Mapping[str, Figure], *, extra: str) -> str:
-    """Return a report as one page.
+def html_page(
+    template: str, *packages: str, figures: Mapping[str, Any], colours: Mapping[str, str], **values: object
+) -> str:
+    """Render a template that extends ``page.html``.
 
     Args:
-        title: of the page, as text.
-        body: as HTML.
-        figures: id of an element -> the figure drawn in it.
-        extra: the extra that installs plotly for the caller.
+        template: name of the template.
+        packages: packages whose ``templates`` folder is searched, before this package's.
+        figures: id of an element -> the plotly figure drawn in it.
+        colours: colour of each strategy, for the macros of ``parts.html``.
+        values: what else the template uses.
 
     Returns:
         The page, with plotly.js inside.
-
-    Raises:
-        MissingExtraError: plotly is not installed.
     """
-    require_plotly(extra)
-    return "\n".join(
-        (
-            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title><style>{CSS}</style>",
-            f"<script>{plotly_js()}</script></head><body><main>{body}</main>",
-            f"<script>const figures = {_json(figures)};{_DRAW}</script></body></html>",
-        )
+    import jinja2
+    from markupsafe import Markup
+
+    places = [jinja2.PackageLoader(package) for package in (*packages, "kafka_assignors.report")]
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader(places),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"fmt": _formatted, "seconds": seconds}
+    # plotly escapes "<", ">" and "/" in its JSON, so that no text can end the script element.
+    drawn = ",\n".join(f'"{name}":{figure.to_json()}' for name, figure in figures.items())
+    return environment.get_template(template).render(
+        plotly_js=Markup(plotly_js()),  # noqa: S704  # plotly's own
+        figures=Markup(f"{{{drawn}}}"),  # noqa: S704
+        palette=palette,
+        colours=colours,
+        **values,
     )
 
 
-_DRAW = """
-const config = {responsive: true, displaylogo: false, displayModeBar: false};
-for (const [id, figure] of Object.entries(figures)) Plotly.newPlot(id, figure.data, figure.layout, config);
-"""
-
-
-def _json(value: object) -> str:
-    """Return JSON that cannot end its script element."""
-    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
+def _formatted(value: float | None, spec: str = ",") -> str:
+    return "-" if value is None else format(value, spec)

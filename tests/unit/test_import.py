@@ -12,6 +12,7 @@ EXTRAS = {
     "jgo",
     "psutil",
     "plotly",
+    "jinja2",
     "pandas",
     "pyspark",
     "requests",

@@ -14,8 +14,8 @@ file             purpose                                                 key nam
 ``files``        results.parquet, series.parquet, results.json           ``save``, ``prepare``
 ``phrases``      the results as sentences                                ``verdict``, ``reasons``
 ``rows``         the figures of a candidate, for terminal and page       ``ROWS``
-``figures``      plots                                                   ``lag_over_time``, ``bars``
-``page``         the HTML report                                         ``render``
+``figures``      plots; imports plotly                                   ``drawn``, ``course``
+``page``         the HTML report, of ``templates``                       ``render``
 ===============  ======================================================  ====================================
 
 All but ``job`` and ``files`` are pure.

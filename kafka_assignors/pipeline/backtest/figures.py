@@ -1,143 +1,89 @@
-"""Plots of the results of a back-test.  Pure."""
+"""Plots of the results of a back-test."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
-from kafka_assignors.pipeline.backtest.results import CandidateResult, LineResult, PlotResult
-from kafka_assignors.report.drawing import INK, Figure, Mark, axis, layout, legend_below, marked
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from kafka_assignors.pipeline.backtest.results import PlotResult, Results
+from kafka_assignors.pipeline.backtest.rows import ROWS
+from kafka_assignors.report.drawing import LOOK, Mark, bars, mark
 from kafka_assignors.simulation import parse
 
+MOST_BARS = 20
+"""Maximum candidates in a figure; the table has all."""
+
+BARS = {
+    "drain": ("drain time", "drain_s", "drain time (s)"),
+    "moves": ("partitions moved", "moved", "partitions moved"),
+    "pauses": ("pause time", "pause_s", "pause (member-seconds)"),
+    "late": ("time lag p99", "time_lag_p99", "time lag p99 (s)"),
+}
+"""Id of a figure -> label of its row in the table, key of its result, title of its axis."""
+
 HOUR, DAY = 3600.0, 86400.0
-ROOM_FOR_TEXT = 1.3  # width of the axis, as a multiple of the longest bar
-IN_A_ROW, ENTRY, LEGEND_ROW = 3, 330, 22  # of a legend: px of an entry, px of a row
+IN_A_ROW, LEGEND_ROW = 3, 22  # of a legend: entries in a row, px of a row
 DWARFS = 4  # a recorded lag this many times the largest simulated one is hidden at first
 WRAP = 30  # maximum letters of a line of a candidate's name
 _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is killed"}
 
 
-def lag_over_time(plot: PlotResult, colours: Mapping[str, str]) -> Figure:
-    """Draw the lag of the whole group, one line a candidate, and the recorded one in grey."""
-    drawn = _over_time(plot, colours, lambda line: line["lag"], "lag (records)", "%{y:,.0f} records")
-    if plot["recorded"]:
-        unit, _ = _unit(plot)
-        largest = max((max(line["lag"]) for line in plot["lines"]), default=0.0)
-        dwarfs = max(lag for _, lag in plot["recorded"]) > DWARFS * largest
-        drawn["data"].insert(
-            0,
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "recorded",
-                "visible": "legendonly" if dwarfs else True,  # a click on its name shows it
-                "x": [time / unit for time, _ in plot["recorded"]],
-                "y": [lag for _, lag in plot["recorded"]],
-                "line": {"width": 1.4, "color": "#9AA5B1"},
-                "fill": "tozeroy",
-                "fillcolor": "#EDF0F3",
-                "hovertemplate": "%{y:,.0f} records<extra>recorded</extra>",
-            },
+def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
+    """Draw the course of each plotted situation, and the main figures of the best candidates."""
+    shown = results["candidates"][:MOST_BARS]
+    show = {row.label: row.show for row in ROWS}
+    figures = {f"course-{place}": course(plot, colours) for place, plot in enumerate(results["plots"])}
+    for name, (label, key, title) in BARS.items():
+        figures[name] = bars(
+            ["<br>".join(wrap(candidate["candidate"], WRAP, break_on_hyphens=False)) for candidate in shown],
+            [candidate[key] for candidate in shown],  # type: ignore[literal-required]
+            [show[label](candidate) for candidate in shown],
+            [colours[candidate["candidate"]] for candidate in shown],
+            title,
         )
-    return drawn
+    return figures
 
 
-def time_lag_over_time(plot: PlotResult, colours: Mapping[str, str]) -> Figure:
-    """Draw the age of the oldest unread record, one line a candidate."""
-    return _over_time(plot, colours, lambda line: line["time_lag"], "time lag (s)", "%{y:,.1f} s")
-
-
-def _over_time(
-    plot: PlotResult,
-    colours: Mapping[str, str],
-    values: Callable[[LineResult], Sequence[float]],
-    title: str,
-    hover: str,
-) -> Figure:
-    unit, name = _unit(plot)
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": line["candidate"],
-            "x": [round(time / unit, 5) for time in line["t"]],
-            "y": list(values(line)),
-            "line": {"width": 2, "color": colours[line["candidate"]]},
-            "hovertemplate": f"{hover}<extra>{line['candidate']}</extra>",
-        }
-        for line in plot["lines"]
-    ]
-    end = max((line["t"][-1] for line in plot["lines"]), default=1.0) / unit
-    rows = -(-(1 + len(data)) // IN_A_ROW)
-    look = layout(height=340 + LEGEND_ROW * rows, bottom=64 + LEGEND_ROW * rows)
-    look |= {
-        "xaxis": axis(f"time since the start of the history ({name})", [0.0, round(1.01 * end, 5)])
-        | {"showgrid": False},
-        "yaxis": axis(title, None) | {"rangemode": "tozero", "tickformat": ","},
-    }
-    legend_below(look, entrywidth=ENTRY, traceorder="normal")
-    marks = [Mark(step.at / unit, _WORDS[step.kind]) for step in parse(plot["churn"])]
-    return {"data": data, "layout": marked(look, marks)}
-
-
-def _unit(plot: PlotResult) -> tuple[float, str]:
-    """Choose seconds, hours or days by the length of the plot."""
+def course(plot: PlotResult, colours: Mapping[str, str]) -> go.Figure:
+    """Draw the lag of the group above its time lag, one line a candidate, and the recorded lag in grey."""
     end = max((line["t"][-1] for line in plot["lines"]), default=1.0)
-    return (DAY, "days") if end > 3 * DAY else (HOUR, "hours") if end > 2 * HOUR else (1.0, "s")
+    unit, name = (DAY, "days") if end > 3 * DAY else (HOUR, "hours") if end > 2 * HOUR else (1.0, "s")
+    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.06)
+    if plot["recorded"]:
+        figure.add_trace(_recorded(plot, unit), 1, 1)
+    for line in plot["lines"]:
+        candidate = line["candidate"]
+        look: dict[str, Any] = {
+            "name": candidate,
+            "x": [round(at / unit, 5) for at in line["t"]],
+            "line_color": colours[candidate],
+            "legendgroup": candidate,
+        }
+        figure.add_trace(go.Scatter(look, y=line["lag"]), 1, 1)
+        figure.add_trace(go.Scatter(look, y=line["time_lag"], showlegend=False), 2, 1)
+    rows = -(-(1 + len(plot["lines"])) // IN_A_ROW)
+    figure.update_layout(template=LOOK, height=520 + LEGEND_ROW * rows)
+    figure.update_xaxes(range=[0.0, round(1.01 * end / unit, 5)])
+    figure.update_xaxes(title_text=f"time since the start of the history ({name})", row=2)
+    figure.update_yaxes(rangemode="tozero")
+    figure.update_yaxes(title_text="lag (records)", row=1)
+    figure.update_yaxes(title_text="time lag (s)", row=2)
+    return mark(figure, [Mark(step.at / unit, _WORDS[step.kind]) for step in parse(plot["churn"])])
 
 
-def bars(
-    candidates: Sequence[CandidateResult],
-    colours: Mapping[str, str],
-    *,
-    value: Callable[[CandidateResult], float | None],
-    show: Callable[[CandidateResult], str],
-    title: str,
-) -> Figure:
-    """Draw one figure of each candidate as a bar, the best candidate on top.
-
-    Args:
-        candidates: in the order of their places.
-        colours: colour of each candidate.
-        value: returns the figure; None: no bar.
-        show: returns the text beside the bar.
-        title: title of the axis.
-    """
-    values = [value(candidate) for candidate in candidates]
-    longest = max((number for number in values if number is not None), default=0.0)
-    drawn: dict[str, Any] = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [wrapped(candidate["candidate"]) for candidate in candidates],
-        "x": [number or 0.0 for number in values],
-        "marker": {"color": [colours[candidate["candidate"]] for candidate in candidates]},
-        "text": [show(candidate) for candidate in candidates],
-        "textposition": "outside",
-        "textfont": {"size": 12, "color": INK},
-        "cliponaxis": False,
-        "hovertemplate": "%{y}: %{text}<extra></extra>",
-        "showlegend": False,
-    }
-    look = layout(height=90 + 40 * len(candidates), bottom=56)
-    look |= {
-        "bargap": 0.3,
-        "xaxis": axis(title, [0.0, max(ROOM_FOR_TEXT * longest, 1.0)]) | {"showgrid": False},
-        "yaxis": axis("", None) | {"autorange": "reversed", "showgrid": False},
-    }
-    del look["yaxis"]["title"]
-    return {"data": [drawn], "layout": look}
-
-
-def wrapped(candidate: str) -> str:
-    """Wrap a long name, with its parameters below it."""
-    if len(candidate) <= WRAP:
-        return candidate
-    name, bracket, rest = candidate.partition(" (")
-    parameters = (bracket + rest).strip()
-    lines = [name]
-    for word in parameters.split(" "):
-        if lines[-1] is not name and len(lines[-1]) + 1 + len(word) <= WRAP:
-            lines[-1] += f" {word}"
-        elif word:
-            lines.append(word)
-    return "<br>".join(lines)
+def _recorded(plot: PlotResult, unit: float) -> go.Scatter:
+    largest = max((max(line["lag"]) for line in plot["lines"]), default=0.0)
+    dwarfs = max(lag for _, lag in plot["recorded"]) > DWARFS * largest
+    return go.Scatter(
+        name="recorded",
+        visible="legendonly" if dwarfs else True,  # a click on its name shows it
+        x=[at / unit for at, _ in plot["recorded"]],
+        y=[lag for _, lag in plot["recorded"]],
+        line={"width": 1.4, "color": "#9AA5B1"},
+        fill="tozeroy",
+        fillcolor="#EDF0F3",
+    )

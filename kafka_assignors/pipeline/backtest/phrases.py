@@ -9,13 +9,13 @@ from kafka_assignors.pipeline.backtest.rows import ROWS
 
 NO_DIFFERENCE = "no real difference to "
 MOST_NAMES = 3
-TELLING = ("drain time", "largest lag", "time lag p99", "partitions moved")
+COMPARED = ("drain time", "largest lag", "time lag p99", "partitions moved")
 
 
 def verdict(results: Results) -> str:
     """Return the recommendation in one line."""
     use = _use(results["candidates"])
-    return use if _all_agree(results) else f"{use}, if one is to do for all groups"
+    return use if _all_agree(results) else f"{use} if all groups use the same"
 
 
 def reasons(results: Results) -> list[str]:
@@ -26,10 +26,11 @@ def reasons(results: Results) -> list[str]:
         return ["Every candidate failed in some scenario."]
     why = _why(best[0])
     last = [candidate for candidate in candidates if candidate["place"] is not None][-1]
-    if last["place"] != 1 and len(results["by_group"]) == 1:  # means over groups are not comparable
-        why.append(f"beside the last one, {last['candidate']}: {_compared(best[0], last)}")
+    comparable = last["place"] != 1 and len(results["by_group"]) == 1  # means over groups are not
+    if comparable and (difference := _compared(best[0], last)):
+        why.append(f"compared with the last, {last['candidate']}: {difference}")
     if len(best) > 1:
-        why.append(f"between the {len(best)} in first place there is no real difference")
+        why.append(f"the {len(best)} candidates in first place do not really differ")
     return [_sentence(reason) for reason in why]
 
 
@@ -85,7 +86,7 @@ def _compared(best: CandidateResult, last: CandidateResult) -> str:
     return "; ".join(
         f"{row.label} {row.show(best)}, not {row.show(last)}"
         for row in ROWS
-        if row.label in TELLING and row.show(best) != row.show(last)
+        if row.label in COMPARED and row.show(best) != row.show(last)
     )
 
 
@@ -99,8 +100,8 @@ def about_group(group: GroupResult) -> list[str]:
         lines.append(f"{group['unknown']:.1%} of its arrivals are not known; they are interpolated in time")
     if group["never_known"]:
         lines.append(
-            f"of {group['never_known']:,} of its partitions nothing is known; they are taken for empty"
+            f"{group['never_known']:,} of its partitions have no known arrivals; they count as empty"
         )
     if group["appeared"]:
-        lines.append(f"{group['appeared']:,} of its partitions were first seen later than the others")
+        lines.append(f"{group['appeared']:,} of its partitions appeared later than the others")
     return lines

@@ -9,7 +9,7 @@ from kafka_assignors.pipeline.backtest.results import Results
 from tests.integration.demo.browser import WIDTH, Look, look_at, vivid_colours
 from tests.unit.pipeline.backtest.trials import small_results
 
-PLOTS = ["lag-0", "time-lag-0", "lag-1", "time-lag-1"]
+PLOTS = ["course-0", "course-1"]
 BARS = ["drain", "moves", "pauses", "late"]
 
 
@@ -22,7 +22,7 @@ def results() -> Results:
 def look(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Look:
     page = tmp_path_factory.mktemp("backtest") / "report.html"
     page.write_text(render(results), encoding="utf-8")
-    return look_at(page, 4400)
+    return look_at(page, 5000)
 
 
 def test_report_draws_without_an_error(look: Look) -> None:
@@ -36,6 +36,7 @@ def test_every_candidate_is_in_every_legend_and_beside_a_bar(results: Results, l
     for plot in PLOTS:
         assert set(names) <= set(look.page.texts[plot])
         assert {"a member joins", "one is killed"} <= set(look.page.texts[plot])
+        assert {"lag (records)", "time lag (s)"} <= set(look.page.texts[plot])
     for plot in BARS:
         assert look.page.bars[plot] == [len(names)]
         assert set(names) <= set(look.page.texts[plot])

@@ -102,7 +102,7 @@ def test_no_topic_group_or_file_is_left(demo: Demo, kafka_bootstrap: str) -> Non
 def test_report_contains_the_failover(demo: Demo, result: FailoverResult) -> None:
     text = (demo.out / "report.html").read_text(encoding="utf-8")
     assert "How long a stateful group stands still" in text
-    assert f"of the topic&#x27;s {result['counts']['records']:,} records" in text
+    assert f"of the topic&#39;s {result['counts']['records']:,} records" in text
 
 
 def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path: Path) -> None:

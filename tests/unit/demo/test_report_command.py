@@ -1,4 +1,4 @@
-"""The page of a recorded demo or back-test, drawn again."""
+"""The page of a recorded demo or back-test, rendered again."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def call(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli_report.command, list(map(str, arguments)))
 
 
-def test_a_back_test_is_drawn_again_beside_its_results(tmp_path: Path) -> None:
+def test_back_test_is_rendered_again_beside_its_results(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(json.dumps(small_results()))
     result = call(tmp_path)
     assert (result.exit_code, result.output) == (0, f"report: {tmp_path / 'report.html'}\n")
     assert "<title>Back-test: g, h</title>" in (tmp_path / "report.html").read_text()
 
 
-def test_a_demo_is_drawn_again(tmp_path: Path) -> None:
+def test_demo_is_rendered_again(tmp_path: Path) -> None:
     results: Results = {
         "version": VERSION,
         "started": "2026-01-02T03:04:05+00:00",
@@ -53,7 +53,7 @@ def test_a_demo_is_drawn_again(tmp_path: Path) -> None:
     assert "How long a stateful group stands still: 6.8 s with standbys, 8.5 s without" in page
 
 
-def test_a_file_may_be_named_and_the_page_go_elsewhere(tmp_path: Path) -> None:
+def test_file_may_be_named_and_the_page_go_elsewhere(tmp_path: Path) -> None:
     results, page = tmp_path / "mine.json", tmp_path / "page.html"
     results.write_text(json.dumps(small_results()))
     assert call(results, "--out", page).exit_code == 0
@@ -78,7 +78,9 @@ def test_a_file_may_be_named_and_the_page_go_elsewhere(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_recorded_run_is_an_error_in_a_line(tmp_path: Path, text: str | None, says: str) -> None:
+def test_file_without_a_recorded_run_is_an_error_in_one_line(
+    tmp_path: Path, text: str | None, says: str
+) -> None:
     if text is not None:
         (tmp_path / "results.json").write_text(text)
     result = call(tmp_path)
@@ -87,5 +89,14 @@ def test_what_is_no_recorded_run_is_an_error_in_a_line(tmp_path: Path, text: str
     assert not (tmp_path / "report.html").exists()
 
 
-def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+def test_results_that_lack_a_field_of_the_template_are_an_error(tmp_path: Path) -> None:
+    results = small_results()
+    del results["run"]["cores"]  # type: ignore[misc]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    result = call(tmp_path)
+    assert isinstance(result.exception, HistoryError)
+    assert "'cores'" in str(result.exception)
+
+
+def test_missing_folder_is_a_usage_error(tmp_path: Path) -> None:
     assert call(tmp_path / "nothing").exit_code == 2

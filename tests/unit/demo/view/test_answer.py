@@ -8,15 +8,12 @@ import pytest
 
 from demo.figures.drain import measure_drain
 from demo.figures.measure import measure
-from demo.report.answer_part import part, picture
 from demo.results import VERSION, DrainResult, Results, StrategyResult
 from demo.view.answer import answer
-from kafka_assignors.report.drawing import Figure
 from tests.unit.demo.pipeline.runs import pipeline
 from tests.unit.demo.story import SMALL_REPLAY, eager_join, uneven_backlog
 
 NAMES = ("range", "cooperative-sticky", "cooperative-lag-aware")
-COLOURS = dict.fromkeys((*NAMES, *"abcd"), "#123456")
 
 
 def replayed(name: str, pause_total: float, moved: int) -> StrategyResult:
@@ -178,37 +175,3 @@ def test_of_many_others_the_best_and_the_worst_are_named(results: Results) -> No
         .sentences[0]
         .endswith(" 5.0 s with b to 7.0 s with d; its busiest member had 400, with d 700.")
     )
-
-
-def panels(figure: Figure) -> list[tuple[list[str], list[str]]]:
-    return [(bars["y"], bars["text"]) for bars in figure["data"]]
-
-
-def test_picture_has_a_panel_a_scene_and_marks_the_choice_and_the_bound(results: Results) -> None:
-    figure = picture(results, answer(results), COLOURS)
-    drain, stop = panels(figure)
-    assert drain == (list(NAMES), ["6.0 s", "5.5 s", "4.0 s"])
-    assert stop == (list(NAMES), ["4.5 s, 19 moves", "2.0 s, 10 moves", "3.0 s, 12 moves"])
-    assert figure["layout"]["yaxis"]["ticktext"][-1] == "<b>cooperative-lag-aware</b>"
-    [line] = figure["layout"]["shapes"]
-    assert line["x0"] == line["x1"] == 3.0
-    left, right = figure["layout"]["xaxis"]["domain"], figure["layout"]["xaxis2"]["domain"]
-    assert left[1] < right[0]
-
-
-def test_picture_of_one_scene_has_the_whole_width(results: Results) -> None:
-    results["backlog"] = []
-    figure = picture(results, answer(results), COLOURS)
-    assert len(panels(figure)) == 1
-    assert figure["layout"]["xaxis"]["domain"] == [0.0, 1.0]
-    assert figure["layout"]["shapes"] == []
-
-
-def test_part_escapes_what_it_quotes_and_shows_how_long_the_demo_took(results: Results) -> None:
-    assert results["pipeline"] is not None
-    results["pipeline"]["backtest"], results["pipeline"]["fault"] = None, "record: <gone>"
-    text = part(results, COLOURS, {})
-    assert "&lt;gone&gt;" in text
-    assert "<gone>" not in text
-    assert text.count("<li>") == 3
-    assert "replay 100 s" in text

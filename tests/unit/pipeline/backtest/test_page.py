@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
-from html import escape
+from typing import Any
 
 import pytest
 
-from kafka_assignors.pipeline.backtest.figures import wrapped
-from kafka_assignors.pipeline.backtest.page import MOST_BARS, render
+from kafka_assignors.pipeline.backtest.figures import MOST_BARS
+from kafka_assignors.pipeline.backtest.page import render
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, left_out, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import CandidateResult, Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
 from kafka_assignors.report import page as report_page
-from kafka_assignors.report.drawing import Figure
 from kafka_assignors.report.palette import NO_OWNER, strategy_colour
 from tests.unit.pipeline.backtest.trials import small_results
+from tests.unit.report.reading import cells_of, figures_of, markup_of, section_of, text_of
 
 
 @pytest.fixture
@@ -29,11 +27,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_page, "plotly_js", lambda: "/* plotly */")
 
 
-def drawn(text: str) -> dict[str, Figure]:
-    found = re.search(r"const figures = (.*?);\nconst config", text, re.DOTALL)
-    assert found is not None
-    read: dict[str, Figure] = json.loads(found.group(1))
-    return read
+def drawn(results: Results) -> dict[str, Any]:
+    return figures_of(render(results))
 
 
 def many(results: Results, count: int) -> None:
@@ -50,30 +45,42 @@ def many(results: Results, count: int) -> None:
 
 def test_page_has_every_figure(results: Results) -> None:
     text = render(results)
-    wanted = ["lag-0", "time-lag-0", "lag-1", "time-lag-1", "drain", "moves", "pauses", "late"]
-    assert sorted(drawn(text)) == sorted(wanted)
+    wanted = ["course-0", "course-1", "drain", "moves", "pauses", "late"]
+    assert sorted(figures_of(text)) == sorted(wanted)
     for name in wanted:
         assert text.count(f'id="{name}"') == 1
 
 
 def test_candidate_has_one_colour_for_line_bar_and_reason(results: Results) -> None:
-    text, names = render(results), [one["candidate"] for one in results["candidates"]]
-    figures = drawn(text)
+    names = [candidate["candidate"] for candidate in results["candidates"]]
+    figures = drawn(results)
     for place, name in enumerate(names):
-        line = figures["lag-0"]["data"][place]
-        assert (line["name"], line["line"]["color"]) == (name, strategy_colour(place))
+        lag, time_lag = (line for line in figures["course-0"]["data"] if line["name"] == name)
+        assert lag["line"]["color"] == time_lag["line"]["color"] == strategy_colour(place)
         assert figures["moves"]["data"][0]["marker"]["color"][place] == strategy_colour(place)
-    assert figures["moves"]["data"][0]["x"] == [one["moved"] for one in results["candidates"]]
-    assert figures["lag-0"]["data"][0]["y"] == results["plots"][0]["lines"][0]["lag"]
-    for one in results["candidates"]:
-        for reason in one["reasons"]:
-            assert escape(reason) in text
+    assert figures["moves"]["data"][0]["x"] == [candidate["moved"] for candidate in results["candidates"]]
+
+
+def test_course_shows_lag_above_time_lag(results: Results) -> None:
+    figure, line = drawn(results)["course-0"], results["plots"][0]["lines"][0]
+    lag, time_lag = figure["data"][:2]
+    assert (lag["y"], time_lag["y"]) == (line["lag"], line["time_lag"])
+    assert (lag["yaxis"], time_lag["yaxis"]) == ("y", "y2")
+    titles = [figure["layout"][axis]["title"]["text"] for axis in ("yaxis", "yaxis2")]
+    assert titles == ["lag (records)", "time lag (s)"]
+
+
+def test_every_candidate_has_its_reasons(results: Results) -> None:
+    rows = cells_of(section_of(render(results), "Recommendation"))
+    assert [row[1:] for row in rows] == [
+        [candidate["candidate"], "; ".join(candidate["reasons"])] for candidate in results["candidates"]
+    ]
 
 
 def test_churn_is_marked(results: Results) -> None:
-    notes = drawn(render(results))["lag-0"]["layout"]["annotations"]
-    told = [(note["x"], note["text"]) for note in notes]
-    assert told == [(100.0, "a member joins"), (300.0, "one is killed")]
+    notes = drawn(results)["course-0"]["layout"]["annotations"]
+    labels = [(note["x"], note["text"]) for note in notes]
+    assert labels == [(100.0, "a member joins"), (300.0, "one is killed")]
 
 
 def test_long_history_is_drawn_in_hours_or_days(results: Results) -> None:
@@ -81,8 +88,8 @@ def test_long_history_is_drawn_in_hours_or_days(results: Results) -> None:
         for line in results["plots"][0]["lines"]:
             line["t"] = [float(at * times) for at in range(0, 601, 10)]
             line["lag"] = line["time_lag"] = [0.0] * 61
-        figure = drawn(render(results))["lag-0"]
-        assert f"({unit})" in figure["layout"]["xaxis"]["title"]["text"]
+        figure = drawn(results)["course-0"]
+        assert f"({unit})" in figure["layout"]["xaxis2"]["title"]["text"]
         assert figure["data"][0]["x"][-1] == pytest.approx(end, abs=1e-4)
         for line in results["plots"][0]["lines"]:
             line["t"] = line["t"][:1]  # the next round starts anew
@@ -93,26 +100,24 @@ def test_recorded_lag_is_grey_and_hidden_if_it_is_far_larger(results: Results) -
     most = max(max(line["lag"]) for line in plot["lines"])
     for peak, visible in ((most, True), (9 * most, "legendonly")):
         plot["recorded"] = [(10.0, 0.0), (20.0, peak)]
-        first = drawn(render(results))["lag-0"]["data"][0]
+        first = drawn(results)["course-0"]["data"][0]
         assert (first["name"], first["visible"], first["y"]) == ("recorded", visible, [0.0, peak])
 
 
 def test_best_of_many_candidates_are_drawn_and_all_are_in_the_table(results: Results) -> None:
     many(results, MOST_BARS + 5)
     text = render(results)
-    bars = drawn(text)["moves"]["data"][0]
+    bars = figures_of(text)["moves"]["data"][0]
     assert len(bars["y"]) == MOST_BARS
     assert bars["marker"]["color"][10:] == [NO_OWNER] * (MOST_BARS - 10)
     assert "the table has 5 more" in text
-    table = text[text.index("In figures") : text.index("</table>", text.index("In figures"))]
-    assert table.count("<tr>") == 1 + MOST_BARS + 5
+    assert len(cells_of(section_of(text, "In figures"))) == MOST_BARS + 5
 
 
-def test_rows_have_a_meaning_and_the_page_loads_nothing(results: Results) -> None:
-    text = render(results)
+def test_rows_have_a_meaning(results: Results) -> None:
+    text = text_of(render(results))
     for row in ROWS:
-        assert escape(row.meaning) in text
-    assert not re.search(r"(src|href)=|@import|url\(", text)
+        assert row.meaning in text
 
 
 def test_names_are_escaped(results: Results) -> None:
@@ -124,7 +129,7 @@ def test_names_are_escaped(results: Results) -> None:
     results["notes"].append(evil)
     results["failures"].append(evil)
     text = render(results)
-    assert "<b>" not in re.sub("const figures = .*", "", text).replace("<li><b>", "")
+    assert "<b>" not in markup_of(text)
     assert text.count("</script>") == 2
 
 
@@ -150,7 +155,7 @@ def test_verdict_names_all_equal_candidates(results: Results) -> None:
     for one in results["candidates"]:
         one["place"] = 1
     assert verdict(results) == "Use any of c0, c1, c2 or 2 more"
-    assert "between the 5 in first place there is no real difference." in reasons(results)[-1].lower()
+    assert reasons(results)[-1] == "The 5 candidates in first place do not really differ."
     for one in results["candidates"]:
         one["place"] = None
     assert verdict(results) == "No candidate can be recommended"
@@ -160,7 +165,7 @@ def test_groups_that_agree_have_one_line(results: Results) -> None:
     many(results, 3)
     assert verdict(results) == "Use c0"
     assert for_each_group(results) == ["The same for each group."]
-    assert "<li>The same for each group.</li>" in render(results)
+    assert "The same for each group." in section_of(render(results), "For each group")
     results["by_group"].pop()
     assert for_each_group(results) == []
     assert "For each group" not in render(results)
@@ -173,20 +178,20 @@ def test_groups_that_differ_have_a_line_each_with_reasons(results: Results) -> N
     second["candidates"][1]["place"] = 1
     second["candidates"][0]["place"] = 2
     second["candidates"][1]["reasons"] = ["time lag (p99) 2.0 s, 300.0 s for c0", "but 2 partitions moved"]
-    assert verdict(results) == "Use c0, if one is to do for all groups"
+    assert verdict(results) == "Use c0 if all groups use the same"
     lines = [
         "g: Use c0. Mean lag 1 records, 9 for c1.",
         "h: Use c1. Time lag (p99) 2.0 s, 300.0 s for c0. But 2 partitions moved.",
     ]
     assert for_each_group(results) == lines
-    text = render(results)
-    assert f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>" in text.partition("For each group")[2]
+    section = section_of(render(results), "For each group")
+    assert all(f"<li>{line}</li>" in section for line in lines)
 
 
 def test_left_out_groups_are_named_with_the_reason(results: Results) -> None:
     results["left_out"] = [{"group": "<idle>", "why": "never busy: give --service-rate"}]
     assert left_out(results) == ["left out: <idle> (never busy: give --service-rate)"]
-    assert "<li>left out: &lt;idle&gt; (never busy: give --service-rate)</li>" in render(results)
+    assert "left out: <idle> (never busy: give --service-rate)" in text_of(render(results))
 
 
 def test_best_candidate_is_compared_to_the_last(results: Results) -> None:
@@ -194,15 +199,22 @@ def test_best_candidate_is_compared_to_the_last(results: Results) -> None:
     best, last = results["candidates"]
     best.update({"moved": 3.0, "largest_lag": 1000.0, "time_lag_p99": 1.0, "drain_s": 2.0})
     last.update({"moved": 7.0, "largest_lag": 1000.0, "time_lag_p99": 9.5, "drain_s": 2.0})
-    assert not any("Beside" in reason for reason in reasons(results))  # means over groups say little
+    assert not any("Compared" in reason for reason in reasons(results))  # means over groups say little
     results["by_group"].pop()
     assert reasons(results)[-1] == (
-        "Beside the last one, c1: time lag p99 1.0 s, not 9.5 s; partitions moved 3, not 7."
+        "Compared with the last, c1: time lag p99 1.0 s, not 9.5 s; partitions moved 3, not 7."
     )
+    last.update({"moved": best["moved"], "time_lag_p99": best["time_lag_p99"]})
+    assert not any("Compared" in reason for reason in reasons(results))
 
 
-def test_parameters_of_a_long_name_are_wrapped() -> None:
-    assert wrapped("sticky (replan_s=60)") == "sticky (replan_s=60)"
-    assert wrapped("cooperative-lag-aware (load=forecast, min_improvement=0.2, rebalance_on_skew=True)") == (
-        "cooperative-lag-aware<br>(load=forecast,<br>min_improvement=0.2,<br>rebalance_on_skew=True)"
+def test_parameters_of_a_long_name_are_wrapped(results: Results) -> None:
+    results["candidates"][0]["candidate"] = "sticky (replan_s=60)"
+    results["candidates"][1]["candidate"] = (
+        "cooperative-lag-aware (load=forecast, min_improvement=0.2, rebalance_on_skew=True)"
     )
+    results["plots"].clear()
+    assert drawn(results)["moves"]["data"][0]["y"][:2] == [
+        "sticky (replan_s=60)",
+        "cooperative-lag-aware<br>(load=forecast,<br>min_improvement=0.2,<br>rebalance_on_skew=True)",
+    ]
