@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
@@ -25,8 +24,9 @@ from demo.settings import (
     Settings,
 )
 from demo.view.live import LiveView, PlainView
+from demo.view.picture import Picture
 from demo.view.table import summary
-from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
+from kafka_assignors.broker import Backend, DevelopmentBroker, Progress, development_broker
 from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
@@ -42,7 +42,6 @@ _ONLY_IN: dict[str, tuple[Scene, ...]] = {
     "flights": ("failover",),
     **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
 }
-_SAY_EVERY = 5.0  # s between two lines on one long step, where there is no terminal
 _LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
 
 
@@ -62,7 +61,7 @@ def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | Non
 
 
 def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
-    """They would do nothing, and whoever gave one expects that it does."""
+    """Refuse options without an effect."""
     ctx = click.get_current_context()
     for parameter in ctx.command.params:
         in_scenes = _ONLY_IN.get(parameter.opts[0].removeprefix("--"), scenes)
@@ -240,14 +239,18 @@ def command(
     with sigterm_as_interrupt(), _view() as view:
         if bootstrap is None:
             view.step("starting the broker")
-            with development_broker(backend, on_progress=_progress_of(view)) as broker:
+
+            def show(progress: Progress) -> None:
+                view.show(Picture("the broker", (progress.step,), 0, "", progress.done, progress.total))
+
+            with development_broker(backend, on_progress=show) as broker:
                 results = _compare_on(broker, settings, folder, view)
         else:
             view.step(f"using the broker at {bootstrap}")
             results = compare(settings, bootstrap, folder, view, check_broker=lambda: None)
     _show(results, folder, output)
-    if found := faults(results):
-        raise KafkaAssignorsError("; ".join(found))
+    if messages := faults(results):
+        raise KafkaAssignorsError("; ".join(messages))
 
 
 def _show(results: Results, folder: Path, output: str) -> None:
@@ -261,7 +264,7 @@ def _show(results: Results, folder: Path, output: str) -> None:
 
 
 def _view() -> LiveView | PlainView:
-    """Draw on stderr, so that stdout has the result alone; lines where stderr is no terminal."""
+    """Draw on stderr, so that stdout has only the result; print lines if stderr is no terminal."""
     console = Console(stderr=True)
     return LiveView(console) if console.is_terminal else PlainView(sys.stderr)
 
@@ -269,7 +272,7 @@ def _view() -> LiveView | PlainView:
 def _compare_on(
     broker: DevelopmentBroker, settings: Settings, folder: Path, view: LiveView | PlainView
 ) -> Results:
-    """Compare on a broker of our own; when it ends, say so: its clients only know that nobody answers."""
+    """Compare on a broker of our own; if it ends, that is the error: its clients only get no answer."""
 
     def check() -> None:
         if not broker.running:
@@ -283,26 +286,3 @@ def _compare_on(
             check()
             time.sleep(0.1)
         raise
-
-
-def _progress_of(view: LiveView | PlainView, clock: Callable[[], float] = time.monotonic) -> OnProgress:
-    """Pass on the broker's progress: how much of it is done, or for how long it has been going on.
-
-    A terminal is told at once; lines come when a step begins and ends, and every few seconds.
-    """
-    step, began, said = "", 0.0, 0.0
-
-    def tell(progress: Progress) -> None:
-        nonlocal step, began, said
-        now, new, over = clock(), progress.step != step, progress.total == progress.done
-        if new:
-            step, began = progress.step, now
-        if not (new or over or isinstance(view, LiveView) or now - said >= _SAY_EVERY):
-            return
-        said = now
-        if progress.total is not None:
-            view.step(f"{step}: {progress.done} of {progress.total}")
-        else:
-            view.step(step if new else f"{step}, {now - began:.0f} s")
-
-    return tell

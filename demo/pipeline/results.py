@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypedDict
 
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
+
+if TYPE_CHECKING:
+    from demo.results import DrainResult, StrategyResult
 
 
 class RecordedResult(TypedDict):
@@ -119,3 +123,28 @@ class PipelineResult(TypedDict):
     backtest: BacktestResults | None
     calibration: list[CalibrationResult]
     forecast: ForecastResult | None
+
+
+def pipeline_faults(
+    pipeline: PipelineResult, runs: Mapping[tuple[str, str], StrategyResult | DrainResult]
+) -> list[str]:
+    """List the faults: a pipeline that failed, records or commits that it lacks.
+
+    Args:
+        pipeline: its results.
+        runs: measured results, by scene and strategy.
+    """
+    faults = [f"the pipeline: {pipeline['fault']}"] if pipeline["fault"] else []
+    for recorded in pipeline["recorded"]:
+        run = runs[recorded["scene"], recorded["strategy"]]
+        name = f"the pipeline, {recorded['scene']} of {recorded['strategy']}"
+        if recorded["produced"] != run["produced"]:
+            faults.append(f"{name}: {recorded['produced']:,} of {run['produced']:,} records recorded")
+        # Members of a run that was not drained in time leave in the middle of their work.
+        if recorded["committed"] != run["processed"] and not run["fault"]:
+            faults.append(f"{name}: {recorded['committed']:,} of {run['processed']:,} records committed")
+        if recorded["arrived"] != run["produced"]:
+            faults.append(f"{name}: {recorded['arrived']:,} of {run['produced']:,} records in the load model")
+    if pipeline["backtest"]:
+        faults += [f"the pipeline, back-test: {failure}" for failure in pipeline["backtest"]["failures"]]
+    return faults

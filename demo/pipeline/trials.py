@@ -82,8 +82,8 @@ def what_to_try(
 
 def _recording(ran: Ran, settings: SettingsResult) -> Recording | str:
     """The run as something to simulate, or why it is not."""
-    if ran.fault:
-        return ran.fault
+    if ran.measured["fault"]:
+        return ran.measured["fault"]
     try:
         return recording(ran.strategy, ran.logs, settings)
     except KafkaAssignorsError as error:
@@ -140,11 +140,11 @@ def calibration(
             CalibrationResult(
                 scene=ran.scene,
                 strategy=ran.strategy,
-                drain=ran.drain,
+                drain=ran.measured["drain"],
                 drain_simulated=None
                 if outcome is None or outcome.drain_s is None
                 else round(outcome.drain_s, 3),
-                moved=ran.moved,
+                moved=ran.measured["moved"],
                 moved_simulated=None if outcome is None else outcome.moved,
                 note=result.error if result else tried.refused[ran.group],
             )
