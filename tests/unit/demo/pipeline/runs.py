@@ -63,7 +63,7 @@ def ran(
     logs = logs or (busy_backlog() if is_backlog else eager_join())
     measured: StrategyResult | DrainResult
     measured = measure_drain(strategy, busy_backlog(), 100) if is_backlog else measure(strategy, eager_join())
-    measured |= {"drain": 6.0, "moved": 1, "fault": fault}  # type: ignore[typeddict-item]
+    measured |= {"drain": 6.0, "moved": 1, "fault": fault}
     return Ran(scene, strategy, f"demo-{scene}-{strategy}", logs, measured, EPOCH_S * S)
 
 
