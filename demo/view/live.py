@@ -73,7 +73,7 @@ class PlainView:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._last = time.monotonic()
+        self._began = self._last = time.monotonic()
         self._step: tuple[str, int, bool] = ("", -1, False)
 
     def __enter__(self) -> PlainView:
@@ -90,9 +90,12 @@ class PlainView:
         """Print a line when a step begins or ends, and when the last line is some seconds old."""
         now = time.monotonic()
         step = picture.title, picture.now, picture.done == picture.total
-        if step != self._step or now - self._last >= LINE_EVERY:
-            self._step, self._last = step, now
+        if step != self._step:
+            self._step, self._began, self._last = step, now, now
             self.step(picture.line)
+        elif now - self._last >= LINE_EVERY:
+            self._last = now
+            self.step(picture.line if picture.count else f"{picture.line}, {now - self._began:.0f} s")
 
 
 def _progress(console: Console) -> Progress:

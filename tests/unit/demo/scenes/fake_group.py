@@ -34,8 +34,8 @@ class FakeGroup:
         self.stuck = False
         monkeypatch.setattr(stage, "TICK", 0.01)
         monkeypatch.setattr(stage, "Cluster", lambda _: FakeCluster(self))
-        monkeypatch.setattr(stage, "Fleet", lambda _folder: FakeFleet(self))
-        monkeypatch.setattr(replay, "Sender", lambda *_, acknowledged, failed: FakeSender(self, acknowledged))
+        monkeypatch.setattr(stage, "Fleet", lambda _: FakeFleet(self))
+        monkeypatch.setattr(replay, "Sender", lambda *_, **on: FakeSender(self, on["acknowledged"]))
 
     def write(self, member: str, event: Event, *partitions: int, note: str = "", last: int = -1) -> None:
         entry = Entry(

@@ -44,16 +44,18 @@ def test_plain_view_prints_a_line_a_step_and_else_seldom(monkeypatch: pytest.Mon
     monkeypatch.setattr("demo.view.live.time.monotonic", lambda: now[0])
     with PlainView(out) as view:
         view.step("join m2")
-        view.show(dataclasses.replace(PICTURE, now=0, state="", total=None))
+        for now[0] in (0.0, 1.0, 6.0):
+            view.show(dataclasses.replace(PICTURE, now=0, state="", total=None))
         view.show(PICTURE)
         view.show(dataclasses.replace(PICTURE, done=4))
-        now[0] = 5.0
+        now[0] = 11.0
         view.show(dataclasses.replace(PICTURE, done=9))
         view.show(dataclasses.replace(PICTURE, done=25))
         view.show(dataclasses.replace(PICTURE, now=3))
     assert out.getvalue().splitlines() == [
         "join m2",
         "the pipeline: record",
+        "the pipeline: record, 6 s",
         "the pipeline: try out (scenarios), 3 of 25",
         "the pipeline: try out (scenarios), 9 of 25",
         "the pipeline: try out (scenarios), 25 of 25",
