@@ -74,7 +74,7 @@ def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def _option(name: str, kind: click.ParamType, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
+def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
     """Return an option of the name and default of a setting."""
     default = getattr(_DEFAULTS, name.replace("-", "_"))
     return click.option(f"--{name}", type=kind, default=default, help=text, **more)

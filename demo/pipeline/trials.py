@@ -68,13 +68,13 @@ def what_to_try(
             ]
     again = [Trial(0, one.history.group, 1.0, one.scenario) for one in recordings.values()]
     numbered = [replace(trial, number=number) for number, trial in enumerate([*trials, *again])]
-    by_name: dict[str, History] = {**histories}
     return Tried(
         backtest=numbered[: len(trials)],
         calibration=numbered[len(trials) :],
         runs=[ran for ran in runs if ran.group in recordings],
         refused=refused,
-        histories=by_name | {one.history.group: one.history for one in recordings.values()},
+        histories={str(scene): history for scene, history in histories.items()}
+        | {one.history.group: one.history for one in recordings.values()},
     )
 
 

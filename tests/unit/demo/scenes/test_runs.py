@@ -11,7 +11,7 @@ import pytest
 
 from demo.data.events import Flight
 from demo.failover import scene
-from demo.failover.acts import acts
+from demo.failover.acts import TASKS, acts
 from demo.failover.counts import Stored
 from demo.failover.scene import run_failover
 from demo.figures.drain import measure_drain
@@ -111,7 +111,7 @@ def test_failover_has_two_acts_with_a_join_and_a_kill_each(
     monkeypatch.setattr(scene, "read_stores", lambda *_: Stored())
     out = io.StringIO()
     result = run_failover(
-        place(tmp_path, "failover", "", scene.TASKS),
+        place(tmp_path, "failover", "", TASKS),
         FLIGHTS,
         100,
         PlainView(out),
