@@ -26,7 +26,7 @@ ROWS: tuple[Row[StrategyResult], ...] = (
         lambda r: f"{r['processed']:,}",
         "Distinct records that a member worked on and logged.",
     ),
-    Row("lost", lambda r: f"{r['lost']:,}", "Records the broker took and nobody ever processed; must be 0."),
+    Row("lost", lambda r: f"{r['lost']:,}", "Records the broker took and no member processed; must be 0."),
     Row(
         "duplicates",
         lambda r: f"{r['duplicates']:,}",
@@ -48,7 +48,7 @@ ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
         "partitions paused",
         lambda r: f"{r['paused']:,} (of {r['pausable']:,})",
-        "Partitions whose records waited because of a rebalance while nobody processed any, added up over "
+        "Partitions whose records waited because of a rebalance while no member processed any, added up over "
         "the steps; of: all partitions in all steps.",
     ),
     Row(
@@ -111,7 +111,7 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     Row(
         "lost",
         lambda r: f"{r['lost']:,}",
-        "Records the broker took and nobody ever processed; must be 0.",
+        "Records the broker took and no member processed; must be 0.",
         "lost",
     ),
     Row("duplicates", lambda r: f"{r['duplicates']:,}", "Times a record was processed again."),
