@@ -41,7 +41,7 @@ def test_missing_bootstrap_shows_how_to_set_it() -> None:
 
 @pytest.mark.parametrize("address", ["h", "h:", ":1", "h:x", "h:0", "h:65536", "h:1,", "h:²", ""])
 def test_malformed_address_is_refused(address: str) -> None:
-    with pytest.raises(OptionError, match="expected HOST:PORT, got"):
+    with pytest.raises(OptionError, match="is not HOST:PORT"):
         connection_settings(address, {}, {})
 
 
@@ -96,12 +96,12 @@ def test_ssl_check_hostname_is_true_or_false(text: str, means: bool) -> None:
 @pytest.mark.parametrize(
     ("properties", "option", "reason"),
     [
-        ({"security_protocol": "TLS"}, "security_protocol", "expected one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, got 'TLS'"),
+        ({"security_protocol": "TLS"}, "security_protocol", "'TLS' is none of PLAINTEXT, SSL, "),
         ({"security_protocol": "SASL_SSL"}, "sasl_mechanism", "missing, security_protocol SASL_SSL needs it"),
         (
             {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"},
             "sasl_mechanism",
-            "expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI, AWS_MSK_IAM, got 'OAUTHBEARER'",
+            "'OAUTHBEARER' is none of PLAIN, ",
         ),
         (
             {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "al"},
@@ -110,7 +110,7 @@ def test_ssl_check_hostname_is_true_or_false(text: str, means: bool) -> None:
         ),
         ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "no file '/no/such/file'"),
         ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown, there is security_protocol, sasl_mechanism, "),
-        ({"ssl_check_hostname": "perhaps"}, "ssl_check_hostname", "expected one of true, false, got 'perhaps'"),
+        ({"ssl_check_hostname": "perhaps"}, "ssl_check_hostname", "'perhaps' is none of true, false"),
     ],
 )
 def test_wrong_security_is_refused_by_name(properties: dict[str, str], option: str, reason: str) -> None:

@@ -17,12 +17,12 @@ def test_empty_churn_has_no_steps() -> None:
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("stop@3", "expected one of join@SECONDS, leave@SECONDS, kill@SECONDS, got 'stop@3'"),
-        ("join", "expected seconds above 0 after join@, got ''"),
-        ("join@soon", "expected seconds above 0 after join@, got 'soon'"),
-        ("join@0", "expected seconds above 0 after join@, got '0'"),
-        ("join@nan", "expected seconds above 0 after join@, got 'nan'"),
-        ("join@inf", "expected seconds above 0 after join@, got 'inf'"),
+        ("stop@3", "'stop@3': not one of join@SECONDS, leave@SECONDS, kill@SECONDS"),
+        ("join", "'' is not a number of seconds"),
+        ("join@soon", "'soon' is not a number of seconds"),
+        ("join@0", "the time must be above 0"),
+        ("join@nan", "the time must be above 0"),
+        ("join@inf", "the time must be above 0"),
         ("join@3,kill@3", "two steps at the same time"),
     ],
 )

@@ -125,7 +125,7 @@ def test_an_invalid_key_is_refused(key: bytes) -> None:
     "wrong", ["5", True, -1, [], {}, 1e300, 10**40, float("nan"), float("inf"), -0.5], ids=repr
 )
 def test_an_invalid_field_is_refused_by_name(name: str, wrong: object) -> None:
-    with pytest.raises(CodecError, match=rf"^value: ({name} is|(NaN|Infinity) is not a JSON number$)"):
+    with pytest.raises(CodecError, match=rf"^value: ({name} is|no JSON)"):
         load_feed.decode(with_field(name, wrong))
 
 

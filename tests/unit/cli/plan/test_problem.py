@@ -100,7 +100,7 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"version": 2}, "version: expected 1, got 2"),
         ({"version": True}, "version: expected a whole number, got true"),
         ({"version": None}, "version: expected a whole number, got null"),
-        ({"strategy": 7}, "strategy: expected a non-empty text or null, got 7"),
+        ({"strategy": 7}, "strategy: expected a non-empty text, got 7"),
         ({"options": []}, "options: expected an object, got []"),
         (
             {"topic": {}},
@@ -111,9 +111,9 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"topics": {"orders": "12"}}, 'topics.orders: expected a whole number, got "12"'),
         ({"topics": {"orders": 1.0}}, "topics.orders: expected a whole number, got 1.0"),
         ({"topics": {"orders": True}}, "topics.orders: expected a whole number, got true"),
-        ({"topics": {"orders": -1}}, "topics.orders: expected a whole number >= 0, got -1"),
-        ({"topics": {"a.b": -1}}, 'topics."a.b": expected a whole number >= 0, got -1'),
-        ({"topics": {"": 1}}, 'topics: expected a non-empty text that UTF-8 can encode, got ""'),
+        ({"topics": {"orders": -1}}, "topics.orders: expected a whole number from 0 to 2147483647, got -1"),
+        ({"topics": {"a.b": -1}}, 'topics."a.b": expected a whole number from 0 to 2147483647, got -1'),
+        ({"topics": {"": 1}}, 'topics: expected a non-empty text, got ""'),
         (
             {"topics": {"a": MOST_PARTITIONS, "b": 1}},
             "topics: 1000001 partitions in total, at most 1000000 are allowed",
@@ -121,35 +121,35 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"members": {}}, "members: expected an array, got {}"),
         ({"members": ["c1"]}, 'members[0]: expected an object, got "c1"'),
         ({"members": [{}]}, "members[0].id: missing"),
-        ({"members": [{"id": ""}]}, 'members[0].id: expected a non-empty text that UTF-8 can encode, got ""'),
+        ({"members": [{"id": ""}]}, 'members[0].id: expected a non-empty text, got ""'),
         ({"members": [{"id": None}]}, "members[0].id: expected a non-empty text, got null"),
         (a_member(id="c1"), 'members[2].id: "c1" repeats members[0].id'),
         (
             {"members": [{"id": "a", "instance_id": "s"}, {"id": "b", "instance_id": "s"}]},
             'members[1].instance_id: "s" repeats members[0].instance_id',
         ),
-        (a_member(id="\ud800"), 'members[2].id: expected a non-empty text that UTF-8 can encode, got "\\ud800"'),
+        (a_member(id="\ud800"), 'members[2].id: expected a text that can be written as UTF-8, got "\\ud800"'),
         (a_member(topics="orders"), 'members[2].topics: expected an array, got "orders"'),
         (a_member(topics=["orders", 3]), "members[2].topics[1]: expected a non-empty text, got 3"),
         (a_member(owned={"orders": [1]}), 'members[2].owned: expected an array, got {"orders": [1]}'),
         (
             a_member(owned=[["orders"]]),
-            'members[2].owned[0]: expected an array of length 2, got ["orders"]',
+            'members[2].owned[0]: expected a topic and a partition, got ["orders"]',
         ),
         (a_member(owned=[["orders", "x"]]), 'members[2].owned[0][1]: expected a whole number, got "x"'),
         (a_member(owned=[["orders", 0], [0, 0]]), "members[2].owned[1][0]: expected a non-empty text, got 0"),
         (
             a_member(owned=[["orders", 2**31]]),
-            "members[2].owned[0][1]: expected a whole number <= 2147483647, got 2147483648",
+            "members[2].owned[0][1]: expected a whole number from -2147483648 to 2147483647, got 2147483648",
         ),
-        (a_member(generation="5"), 'members[2].generation: expected a whole number or null, got "5"'),
+        (a_member(generation="5"), 'members[2].generation: expected a whole number, got "5"'),
         (
             a_member(generation=-2),
-            "members[2].generation: expected a whole number >= -1, got -2",
+            "members[2].generation: expected a whole number from -1 to 2147483647, got -2",
         ),
-        (a_member(rack=""), 'members[2].rack: expected a non-empty text that UTF-8 can encode, got ""'),
-        (a_member(instance_id=1), "members[2].instance_id: expected a non-empty text or null, got 1"),
-        (a_member(priority=False), "members[2].priority: expected a whole number or null, got false"),
+        (a_member(rack=""), 'members[2].rack: expected a non-empty text, got ""'),
+        (a_member(instance_id=1), "members[2].instance_id: expected a non-empty text, got 1"),
+        (a_member(priority=False), "members[2].priority: expected a whole number, got false"),
         (
             a_member(holds=True),
             "members[2].holds: unknown, expected one of id, instance_id, rack, topics, owned, generation, "
@@ -161,21 +161,21 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"topics": {"a": 1}, "racks": {"a": ["b"]}}, 'racks.a[0]: expected an array, got "b"'),
         (
             {"topics": {"a": 2}, "racks": {"a": [["b"], ["b", ""]]}},
-            'racks.a[1][1]: expected a non-empty text that UTF-8 can encode, got ""',
+            'racks.a[1][1]: expected a non-empty text, got ""',
         ),
         (
             {"topics": {"a": 1}, "racks": {"a": [[], []]}},
-            "racks.a: 2 entries, but the topic has 1 partitions",
+            "racks.a: racks for 2 partitions, but the topic has 1",
         ),
         ({"lags": {"orders": [1]}}, "lags.orders: topics has no such topic"),
         ({"topics": {"a": 1}, "lags": {"a": 5}}, "lags.a: expected an array, got 5"),
-        ({"topics": {"a": 1}, "lags": {"a": [1, 2]}}, "lags.a: 2 entries, but the topic has 1 partitions"),
-        ({"topics": {"a": 1}, "lags": {"a": [1.5]}}, "lags.a[0]: expected a whole number or null, got 1.5"),
+        ({"topics": {"a": 1}, "lags": {"a": [1, 2]}}, "lags.a: 2 lags for 1 partitions"),
+        ({"topics": {"a": 1}, "lags": {"a": [1.5]}}, "lags.a[0]: expected a whole number, got 1.5"),
         (
             {"topics": {"a": 1}, "lags": {"a": [-1]}},
-            "lags.a[0]: expected a whole number >= 0, got -1",
+            "lags.a[0]: expected a whole number from 0 to 9223372036854775807, got -1",
         ),
-        ({"strategy": ["x" * 500]}, 'strategy: expected a non-empty text or null, got ["' + "x" * 58 + "…"),
+        ({"strategy": ["x" * 500]}, 'strategy: expected a non-empty text, got ["' + "x" * 58 + "…"),
     ],
 )
 def test_errors_name_the_path_of_the_field(problem: object, says: str) -> None:
@@ -191,22 +191,9 @@ def test_errors_name_the_path_of_the_field(problem: object, says: str) -> None:
         ('{"topics": {"a": NaN}}', "NaN is not a JSON number"),
         ("[" * 100_000, "nested too deeply"),
         ('{"version": ' + "1" * 5000 + "}", "a number with too many digits"),
-        ('{"options": {"a": [{"b": 1, "b": 1}]}}', 'the name "b" appears twice in one object'),
-        ('{"topics": {"a": -Infinity}}', "-Infinity is not a JSON number"),
-        (
-            '{"topics": {"a": 1}, "expected": {"a": [1e999]}}',
-            "expected.a[0]: expected a number < 9.223372036854776e+18, got Infinity",
-        ),
-        (
-            '{"members": [{"id": "a", "\\ud800": 1}]}',
-            'members[0]."\\ud800": unknown, expected one of id, instance_id, rack, topics, owned, generation, '
-            "priority",
-        ),
-        ('{"topics": {"\\ud800": 1}}', 'topics."\\ud800": expected a non-empty text that UTF-8 can encode, got "\\ud800"'),
-        ('{"topics": {"a\\nb": -1}}', 'topics."a\\nb": expected a whole number >= 0, got -1'),
     ],
 )
-def test_invalid_text_is_refused_in_one_line(text: str, says: str) -> None:
+def test_invalid_json_names_line_and_column(text: str, says: str) -> None:
     with pytest.raises(ProblemError) as error:
         read(text.encode())
     assert str(error.value) == says

@@ -114,5 +114,5 @@ def test_consumers_check_at_different_times() -> None:
     ],
 )
 def test_options_out_of_range_are_refused(name: str, value: float) -> None:
-    with pytest.raises(OptionError, match=f"rebalance_on_skew.*{name}: expected a"):
+    with pytest.raises(OptionError, match=f"rebalance_on_skew.*{name} must be"):
         RebalanceOnSkew(**{name: value})  # type: ignore[arg-type]  # on purpose
