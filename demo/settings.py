@@ -10,7 +10,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.churn import Act, ChurnStep, parse, rehearse
 
 Compared = Literal["replay", "backlog"]
-"""Scenes that strategies are compared in."""
+"""Scenes that compare strategies."""
 
 Scene = Literal["replay", "backlog", "failover"]
 SCENES: tuple[Scene, ...] = get_args(Scene)
@@ -24,62 +24,38 @@ MAX_POLL_MS = 30_000  # a member that does not poll for so long is expelled
 class Settings:
     """One demo, the same for every strategy it compares.
 
-    It has up to three scenes: the replay with its churn, the backlog that is there before any consumer is,
-    and the failover of stateful consumers, who bring a strategy of their own.
-
     The defaults keep four members about two thirds busy: January 2013 has 27,004 flights, which at 60,000
     times real time is 605 records/s; a member that spends 4 ms a record does about 240 records/s, so four do
     960 and three 720.  Four members drain the backlog in 6 s if none of them idles.  The replay goes on for
     9 s after the kill, because the broker notices it after the session timeout: 6 s, the least it accepts.
-
-    Args:
-        scenes: the scenes to run.
-        strategies: wire names, in the order they run in replay and backlog.
-        consumers: members at the start.
-        partitions: partitions of the topic.
-        speed: multiple of real time at which the flights are replayed.
-        duration: seconds of replay; draining what is left comes on top.
-        churn: who joins and leaves when, in the replay.
-        backlog: records of the backlog.
-        flights: of the failover, counted before anything happens.
-        work_ms: what one record costs its consumer: a wait of so many milliseconds, as for a call to a
-            service.
-        warm_up_ms: what one gained partition costs before the member goes on, as for opening its local state.
-        session_timeout_ms: after so long without a heartbeat the broker takes a member for dead.
-        heartbeat_ms: how often a member asks whether a rebalance is on.
-        batch: most records between two commits.
-        drain_timeout: seconds to wait for what is left after the replay to be worked off before the run
-            counts as failed; for the backlog, what it takes one member comes on top.
-        pipeline: whether the pipeline runs on what was recorded, when all scenes are done; and whether Spark
-            counts what there was to count in the failover.
     """
 
     scenes: tuple[Scene, ...] = DEFAULT_SCENES
-    strategies: tuple[str, ...] = DEFAULT_STRATEGIES
-    consumers: int = 4
+    strategies: tuple[str, ...] = DEFAULT_STRATEGIES  # wire names, in the order they run
+    consumers: int = 4  # members at the start
     partitions: int = 18
-    speed: float = 60_000.0
-    duration: float = 20.0
-    churn: tuple[ChurnStep, ...] = parse(DEFAULT_CHURN)
-    backlog: int = 6_000
-    flights: int = 150_000
-    work_ms: float = 4.0
-    warm_up_ms: float = 400.0
+    speed: float = 60_000.0  # of the replay: multiple of real time
+    duration: float = 20.0  # of the replay, seconds; draining comes on top
+    churn: tuple[ChurnStep, ...] = parse(DEFAULT_CHURN)  # of the replay
+    backlog: int = 6_000  # records
+    flights: int = 150_000  # of the failover, counted before the first event
+    work_ms: float = 4.0  # cost of a record: a wait, as for a call to a service
+    warm_up_ms: float = 400.0  # cost of a gained partition, as for opening its local state
     session_timeout_ms: int = 6_000
     heartbeat_ms: int = 500
-    batch: int = 25
-    drain_timeout: float = 90.0
-    pipeline: bool = True
+    batch: int = 25  # most records between two commits
+    drain_timeout: float = 90.0  # seconds; in the backlog the work of one member comes on top
+    pipeline: bool = True  # Spark runs: the pipeline on replay and backlog, the counts of the failover
 
     def __post_init__(self) -> None:
-        for option, value, least in (
-            ("consumers", self.consumers, 1),
-            ("partitions", self.partitions, 1),
-            ("batch", self.batch, 1),
-            ("backlog", self.backlog, 1),
-            ("flights", self.flights, 100),
+        for option, least in (
+            ("consumers", 1),
+            ("partitions", 1),
+            ("batch", 1),
+            ("backlog", 1),
+            ("flights", 100),
         ):
-            if value < least:
+            if (value := getattr(self, option)) < least:
                 raise OptionError(option, f"{value} is less than {least}")
         for option, amount in (("speed", self.speed), ("duration", self.duration)):
             if not 0 < amount < math.inf:
@@ -93,13 +69,10 @@ class Settings:
         if len(set(self.strategies)) < len(self.strategies):
             raise OptionError("strategy", f"given twice: {', '.join(self.strategies)}")
         if "replay" in self.scenes:
-            self._check_churn()
-
-    def _check_churn(self) -> None:
-        late = [step for step in self.churn if step.at >= self.duration]
-        if late:
-            raise OptionError("churn", f"{late[0]} is not within the replay of {self.duration:g} s")
-        self.acts()
+            late = [step for step in self.churn if step.at >= self.duration]
+            if late:
+                raise OptionError("churn", f"{late[0]} is not within the replay of {self.duration:g} s")
+            self.acts()
 
     def _check_poll(self) -> None:
         """Refuse costs that would keep a member from polling in time; the first one opens all partitions."""

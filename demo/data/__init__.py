@@ -1,1 +1,5 @@
-"""Real flights as events, and the load they make."""
+"""The flights: ``events``, and ``replay``, which sends them.
+
+- ``flight_samples``: a sampler's view of them.
+- ``traffic``, ``foresight``: plans from forecasts, hour by hour.
+"""

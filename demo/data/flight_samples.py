@@ -1,8 +1,8 @@
-"""What a sampler would have seen of the flights, had they been a topic of 2013 with a group that reads it.
+"""Pure: a sampler's view of the flights, as a topic of 2013 with a group that reads it.
 
-Each flight is a record, due at its scheduled departure, in the partition of its destination: the same as in
-the demo's replay, but in the time of the data and without a broker.  The group reads each partition at a
-steady rate, as one process could, so there is lag where departures come in bursts.
+Each flight is a record, due at its scheduled departure, in the partition of its destination, as in the
+replay, but in the time of the data and without a broker.  The group reads each partition at a steady rate, as
+one process could, so there is lag where departures come in bursts.
 """
 
 from __future__ import annotations
@@ -22,31 +22,21 @@ _Counts = npt.NDArray[np.int64]
 
 
 class FlightSamples(NamedTuple):
-    """Looks at all partitions, at the same times.
+    """Samples of all partitions at the same times."""
 
-    Attributes:
-        times: seconds since 1970, int64 of shape (looks,).
-        ends: end offsets, int64 of shape (looks, partitions).
-        committed: committed offsets, likewise; below the ends, never going back.
-    """
-
-    times: _Counts
-    ends: _Counts
-    committed: _Counts
+    times: _Counts  # seconds since 1970, shape (looks,)
+    ends: _Counts  # end offsets, shape (looks, partitions)
+    committed: _Counts  # committed offsets, at most the ends, never going back
 
     def of(self, partition: int) -> Iterator[Sample]:
-        """The samples of one partition."""
-        rows = zip(
-            self.times.tolist(),
-            self.ends[:, partition].tolist(),
-            self.committed[:, partition].tolist(),
-            strict=True,
-        )
-        return (Sample(time * SECOND, 0, end, committed) for time, end, committed in rows)
+        """Return the samples of one partition."""
+        ends, committed = self.ends[:, partition].tolist(), self.committed[:, partition].tolist()
+        rows = zip(self.times.tolist(), ends, committed, strict=True)
+        return (Sample(time * SECOND, 0, end, offset) for time, end, offset in rows)
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Where a producer puts a record with that key."""
+    """Return the partition a producer chooses for a key."""
     place: int = (murmur2(key) & 0x7FFFFFFF) % partitions
     return place
 
@@ -59,15 +49,15 @@ def sample_flights(
     days: float | None = None,
     service_rate: float = 0.002,
 ) -> FlightSamples:
-    """Look at the flights' topic again and again.
+    """Sample the flights' topic again and again.
 
     Args:
         flights: ordered by departure; at least one.
         partitions: of the topic.
-        every_s: seconds between two looks; the first one is at midnight (UTC) before the first flight.
-        days: how many days to look at; None: all there are.
-        service_rate: what the group reads of each partition, records/s, while there is something to read; by
-            default a little more than arrives in the busiest of 18.
+        every_s: seconds between two samples; the first is at midnight (UTC) before the first flight.
+        days: days to sample; None: all.
+        service_rate: records/s the group reads of each partition while there is something to read; by default
+            a little more than arrives in the busiest of 18.
     """
     due = np.array([flight.at for flight in flights], np.int64)
     places = {key: partition_of(key, partitions) for key in {flight.key for flight in flights}}
@@ -83,9 +73,8 @@ def sample_flights(
     np.add.at(arrived, (before[seen], place[seen]), 1)
     ends = np.cumsum(arrived, axis=0)
     committed = np.zeros_like(ends)
-    most = service_rate * every_s
     done = np.zeros(partitions)
-    for n in range(1, looks):
-        done = np.minimum(ends[n], done + most)
-        committed[n] = np.floor(done)
+    for look in range(1, looks):
+        done = np.minimum(ends[look], done + service_rate * every_s)
+        committed[look] = np.floor(done)
     return FlightSamples(times, ends, committed)

@@ -1,7 +1,7 @@
 """What plans from forecasts win over plans from lag: the same hours, planned both ways.  Pure.
 
 An hour begins with a plan, as a rebalance would make it; then members work off what comes, minute by minute.
-Whoever had a say in a plan knew nothing of what came after it.  docs/benchmarks.md, "Plans from forecasts".
+No plan knows of later arrivals.  docs/benchmarks.md, "Plans from forecasts".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka_assignors.plan import plan_cooperative_lag_aware, resolve, with_expec
 
 BUSIEST = 0.02  # the part of all hours whose least traffic is what the members' rate is measured by
 SAME = 0.02  # less of a difference is none
-LEAST_S = 120  # in seconds of a member's work: hours in which nobody lags that much are left out
+LEAST_S = 120  # in seconds of a member's work: hours without a lag as large are left out
 
 Forecasts = Numbers
 """By hour and partition: records expected in it, from what was known when it began."""
@@ -65,7 +65,7 @@ def from_one_state(
     Args:
         case: the group.
         traffic: what comes.
-        forecasts: what is planned from, beside ``lag`` alone; None with ``counts``, which knows nothing.
+        forecasts: forecasts by name, beside ``lag`` alone; None for ``counts``, which ignores lag.
     """
     kinds: dict[str, Forecasts | None] = {"lag": None, **forecasts}
     lag, owners = np.zeros(traffic.arrivals.shape[2]), None

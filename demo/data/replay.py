@@ -1,6 +1,6 @@
 """The producer: sends each flight when it is due, on its own thread, and logs each acknowledgement.
 
-A backlog is sent by it, too: all of it is due at once.
+It sends the backlog too: all of it is due at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from demo.group.cluster import Sender
 from demo.group.logs import Entry, LogWriter
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
-MOST_UNDER_WAY = 10_000  # records; far less than the producer holds, as it would block when it is full
+MOST_UNDER_WAY = 10_000  # records; far fewer than the producer holds, because it blocks when it is full
 LOG_EVERY = 0.05  # s; the precision of the send times in the log
 FLUSH_TIMEOUT = 30.0  # s
 
@@ -32,13 +32,12 @@ class Ack(NamedTuple):
 
 def runs(acks: Iterable[Ack]) -> Iterator[Entry]:
     """Merge acknowledgements into one entry per partition and stretch of consecutive offsets."""
-    ordered = sorted(acks)
     for _, stretch in itertools.groupby(
-        enumerate(ordered), lambda pair: (pair[1].partition, pair[1].offset - pair[0])
+        enumerate(sorted(acks)), lambda pair: (pair[1].partition, pair[1].offset - pair[0])
     ):
-        members = [ack for _, ack in stretch]
-        t = max(ack.t for ack in members)
-        yield Entry(t, "sent", (members[0].partition,), members[0].offset, members[-1].offset)
+        merged = [ack for _, ack in stretch]
+        t = max(ack.t for ack in merged)
+        yield Entry(t, "sent", (merged[0].partition,), merged[0].offset, merged[-1].offset)
 
 
 class Replay(threading.Thread):
@@ -46,7 +45,7 @@ class Replay(threading.Thread):
 
     Args:
         bootstrap: ``host:port`` of the broker.
-        topic: where to.
+        topic: the topic to write to.
         due: (seconds since the start, flight), ordered.
         log: gets ``sent`` entries.
     """
@@ -55,20 +54,14 @@ class Replay(threading.Thread):
         self, bootstrap: str, topic: str, due: Iterator[tuple[float, Flight]], log: LogWriter
     ) -> None:
         super().__init__(name="replay", daemon=True)
-        self._due = due
-        self._log = log
+        self._due, self._log = due, log
         self._acks: deque[Ack] = deque()
         self._acknowledged = 0
         self._failure: BaseException | None = None
         self._halt = threading.Event()
-        self._sender = Sender(
-            bootstrap,
-            topic,
-            acknowledged=self._acknowledge,
-            failed=self._fail,
-        )
+        self._sender = Sender(bootstrap, topic, acknowledged=self._acknowledge, failed=self._fail)
         self.finished = threading.Event()
-        self.latest = 0.0  # s; how long after it was due a record was sent, at most
+        self.latest = 0.0  # s; the longest time by which a record was sent too late
 
     def _acknowledge(self, partition: int, offset: int) -> None:
         self._acks.append(Ack(partition, offset, time.monotonic_ns()))
@@ -116,7 +109,7 @@ class Replay(threading.Thread):
             self._log.write(entry)
 
     def check(self) -> None:
-        """Raise what went wrong.
+        """Raise the failure, if there is one.
 
         Raises:
             BrokerError: a record was not acknowledged.

@@ -1,6 +1,6 @@
 """The flights in their own time, minute by minute, and members that work them off.  Pure.
 
-There is no broker here, and an hour is an hour of 2013: what is told of plans has no pauses in it.
+There is no broker here, and an hour is an hour of 2013: rebalances take no time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def work_off(lag: Numbers, arrivals: Numbers, owners: Owners, members: int, rate
 
 
 def group_of(owners: Owners | None, lag: Numbers, members: int) -> Group:
-    """The group as its leader sees it; ``owners`` None: nobody had anything."""
+    """Return the group as its leader sees it; ``owners`` None: no member owned a partition."""
     names = [f"m{i:02}" for i in range(members)]
     had = [[] if owners is None else np.flatnonzero(owners == i).tolist() for i in range(members)]
     return Group(

@@ -1,17 +1,14 @@
-"""Pure: the two acts of the scene, and what holds in both."""
+"""Pure: the two acts of the failover, and constants of both."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-ActName = Literal["cold", "warm"]
 
 TASKS = 12
 SUBTOPOLOGY = "count"
 FIRST = ("m1", "m2")
 NEWCOMER, VICTIM = "m3", "m1"
-"""Who joins, and who is killed; of those that are left, none ever had the victim's tasks when it is cold."""
+"""The member that joins, and the one that is killed; cold, no other member ever had the victim's tasks."""
 
 RATE = 300.0
 """Records a second while members come and go: on two cores members are hardly busy, and each of 12 tasks gets
@@ -19,60 +16,44 @@ one every 40 ms."""
 
 PROBING_MS = 1_000
 HEARTBEAT_MS = 200
-"""How often a member asks whether a rebalance is on: until all have heard, those that have stand still."""
+"""Members stand still until all have learned of a rebalance from a heartbeat."""
 
-_WARMUPS = 4  # what one of three members gets of 12 tasks
-_ANY_LAG = 10**12  # records; no copy lacks so much
+_WARMUPS = 4  # the share of one of three members, of 12 tasks
+_ANY_LAG = 10**12  # records; no copy lags so far behind
 _SMALL_LAG, _LEAST_LAG = 1_000, 150  # records; the latter is two seconds of changes to one task
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """How a group keeps its state.
+    """The group's way to keep state."""
 
-    Args:
-        name: of the act.
-        standbys: copies of each task beside the active one.
-        recovery_lag: records; a member that lacks no more may process a task.
-        warmups: further copies that are built at a time.
-        newcomer_dir: where the third member has its state; nothing is there when it joins.
-        quiet_s: seconds of steady traffic before each event, to know what is usual.
-    """
-
-    name: ActName
-    standbys: int
-    recovery_lag: int
-    warmups: int
-    newcomer_dir: str
-    quiet_s: float
+    name: str  # cold or warm
+    standbys: int  # copies of each task beside the active one
+    recovery_lag: int  # records; a member may process a task if its copy lags no more
+    warmups: int  # further copies that are built at a time
+    quiet_s: float  # seconds of steady traffic before each event, to measure the usual progress
 
     def store_dir(self, member: str) -> str:
-        """The name of the folder with a member's state: those who were there keep theirs."""
-        return self.newcomer_dir if member == NEWCOMER else member
+        """Return the name of a member's state folder; the newcomer begins each act with an empty one."""
+        return f"{member}-{self.name}" if member == NEWCOMER else member
 
 
 def acts(flights: int) -> tuple[Act, Act]:
-    """The acts, in their order.
-
-    Cold first: so it has the shorter changelog to restore, and nobody has standbys' copies on disk.
+    """Return the acts: cold first, with the shorter changelog and without standbys' copies on disk.
 
     Args:
-        flights: how many are counted before; with few, a copy that lacks all of them must not count as
-            caught up.
+        flights: number of first flights; with few, a copy that has none of them must not count as caught up.
     """
     small = max(_LEAST_LAG, min(_SMALL_LAG, flights // 40))
     quiet_s = max(1.0, min(3.0, flights / 10_000))
-    return (
-        Act("cold", 0, _ANY_LAG, 1, f"{NEWCOMER}-cold", quiet_s),
-        Act("warm", 1, small, _WARMUPS, f"{NEWCOMER}-warm", quiet_s),
-    )
+    return Act("cold", 0, _ANY_LAG, 1, quiet_s), Act("warm", 1, small, _WARMUPS, quiet_s)
 
 
 def changelog_of(group: str) -> str:
-    """The changelog's topic."""
+    """Return the changelog's topic."""
     return f"{group}-{SUBTOPOLOGY}-changelog"
 
 
 def following(flights: int) -> int:
-    """How many flights more are read, for the traffic that goes on: enough for a minute, if there is time."""
+    """Return the number of flights to read for the steady traffic: enough for a minute, if possible."""
     return max(flights // 3, 2_000)

@@ -1,8 +1,8 @@
 """Pure: the application: flights counted by carrier and by destination, and logbooks of planes and lines.
 
-A record may be done again after a kill (at least once).  Each value says up to which offset of the task's
-partition it has counted, so a record that is done again is known to be: exactly, key by key, as what one
-record changed may have reached the changelog in part.
+A record may be done again after a kill (at least once).  Each value has the last offset of the task's
+partition that it counts, so that a repeat is recognised key by key: one record's changes may have reached the
+changelog in part.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _LAST = struct.Struct(">q")
 
 
 class Store(Protocol):
-    """What is needed of a task's store."""
+    """The part of a task's store that is used."""
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key."""
+        """Return the value of a key."""
 
     def put(self, key: bytes, value: bytes) -> None:
         """Set it."""
 
 
 class Record(Protocol):
-    """What is needed of a record; its key is the destination, its value a flight as JSON."""
+    """The part of a record that is used; its key is the destination, its value a flight as JSON."""
 
     @property
     def key(self) -> bytes:
@@ -42,38 +42,32 @@ class Record(Protocol):
 
     @property
     def partition(self) -> int:
-        """Where it is from: the task."""
+        """Its partition: the task."""
 
     @property
     def offset(self) -> int:
-        """In its partition."""
+        """Its offset."""
 
 
 class Counter(NamedTuple):
-    """How often something came.
+    """A count of records."""
 
-    Attributes:
-        times: records counted, each as often as it was done.
-        doubles: of these, how many had been counted here before.
-        last: the highest offset counted; -1: none.
-    """
-
-    times: int = 0
-    doubles: int = 0
-    last: int = -1
+    times: int = 0  # records counted, each as often as it was done
+    doubles: int = 0  # of these, records counted before
+    last: int = -1  # the highest offset counted; -1: none
 
     def counted(self, offset: int) -> Counter:
-        """With one more record: offsets ascend, so one that does not was here before."""
+        """Count one more record: offsets ascend, so one that does not was counted before."""
         again = offset <= self.last
         return Counter(self.times + 1, self.doubles + again, max(self.last, offset))
 
     def packed(self) -> bytes:
-        """As a value of the store."""
+        """Return the value for the store."""
         return _COUNTER.pack(*self)
 
     @classmethod
     def unpacked(cls, value: bytes | None) -> Counter:
-        """Out of the store; None: nothing yet."""
+        """Read a value of the store; None: no record yet."""
         return cls() if value is None else cls(*_COUNTER.unpack(value))
 
 
@@ -90,12 +84,12 @@ def count_flight(record: Record, store: Store) -> None:
 
 
 def entries_of(logbook: bytes) -> list[bytes]:
-    """The flights in a logbook, the latest last."""
+    """Return the flights in a logbook, the latest last."""
     return logbook[_LAST.size :].split(b"\n")
 
 
 def _entered(logbook: bytes | None, record: Record) -> bytes:
-    """A logbook with one more flight; one that is in it already changes nothing."""
+    """Return the logbook with one more flight; a repeat changes nothing."""
     if logbook is None:
         return _LAST.pack(record.offset) + record.value
     if record.offset <= _LAST.unpack_from(logbook)[0]:

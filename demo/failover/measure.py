@@ -1,144 +1,161 @@
-"""Pure: what each event cost.  `measure_events` defines every number of the scene's tables."""
+"""Pure: the cost of each event.  `measure_events` defines every number of the scene's tables."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from demo.failover.results import EventResult, TaskResult
-from demo.failover.timeline import (
-    Copies,
-    Event,
-    Logs,
-    Progress,
-    events_of,
-    progress_of,
-    states_of,
-)
-from demo.figures.measure import NS
-from demo.group.logs import Entry
+from demo.failover.acts import RATE
+from demo.failover.results import CountsResult, EventResult, FailoverResult, TaskResult
+from demo.failover.timeline import Copies, Event, Progress, events_of, progress_of
+from demo.figures import processing
+from demo.group.logs import NS, Entry, RunLogs
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What is read from the logs once, for all events."""
-
-    logs: Logs
-    progress: Mapping[int, Progress]
-    copies: Copies
-
-
-def measure_events(logs: Logs, session_timeout_s: float) -> list[EventResult]:
-    """Measure what happened.
-
-    - *still*: of a task, the longest time between two records of it that were processed for the first time;
-      the event lies within it, or it began after the event and before the group was at rest.  *still_max* and
-      *still_p50* (median) are of all tasks.
-    - *usual*: the longest such time in the seconds before the event; of the event: the median of the tasks.
-    - *in_all*: of a task, all such times added up, of each what it took longer than *usual*; of the event:
-      the mean of the tasks, so what the group as a whole lost.
-    - *session_timeout*: after a kill the broker waits so long for a heartbeat; that is part of *still* of the
-      tasks that were the killed one's.  0 for a join.
-    - *moved*: tasks that another member processes when all is at rest; *changelog*: records in the changelogs
-      of these, before the event.
-    - *waited*: records of these that the new owner applied to its copy from the last record the old one
-      processed until it was ready itself: nobody processed the task meanwhile.
-    - *restored*: records applied to all copies, until all was at rest; what standbys take of what goes on,
-      and what new ones are built of, included.
-    - *balanced*: from the event until no member's tasks, warm-ups or generation changed any more.
-    - *rebalances*: generations after the event; *probing*: rebalances asked for to see whether copies are
-      there.
+def measure_failover(
+    logs: RunLogs, session_timeout_s: float, flights: int, ends: Mapping[int, int], changelog_bytes: int
+) -> FailoverResult:
+    """Measure the scene; `compare_counts` fills in the counts.
 
     Args:
-        logs: all that the scene wrote.
+        logs: all logs of the scene.
         session_timeout_s: of the group.
+        flights: number of flights counted before the first event.
+        ends: end offsets of the changelog.
+        changelog_bytes: its size on the broker's disk.
     """
-    read = _Read(logs, progress_of(logs), Copies(logs))
-    return [_measured(read, event, session_timeout_s) for event in events_of(logs)]
+    end, counted = logs.driver_entry("end"), logs.driver_entry("counted")
+    sent = processing.sent_by_partition(logs.driver)
+    books = processing.account(sent, processing.stretches(logs.members, end.t))
+    began = min(entry.t for entries in sent.values() for entry in entries)
+    return FailoverResult(
+        flights=flights,
+        tasks=logs.partitions,
+        rate=RATE,
+        counting=_seconds(counted.t - began),
+        bytes_counted=int(counted.note),
+        bytes=changelog_bytes,
+        changelog=sum(ends.values()),
+        sent=books.produced,
+        processed=books.processed,
+        lost=books.lost,
+        fault=end.note,
+        events=measure_events(logs, session_timeout_s),
+        counts=CountsResult(
+            by="",
+            records=0,
+            carriers=0,
+            destinations=0,
+            counted=[0, 0],
+            doubles=[0, 0],
+            again=books.duplicates,
+            copies=0,
+            differences=[],
+            fault="",
+        ),
+    )
 
 
-def times_done_again(logs: Logs) -> int:
-    """How often a record was processed that had been processed before."""
-    seen: set[tuple[int, int]] = set()
-    times = 0
-    for log in logs.members.values():
-        for entry in log:
-            if entry.event == "done":
-                times += 1
-                seen.add((entry.partitions[0], entry.last))
-    return times - len(seen)
+def measure_events(logs: RunLogs, session_timeout_s: float) -> list[EventResult]:
+    """Measure the events.
+
+    - *still*: of a task, the longest time between two records of it that were processed for the first time;
+      the event lies within it, or it began after the event and before the group had settled.  *still_max* and
+      *still_p50* (median) are of all tasks.
+    - *usual*: the longest such time in the seconds before the event; of the event: the median of the tasks.
+    - *in_all*: of a task, the sum of these times, of each the part beyond *usual*; of the event: the mean of
+      the tasks, so the loss of the group as a whole.
+    - *session_timeout*: after a kill the broker waits so long for a heartbeat; that is part of *still* of the
+      killed member's tasks.  0 for a join.
+    - *moved*: tasks that another member processes when the group has settled; *changelog*: records in their
+      changelogs before the event.
+    - *waited*: records of these that the new owner applied to its copy from the last record the old one
+      processed until it was ready itself: no member processed the task meanwhile.
+    - *restored*: records applied to all copies until the group had settled; traffic that standbys apply, and
+      new copies, included.
+    - *balanced*: from the event until the last change of a member's tasks, warm-ups or generation.
+    - *rebalances*: generations after the event; *probing*: rebalances requested to see whether copies are
+      ready.
+    """
+    progress, copies = progress_of(logs), Copies(logs)
+    return [
+        _event(logs, event, progress, copies, session_timeout_s if event.kind == "kill" else 0.0)
+        for event in events_of(logs)
+    ]
 
 
-def _measured(read: _Read, event: Event, session_timeout_s: float) -> EventResult:
-    tasks = [_of_task(read, event, task) for task in range(read.logs.tasks)]
-    moved = [one for one in tasks if one["moved"]]
-    usual = [one["usual"] for one in tasks if one["usual"] is not None]
-    said = [e for _, e in states_of(read.logs, event.act) if event.at < e.t <= event.settled]
-    changes = [entry.t for entry in said if entry.event != "probe"]
+def _event(
+    logs: RunLogs, event: Event, progress: Mapping[int, Progress], copies: Copies, timeout_s: float
+) -> EventResult:
+    tasks = [_task(logs, event, task, progress[task], copies) for task in range(logs.partitions)]
+    moved = [task for task in tasks if task["moved"]]
+    usual = [task["usual"] for task in tasks if task["usual"] is not None]
+    entries = [
+        entry
+        for name, log in logs.members.items()
+        if name.startswith(f"{event.act}/")
+        for entry in log
+        if entry.event in {"state", "warmups", "probe"} and entry.t <= event.settled
+    ]
+    during = [entry for entry in entries if entry.t > event.at]
+    changes = [entry.t for entry in during if entry.event != "probe"]
     return EventResult(
         act=event.act,
         kind=event.kind,
         member=event.member,
         fault=event.fault,
-        still_max=max(one["still"] for one in tasks),
-        still_p50=round(statistics.median(one["still"] for one in tasks), 3),
+        still_max=max(task["still"] for task in tasks),
+        still_p50=round(statistics.median(task["still"] for task in tasks), 3),
         usual=round(statistics.median(usual), 3) if usual else None,
-        in_all=round(statistics.fmean(one["in_all"] for one in tasks), 3),
-        session_timeout=session_timeout_s if event.kind == "kill" else 0.0,
+        in_all=round(statistics.fmean(task["in_all"] for task in tasks), 3),
+        session_timeout=timeout_s,
         moved=len(moved),
-        changelog=sum(one["changelog"] for one in moved),
-        waited=sum(one["waited"] for one in moved),
-        restored=read.copies.taken_by_all(event.act, event.at, event.settled),
+        changelog=sum(task["changelog"] for task in moved),
+        waited=sum(task["waited"] for task in moved),
+        restored=copies.applied_by_all(event.act, event.at, event.settled),
         balanced=_seconds(max(changes, default=event.at) - event.at),
-        rebalances=_rebalances(read.logs, event),
-        probing=sum(entry.event == "probe" for entry in said),
+        rebalances=_rebalances(entries, event.at),
+        probing=sum(entry.event == "probe" for entry in during),
         tasks=tasks,
     )
 
 
-def _of_task(read: _Read, event: Event, task: int) -> TaskResult:
-    progress = read.progress[task]
-    gap = progress.longest_gap(event.at, event.settled)
+def _task(logs: RunLogs, event: Event, task: int, progress: Progress, copies: Copies) -> TaskResult:
+    gaps = progress.gaps(event.at, event.settled)
     usual = progress.longest_within(event.calm, event.at)
     before, after = progress.owner_at(event.at), progress.owner_at(event.settled)
     moved, waited = False, 0
     if before is not None and after is not None and before != after:
         moved = True
         left = progress.left_by_others(after, event.settled)
-        ready = _ready_at(read.logs.members[after], task, event)
-        waited = read.copies.taken(after, task, left, ready)
+        waited = copies.applied(after, task, left, _ready_at(logs.members[after], task, event.settled))
     return TaskResult(
         task=task,
         moved=moved,
-        still=_seconds(gap.end - gap.start),
+        still=_seconds(max(gaps, default=0)),
         usual=None if usual is None else _seconds(usual),
-        in_all=_seconds(progress.gaps_beyond(usual or 0, event.at, event.settled)),
+        in_all=_seconds(sum(max(gap - (usual or 0), 0) for gap in gaps)),
         waited=waited,
         changelog=event.changelog.get(task, 0),
     )
 
 
-def _ready_at(log: Sequence[Entry], task: int, event: Event) -> int:
-    """When a member began to process a task, for the last time before all was at rest."""
-    found, has = event.settled, False
+def _ready_at(log: Sequence[Entry], task: int, settled: int) -> int:
+    """Return when a member began to process a task, for the last time before the group had settled."""
+    ready_at, is_ready = settled, False
     for entry in log:
-        if entry.event == "state" and entry.t <= event.settled:
-            if task in entry.partitions and not has:
-                found = entry.t
-            has = task in entry.partitions
-    return found
+        if entry.event == "state" and entry.t <= settled:
+            if task in entry.partitions and not is_ready:
+                ready_at = entry.t
+            is_ready = task in entry.partitions
+    return ready_at
 
 
-def _rebalances(logs: Logs, event: Event) -> int:
-    """Generations are counted up by one."""
-    seen = [
-        (entry.t, entry.generation)
-        for _, entry in states_of(logs, event.act)
-        if entry.event == "state" and entry.t <= event.settled and entry.generation >= 0
-    ]
-    before = max((generation for t, generation in seen if t <= event.at), default=0)
-    return max((generation for _, generation in seen), default=before) - before
+def _rebalances(entries: Sequence[Entry], at: int) -> int:
+    """Count the generations after ``at``: each is one more than the last."""
+    states = [entry for entry in entries if entry.event == "state" and entry.generation >= 0]
+    before = max((entry.generation for entry in states if entry.t <= at), default=0)
+    return max((entry.generation for entry in states), default=before) - before
 
 
 def _seconds(ns: float) -> float:

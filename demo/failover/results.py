@@ -6,12 +6,7 @@ from typing import TypedDict
 
 
 class TaskResult(TypedDict):
-    """How an event was to one task.
-
-    ``still``: the longest time in which no new record of it was processed, ``usual``: the same in the seconds
-    before the event.  ``moved``: another member has it now, and ``waited`` is how many records of its
-    changelog that one applied while nobody processed it; ``changelog``: how many there were.
-    """
+    """One task in one event; `measure_events` defines each figure."""
 
     task: int
     moved: bool
@@ -23,7 +18,7 @@ class TaskResult(TypedDict):
 
 
 class EventResult(TypedDict):
-    """Something that happened to the group; `measure_events` defines each figure."""
+    """A join or a kill; `measure_events` defines each figure."""
 
     act: str
     kind: str
@@ -45,45 +40,50 @@ class EventResult(TypedDict):
 
 
 class CountsResult(TypedDict):
-    """What the stores counted, beside what there was to count.
+    """The stores' counts beside the topic's."""
 
-    ``by``: who counted that, Spark from the topic or the producer while it sent; ``records`` it found.
-    ``counted`` are those in the stores, ``doubles`` how many of them were known to be there already, by
-    carrier and by destination; ``again``: how often a member processed a record that one had processed
-    before. ``copies``: of tasks, at the end of their changelog.  ``differences``: each one, in words.
-    ``fault``: empty, or why they were not compared.
-    """
-
-    by: str
-    records: int
+    by: str  # counter of the topic's records: Spark, or the producer while it sent
+    records: int  # in the topic
     carriers: int
     destinations: int
-    counted: list[int]
-    doubles: list[int]
-    again: int
-    copies: int
+    counted: list[int]  # in the stores, by carrier and by destination
+    doubles: list[int]  # of these, records known to be counted before
+    again: int  # times a member processed a record that had been processed before
+    copies: int  # of tasks, at the end of their changelog
     differences: list[str]
-    fault: str
+    fault: str  # empty, or why the counts were not compared
 
 
 class FailoverResult(TypedDict):
-    """The scene.
+    """The scene."""
 
-    ``flights`` were counted to begin with, in ``counting`` seconds; the changelog then took ``bytes_counted``
-    on the broker's disk, and ``bytes`` at the end, in ``changelog`` records.  ``sent``, ``processed`` and
-    ``lost`` are records.  ``rate``: records/s while members came and went.
-    """
-
-    flights: int
+    flights: int  # counted before the first event
     tasks: int
-    rate: float
-    counting: float
-    bytes_counted: int
-    bytes: int
-    changelog: int
+    rate: float  # records/s while members came and went
+    counting: float  # seconds to count the flights
+    bytes_counted: int  # of the changelog on the broker's disk, after that
+    bytes: int  # and at the end
+    changelog: int  # records
     sent: int
     processed: int
     lost: int
     fault: str
     events: list[EventResult]
     counts: CountsResult
+
+
+def failover_faults(result: FailoverResult) -> list[str]:
+    """List the faults: records lost, counts that differ, a group that did not settle."""
+    counts = result["counts"]
+    faults = [result["fault"]] if result["fault"] else []
+    if result["lost"]:
+        faults.append(f"{result['lost']:,} of {result['sent']:,} records were not processed")
+    faults = [f"failover: {fault}" for fault in faults]
+    faults += [
+        f"failover, {event['act']}, {event['kind']} {event['member']}: {event['fault']}"
+        for event in result["events"]
+        if event["fault"]
+    ]
+    if counts["fault"]:
+        faults.append(f"failover, the counts: {counts['fault']}")
+    return faults + [f"failover, {difference}" for difference in counts["differences"]]

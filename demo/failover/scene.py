@@ -1,125 +1,203 @@
-"""The third scene: what happens to the stateful group, in order."""
+"""The third scene: the same happens to a stateful group twice, state restored cold, then with copies."""
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
 
 from demo.data.events import Flight, backlog
-from demo.failover.acts import FIRST, NEWCOMER, RATE, VICTIM, Act, acts
-from demo.failover.stage import FailoverStage
+from demo.failover.acts import FIRST, HEARTBEAT_MS, NEWCOMER, RATE, TASKS, VICTIM, Act, acts, changelog_of
+from demo.failover.counts import compare_counts, read_stores
+from demo.failover.flow import Ledger, Tally, count_with_spark, steady
+from demo.failover.measure import measure_failover
+from demo.failover.results import FailoverResult
+from demo.group.logs import Entry
+from demo.member.start import StatefulConfig
+from demo.scenes.stage import Place, Stage, staged
+from demo.view.picture import Picture, View
+from kafka_assignors.broker import Progress
 
 START_TIMEOUT = 120.0  # s
-COUNT_TIMEOUT = 60.0  # s, and what the flights take a member that does no more than...
+COUNT_TIMEOUT = 60.0  # s, and the time a member needs for the flights at...
 SLOWEST = 200.0  # records/s
 SETTLE_TIMEOUT = 120.0  # s
+SENT_TIMEOUT = 30.0  # s
 CALM = 1.0  # s without a change before a group counts as settled
 CAUGHT_UP = RATE / 2  # records; of lag
+COMPARE = "compare the counts"
+STEPS = (
+    "count the flights",
+    "cold: one joins",
+    "cold: one is killed",
+    "start again, with standbys",
+    "warm: one joins",
+    "warm: one is killed",
+    "drain",
+    COMPARE,
+)
 
-Kind = Literal["join", "kill"]
 
-
-def perform(stage: FailoverStage, flights: Sequence[Flight], first: int) -> None:
-    """Count the flights, then let the same happen to the group twice: one joins, one is killed.
-
-    Cold, a task goes to a member that has nothing of its state.  Then the same group begins again, from the
-    same changelog, with standbys and warm-ups.  Records come all the while.
+def run_failover(
+    place: Place,
+    flights: Sequence[Flight],
+    first: int,
+    view: View,
+    *,
+    session_timeout_ms: int,
+    by_spark: bool,
+) -> FailoverResult:
+    """Run the scene from the first join to the comparison of the counts.
 
     Args:
-        stage: where.
-        flights: those to begin with, and those that follow.
-        first: how many there are to begin with.
+        place: its place.
+        flights: the first flights and the traffic after them.
+        first: number of flights that are counted before anything happens.
+        view: shows the progress.
+        session_timeout_ms: of the group.
+        by_spark: whether Spark counts the topic's records; otherwise the producer counts them.
 
     Raises:
-        KafkaAssignorsError: a member failed, or something took too long.
+        KafkaAssignorsError: a member died by itself, or something took too long.
         BrokerError: the broker ended or refused.
     """
-    cold, warm = acts(first)
-    with stage.act(cold):
-        _begin(stage, cold, f"{' and '.join(FIRST)} start")
-        _count(stage, flights, first)
-        stage.send_steadily(flights[first:] or flights)
-        _event(stage, cold, "join", "cold: one joins")
-        _event(stage, cold, "kill", "cold: one is killed")
-        stage.say("start again, with standbys", "all leave, and begin again with standbys")
-    with stage.act(warm):
-        _begin(stage, warm, f"{' and '.join(FIRST)} start again, and build standbys")
-        _event(stage, warm, "join", "warm: one joins")
-        _event(stage, warm, "kill", "warm: one is killed")
-        stage.say("drain", "no more is sent")
-        stage.stop_sending()
-        drained = stage.reached(lambda: _drained(stage), SETTLE_TIMEOUT)
-        stage.note("end", "" if drained else f"not drained within {SETTLE_TIMEOUT:g} s")
+    changelog, state = changelog_of(place.topic), place.folder / "state"
+    try:
+        with staged(place, view, STEPS, changelog) as stage:
+            scene = _Scene(stage, session_timeout_ms, first)
+            scene.perform(flights)
+            stage.begin(COMPARE)
+            view.step("failover: comparing the counts")
+            ends = stage.cluster.end_offsets(changelog, TASKS)
+            size = stage.cluster.log_bytes(changelog)
+            result = measure_failover(stage.logs(len(FIRST)), session_timeout_ms / 1e3, first, ends, size)
+            _, warm = acts(first)
+            folders = [state / warm.store_dir(member) for member in (*FIRST, NEWCOMER)]
+            compare_counts(
+                result["counts"],
+                lambda: read_stores(folders, place.topic, ends),
+                (lambda: _count_by_spark(place, view)) if by_spark else (lambda: scene.ledger.tally),
+                "Spark" if by_spark else "the producer",
+            )
+            return result
+    finally:
+        shutil.rmtree(state, ignore_errors=True)
 
 
-def _begin(stage: FailoverStage, act: Act, text: str) -> None:
-    stage.view.step(f"failover: {text}")
-    for member in FIRST:
-        stage.start(member)
-    stage.until(
-        lambda: stage.watch.balanced(len(FIRST), act.standbys) and _calm(stage),
-        f"{' and '.join(FIRST)} to share all tasks",
-        START_TIMEOUT,
-    )
+def _count_by_spark(place: Place, view: View) -> Tally:
+    def show(progress: Progress) -> None:
+        now = STEPS.index(COMPARE)
+        view.show(Picture(place.title, STEPS, now, progress.step, progress.done, progress.total))
+
+    return count_with_spark(place.bootstrap, place.topic, show)
 
 
-def _count(stage: FailoverStage, flights: Sequence[Flight], first: int) -> None:
-    """Have the flights to begin with counted, as fast as it goes."""
-    stage.say("count the flights", f"{first:,} flights to count")
-    stage.total = first
-    stage.send(backlog(flights[:first], first))
-    timeout = COUNT_TIMEOUT + first / SLOWEST
-    stage.until(stage.all_sent, "the flights to be sent", timeout)
-    stage.until(lambda: stage.watch.processed >= first, "the flights to be counted", timeout)
-    stage.total = None
-    stage.note("counted", str(stage.changelog_bytes()))
+class _Scene:
+    """The course of the scene; records come all the while.
 
+    Cold, a task goes to a member without its state.  Then the same group begins again, from the same
+    changelog, with standbys and warm-ups.
+    """
 
-def _event(stage: FailoverStage, act: Act, kind: Kind, step: str) -> None:
-    """Something happens to a group that is at rest; wait until it is at rest again."""
-    _rest(stage, act)
-    stage.note_changelog()
-    if kind == "join":
-        stage.note("join", NEWCOMER)
-        stage.start(NEWCOMER)
-        members = [*FIRST, NEWCOMER]
-        stage.say(step, f"{act.name}: {NEWCOMER} joins")
-    else:
-        stage.kill(VICTIM)
-        stage.note("kill", VICTIM)  # after it: what the member logged until it was dead is before it
-        members = [name for name in (*FIRST, NEWCOMER) if name != VICTIM]
-        stage.say(step, f"{act.name}: kill -9 {VICTIM}")
-    settled = stage.reached(
-        lambda: (
-            stage.watch.balanced(len(members), act.standbys)
-            and stage.watch.lag() <= CAUGHT_UP
-            and _calm(stage)
-        ),
-        SETTLE_TIMEOUT,
-    )
-    stage.note("settled", "" if settled else f"not settled within {SETTLE_TIMEOUT:g} s")
+    def __init__(self, stage: Stage, session_timeout_ms: int, first: int) -> None:
+        self._stage, self._session_timeout_ms, self._first = stage, session_timeout_ms, first
+        self._over = False
+        self.ledger = Ledger()
 
+    def perform(self, flights: Sequence[Flight]) -> None:
+        stage, first = self._stage, self._first
+        cold, warm = acts(first)
+        try:
+            with stage.members(cold.name):
+                self._begin(cold, "start")
+                self._count(flights[:first])
+                traffic = steady(flights[first:] or flights, TASKS, RATE, lambda: self._over)
+                stage.traffic(self.ledger.noted(traffic)).start()
+                self._join(cold)
+                self._kill(cold)
+                self._say("start again, with standbys", "all leave, and begin again with standbys")
+            with stage.members(warm.name):
+                self._begin(warm, "start again, and build standbys")
+                self._join(warm)
+                self._kill(warm)
+                self._say("drain", "no more is sent")
+                self._over = True
+                stage.until(stage.all_sent, "the last records to be acknowledged", SENT_TIMEOUT)
+                stage.drain(SETTLE_TIMEOUT)
+        finally:
+            self._over = True
 
-def _rest(stage: FailoverStage, act: Act) -> None:
-    """Wait until standbys are up to date and there is no lag, then for some seconds of nothing."""
-    stage.until(
-        lambda: stage.watch.copies_up_to_date(act.recovery_lag) and stage.watch.lag() <= CAUGHT_UP,
-        "standbys to be up to date",
-        SETTLE_TIMEOUT,
-    )
-    stage.note("calm")
-    end = time.monotonic() + act.quiet_s
-    while time.monotonic() < end:
-        stage.tick()
+    def _say(self, step: str, text: str) -> None:
+        self._stage.begin(step)
+        self._stage.view.step(f"failover: {text}")
 
+    def _start(self, act: Act, member: str) -> None:
+        self._stage.start(
+            member,
+            StatefulConfig,
+            client_id=member,
+            store_dir=str(self._stage.place.folder / "state" / act.store_dir(member)),
+            standbys=act.standbys,
+            recovery_lag=act.recovery_lag,
+            warmups=act.warmups,
+            session_timeout_ms=self._session_timeout_ms,
+            heartbeat_ms=HEARTBEAT_MS,
+        )
 
-def _calm(stage: FailoverStage) -> bool:
-    return time.monotonic_ns() - stage.watch.last_change >= CALM * 1e9
+    def _begin(self, act: Act, text: str) -> None:
+        stage, names = self._stage, " and ".join(FIRST)
+        stage.note("act", act.name)
+        stage.view.step(f"failover: {names} {text}")
+        for member in FIRST:
+            self._start(act, member)
+        balanced = self._balanced(act, len(FIRST))
+        stage.until(balanced, f"{names} to share all tasks", START_TIMEOUT)
 
+    def _balanced(self, act: Act, members: int) -> Callable[[], bool]:
+        stage = self._stage
+        return lambda: stage.watch.balanced(members, act.standbys) and stage.is_calm(CALM)
 
-def _drained(stage: FailoverStage) -> bool:
-    committed = stage.committed()
-    return not stage.watch.lag() and all(
-        committed.get(task, 0) == end for task, end in stage.watch.next_offsets().items()
-    )
+    def _count(self, flights: Sequence[Flight]) -> None:
+        """Have the first flights counted, as fast as the group can."""
+        stage, first = self._stage, self._first
+        stage.begin("count the flights", count=lambda: stage.watch.processed, total=first)
+        stage.view.step(f"failover: {first:,} flights to count")
+        stage.traffic(self.ledger.noted(backlog(flights, first))).start()
+        timeout = COUNT_TIMEOUT + first / SLOWEST
+        stage.until(stage.all_sent, "the flights to be sent", timeout)
+        stage.until(lambda: stage.watch.processed >= first, "the flights to be counted", timeout)
+        stage.note("counted", str(stage.cluster.log_bytes(changelog_of(stage.place.topic))))
+
+    def _join(self, act: Act) -> None:
+        self._rest(act)
+        self._say(f"{act.name}: one joins", f"{act.name}: {NEWCOMER} joins")
+        self._stage.note("join", NEWCOMER)
+        self._start(act, NEWCOMER)
+        self._settle(act, len(FIRST) + 1)
+
+    def _kill(self, act: Act) -> None:
+        self._rest(act)
+        self._say(f"{act.name}: one is killed", f"{act.name}: kill -9 {VICTIM}")
+        self._stage.kill(VICTIM)
+        self._settle(act, len(FIRST))
+
+    def _rest(self, act: Act) -> None:
+        """Wait until standbys are up to date and there is no lag, then for some calm seconds."""
+        stage, topic = self._stage, changelog_of(self._stage.place.topic)
+        stage.until(
+            lambda: stage.watch.copies_up_to_date(act.recovery_lag) and stage.watch.lag() <= CAUGHT_UP,
+            "standbys to be up to date",
+            SETTLE_TIMEOUT,
+        )
+        stage.note("calm")
+        end = time.monotonic() + act.quiet_s
+        while time.monotonic() < end:
+            stage.tick()
+        for task, offset in sorted(stage.cluster.end_offsets(topic, TASKS).items()):
+            stage.log.write(Entry(time.monotonic_ns(), "changelog", (task,), last=offset))
+
+    def _settle(self, act: Act, members: int) -> None:
+        """Wait until the group is balanced and has caught up after an event."""
+        stage, balanced = self._stage, self._balanced(act, members)
+        settled = stage.reached(lambda: balanced() and stage.watch.lag() <= CAUGHT_UP, SETTLE_TIMEOUT)
+        stage.note("settled", "" if settled else f"not settled within {SETTLE_TIMEOUT:g} s")

@@ -44,7 +44,7 @@ ROWS: tuple[Row[EventResult], ...] = (
     Row(
         "waited for",
         lambda e: f"{e['waited']:,}",
-        "Records of these that the new member had to apply while nobody processed the task.",
+        "Records of these that the new member had to apply while no member processed the task.",
         "waited",
     ),
     Row(
@@ -78,7 +78,7 @@ def named(event: EventResult) -> str:
 def verdict(result: FailoverResult) -> str:
     """What standbys and warm-ups were worth, in a sentence an event."""
     found = {(event["kind"], event["act"]): event for event in result["events"]}
-    said: list[str] = []
+    sentences: list[str] = []
     for kind, what in _KINDS:
         warm, cold = found.get((kind, "warm")), found.get((kind, "cold"))
         if warm is None or cold is None:
@@ -91,8 +91,8 @@ def verdict(result: FailoverResult) -> str:
         if timeout := warm["session_timeout"]:
             text += f" Up to {timeout:g} s of both are the session timeout: so long the broker waits."
         lost, other = seconds(warm["in_all"]), seconds(cold["in_all"])
-        said.append(f"{text} All such times added up, a task lost {lost} and {other} on average.")
-    return " ".join(said)
+        sentences.append(f"{text} All such times added up, a task lost {lost} and {other} on average.")
+    return " ".join(sentences)
 
 
 def _beside(cold: EventResult, warm: EventResult) -> str:

@@ -1,54 +1,18 @@
-"""Pure: the logs of one run in, its results out.  `measure` defines every number of the tables."""
+"""Pure: the logs of one replay to its results.  `measure` defines every number of the tables."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from demo.figures import ownership, processing
-from demo.figures.lag import lag_series
-from demo.group.logs import Entry, first_entry
-from demo.results import (
-    HoldResult,
-    LagResult,
-    PauseResult,
-    StepResult,
-    StrategyResult,
-    WaitResult,
-)
-from kafka_assignors.simulation.churn import Act, present_after
-
-SAMPLE_NS = 250_000_000  # of the lag
-NS = 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class RunLogs:
-    """All that one run wrote.
-
-    Args:
-        partitions: of the topic.
-        consumers: members at the start.
-        driver: ``sent``, the steps of the churn, ``replay``, ``sent_all`` and ``end``.
-        members: log per member.
-    """
-
-    partitions: int
-    consumers: int
-    driver: Sequence[Entry]
-    members: Mapping[str, Sequence[Entry]]
-
-    def driver_entry(self, event: str) -> Entry:
-        """Return the driver's first entry of ``event``.
-
-        Raises:
-            KafkaAssignorsError: there is none.
-        """
-        return first_entry(self.driver, event)
+from demo.figures.lag import SAMPLE_NS, lag_result
+from demo.group.logs import NS, RunLogs
+from demo.results import HoldResult, LagResult, PauseResult, StepResult, StrategyResult, WaitResult
+from kafka_assignors.simulation.churn import KINDS, Act, present_after
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -60,16 +24,16 @@ def _most(values: Sequence[float]) -> float | None:
 
 
 class _Run:
-    """What several of the numbers need, computed once."""
+    """Figures that several results need."""
 
     def __init__(self, logs: RunLogs) -> None:
         self.logs = logs
         self.zero, self.end = logs.driver_entry("replay").t, logs.driver_entry("end").t
-        self.steps = [e for e in logs.driver if e.event in {"join", "leave", "kill"} and e.t < self.end]
+        self.steps = [e for e in logs.driver if e.event in KINDS and e.t < self.end]
         #: the window of step i is [bounds[i], bounds[i + 1])
         self.bounds = [*(step.t for step in self.steps), self.end]
-        self.died = {step.note: step.t for step in self.steps if step.event == "kill"}
-        self.holds = ownership.holds(logs.members, self.died, self.end)
+        died = {step.note: step.t for step in self.steps if step.event == "kill"}
+        self.holds = ownership.holds(logs.members, died, self.end)
         self.done = processing.stretches(logs.members, self.end)
         self.sent = processing.sent_by_partition(logs.driver)
         self.joins = {member: processing.joins(log) for member, log in logs.members.items()}
@@ -80,15 +44,11 @@ class _Run:
 
     def generations(self, begin: int, end: int) -> set[int]:
         """Return the generations that members joined in [begin, end)."""
-        return {join.generation for found in self.joins.values() for join in found if begin <= join.t < end}
+        return {join.generation for joins in self.joins.values() for join in joins if begin <= join.t < end}
 
     def present(self, index: int) -> tuple[str, ...]:
-        """Return the members that are to share all partitions after a step."""
-        acts = [
-            Act(e.event, 0.0, e.note)
-            for e in self.steps[: index + 1]
-            if e.event in {"join", "leave", "kill"}  # all of them are; this tells mypy
-        ]
+        """Return the members that share all partitions after a step."""
+        acts = [Act(kind, 0.0, e.note) for e in self.steps[: index + 1] for kind in KINDS if e.event == kind]
         return present_after(acts, self.logs.consumers)
 
     def kills_of_owner(self, partition: int) -> list[int]:
@@ -106,19 +66,19 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
 
     - *moved*: hand-overs, that is each time a partition was gained by another member than its last owner.
       One that goes to a third member and comes back counts twice; partitions of a departed member count.
-    - *least_moves*: the hand-overs that no plan can avoid, if after each step the members that are there are
-      to share evenly, from the state the step met.
+    - *least_moves*: the hand-overs that no plan can avoid, if after each step the present members are to
+      share evenly, from the state before the step.
     - *rebalances*: distinct generations that members joined from the first step on.
-    - *pause* of a partition in a step: the time in which records of it were waiting and nobody processed
+    - *pause* of a partition in a step: the time in which records of it were waiting and no member processed
       any, from the last record processed before a rebalance to the first one after it, summed over the
-      rebalances of the step.  It holds the new owner's warm-up and what the partition would have waited
-      anyway.  It belongs to the kill that took its owner, even if another step came before the group
-      noticed, else to the step that preceded the rebalance.  Partitions without waiting records have none.
+      rebalances of the step.  It contains the new owner's warm-up and the partition's usual wait.  It belongs
+      to the kill that took its owner, even if another step came before the group noticed, else to the step
+      that preceded the rebalance.  Partitions without waiting records have none.
     - *paused*, *pausable*: partitions with a pause, summed over the steps; partitions times steps.
-    - *usual_wait*: the same interval where no rebalance was the cause: a member takes its partitions in turn.
+    - *usual_wait*: the same interval without a rebalance as its cause: a member takes its partitions in turn.
     - *drain*: from the last record sent to the last record processed for the first time.
-    - *lateness*: how long after it was due a record was sent, at most.
-    - *fault*: empty, or why the backlog was not drained; *lost* then counts what was not processed yet.
+    - *lateness*: the longest time by which a record was sent too late.
+    - *fault*: empty, or why the backlog was not drained; *lost* then counts the records not processed yet.
 
     Raises:
         KafkaAssignorsError: the run was not finished.
@@ -159,7 +119,12 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
         pauses=pauses,
         waits=waits,
         holds=[_hold(run, hold) for hold in run.holds],
-        openings=_openings(run),
+        openings=[
+            _hold(run, ownership.Hold(entry.partitions[0], entry.began, entry.t, member))
+            for member, log in logs.members.items()
+            for entry in log
+            if entry.event == "opened" and entry.t < run.end
+        ],
         handovers=[
             {"t": run.seconds(h.t), "partition": h.partition, "giver": h.giver, "taker": h.taker}
             for h in run.handovers
@@ -177,18 +142,8 @@ def _hold(run: _Run, hold: ownership.Hold) -> HoldResult:
     }
 
 
-def _openings(run: _Run) -> list[HoldResult]:
-    """List the warm-ups."""
-    return [
-        _hold(run, ownership.Hold(entry.partitions[0], entry.began, entry.t, member))
-        for member, log in run.logs.members.items()
-        for entry in log
-        if entry.event == "opened" and entry.t < run.end
-    ]
-
-
 def _waits(run: _Run) -> tuple[list[WaitResult], list[float]]:
-    """Split all waits into those a rebalance caused, and the lengths (s) of the usual ones."""
+    """Return the waits that a rebalance caused, and the lengths (s) of the usual ones."""
     caused: list[WaitResult] = []
     usual: list[float] = []
     starts = [step.t for step in run.steps]
@@ -216,17 +171,17 @@ def _waits(run: _Run) -> tuple[list[WaitResult], list[float]]:
 
 
 def _pauses(waits: Sequence[WaitResult]) -> list[PauseResult]:
-    of_one: dict[tuple[int, int], list[WaitResult]] = defaultdict(list)
+    by_step: dict[tuple[int, int], list[WaitResult]] = defaultdict(list)
     for wait in waits:
-        of_one[wait["step"], wait["partition"]].append(wait)
+        by_step[wait["step"], wait["partition"]].append(wait)
     return [
         {
             "step": step,
             "partition": partition,
-            "moved": any(wait["moved"] for wait in found),
-            "seconds": round(sum(wait["end"] - wait["start"] for wait in found), 3),
+            "moved": any(wait["moved"] for wait in of_step),
+            "seconds": round(sum(wait["end"] - wait["start"] for wait in of_step), 3),
         }
-        for (step, partition), found in sorted(of_one.items())
+        for (step, partition), of_step in sorted(by_step.items())
     ]
 
 
@@ -250,19 +205,13 @@ def _step(run: _Run, index: int, pauses: Sequence[PauseResult]) -> StepResult:
 
 
 def _least_moves(run: _Run, index: int) -> int:
-    """Return the least moves of a step, without those that the step before has not got to yet."""
+    """Return the least moves of a step, without those that are still due from the step before."""
     before = ownership.last_owners(run.holds, run.bounds[index] - 1)
     least = ownership.least_moves(before, run.present(index))
     waiting = index > 0 and not run.generations(run.bounds[index - 1], run.bounds[index])
-    owed = ownership.least_moves(before, run.present(index - 1)) if waiting else 0
-    return max(least - owed, 0)
+    due = ownership.least_moves(before, run.present(index - 1)) if waiting else 0
+    return max(least - due, 0)
 
 
 def _lag(run: _Run) -> LagResult:
-    series = lag_series(range(run.zero, run.end + SAMPLE_NS, SAMPLE_NS), run.sent, run.done, run.holds)
-    return {
-        "t": [run.seconds(t) for t in series.t],
-        "total": series.total,
-        "unowned": series.unowned,
-        "members": series.members,
-    }
+    return lag_result(range(run.zero, run.end + SAMPLE_NS, SAMPLE_NS), run.sent, run.done, run.holds)

@@ -1,4 +1,4 @@
-"""Pure: who owned which partition when, read from the members' logs, and how often ownership moved."""
+"""Pure: the owners of partitions over time, from the members' logs, and moves between them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Handover(NamedTuple):
 def holds(members: Mapping[str, Sequence[Entry]], died: Mapping[str, int], end: int) -> list[Hold]:
     """Turn the listener's events into holds, ordered by partition and time.
 
-    A hold begins when the member is told of the assignment, and ends when it is told of the revocation or
-    loss, when it dies, or at ``end``.  An eager rebalance therefore ends all holds, even those of partitions
+    A hold begins with the assignment, and ends with the revocation or loss, with the member's death, or at
+    ``end``.  An eager rebalance therefore ends all holds, even those of partitions
     that come straight back.
 
     Args:
         members: log per member, each ordered by time.
-        died: when a member was killed, in ns.
-        end: where the measurement ends, in ns; later events are ignored.
+        died: time of a member's kill, in ns.
+        end: end of the measurement, in ns; later events are ignored.
     """
-    found: list[Hold] = []
+    spans: list[Hold] = []
     for member, log in members.items():
         last = min(died.get(member, end), end)
         since: dict[int, int] = {}
@@ -50,9 +50,9 @@ def holds(members: Mapping[str, Sequence[Entry]], died: Mapping[str, int], end: 
                 if entry.event == "assigned":
                     since.setdefault(partition, entry.t)
                 elif entry.event in {"revoked", "lost"} and partition in since:
-                    found.append(Hold(partition, since.pop(partition), entry.t, member))
-        found += [Hold(partition, start, last, member) for partition, start in since.items()]
-    return sorted(found)
+                    spans.append(Hold(partition, since.pop(partition), entry.t, member))
+        spans += [Hold(partition, start, last, member) for partition, start in since.items()]
+    return sorted(spans)
 
 
 def owners_at(spans: Iterable[Hold], t: int) -> dict[int, str]:
@@ -61,7 +61,7 @@ def owners_at(spans: Iterable[Hold], t: int) -> dict[int, str]:
 
 
 def last_owners(spans: Iterable[Hold], t: int) -> dict[int, str]:
-    """Return who owned each partition last, at ``t`` or before."""
+    """Return the last owner of each partition, at ``t`` or before."""
     return {span.partition: span.member for span in sorted(spans) if span.start <= t}
 
 
@@ -80,8 +80,8 @@ def least_moves(before: Mapping[int, str], present: Collection[str]) -> int:
     """Return how many partitions must move at least until ``present`` share all of them evenly.
 
     For one topic that all subscribe to: the shares of n partitions are n // m and, for n % m members, one
-    more; the larger shares go to those who own most already.  What is above a member's share, or had a
-    member that is gone, moves.
+    more; the larger shares go to the members that own most already.  Partitions beyond a member's share, and
+    those of absent members, move.
     """
     owned = defaultdict(int, dict.fromkeys(present, 0))
     for member in before.values():

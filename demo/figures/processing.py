@@ -1,4 +1,4 @@
-"""Pure: which records were processed when, what was lost or done twice, and when records had to wait."""
+"""Pure: records processed, lost and done twice, and the times in which records waited."""
 
 from __future__ import annotations
 
@@ -22,21 +22,13 @@ class Stretch(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Between two stretches, records waited from ``start`` to ``end`` (ns) and nobody processed any.
-
-    Args:
-        partition: the partition.
-        idle: when the stretch before ended: nobody was at work from here on.
-        start: the later of ``idle`` and the time the next unprocessed record was sent.
-        end: when the next stretch began.
-        member: who took it up again.
-    """
+    """Between two stretches, records waited from ``start`` to ``end`` (ns) and no member processed any."""
 
     partition: int
-    idle: int
-    start: int
-    end: int
-    member: str
+    idle: int  # end of the stretch before
+    start: int  # the later of ``idle`` and the time the next unprocessed record was sent
+    end: int  # begin of the next stretch
+    member: str  # of the next stretch
 
 
 class Account(NamedTuple):
@@ -49,7 +41,7 @@ class Account(NamedTuple):
 
 
 class Sent:
-    """When each record of one partition was sent.
+    """Send times of the records of one partition.
 
     Args:
         entries: the partition's ``sent`` entries; offsets ascend.
@@ -67,18 +59,18 @@ class Sent:
 
 def stretches(members: Mapping[str, Sequence[Entry]], end: int) -> dict[int, list[Stretch]]:
     """Join the ``done`` entries up to ``end`` ns to one stretch a batch, per partition, ordered by time."""
-    found: dict[int, list[Stretch]] = defaultdict(list)
+    by_partition: dict[int, list[Stretch]] = defaultdict(list)
     for member, log in members.items():
         for entry in log:
             if entry.event != "done" or entry.t > end:
                 continue
-            of_partition = found[entry.partitions[0]]
+            of_partition = by_partition[entry.partitions[0]]
             last = of_partition[-1] if of_partition else None
             if last and (last.member, last.began, last.last + 1) == (member, entry.began, entry.first):
                 of_partition[-1] = last._replace(ended=entry.t, last=entry.last)
             else:
                 of_partition.append(Stretch(entry.began, entry.t, entry.first, entry.last, member))
-    return {partition: sorted(found[partition]) for partition in sorted(found)}
+    return {partition: sorted(by_partition[partition]) for partition in sorted(by_partition)}
 
 
 def last_first_time(members: Mapping[str, Sequence[Entry]], end: int) -> int | None:
@@ -95,15 +87,15 @@ def last_first_time(members: Mapping[str, Sequence[Entry]], end: int) -> int | N
 
 def sent_by_partition(driver: Iterable[Entry]) -> dict[int, list[Entry]]:
     """Collect the ``sent`` entries per partition, ordered by offset."""
-    found: dict[int, list[Entry]] = defaultdict(list)
+    sent: dict[int, list[Entry]] = defaultdict(list)
     for entry in driver:
         if entry.event == "sent":
-            found[entry.partitions[0]].append(entry)
-    return {partition: sorted(found[partition], key=lambda entry: entry.first) for partition in sorted(found)}
+            sent[entry.partitions[0]].append(entry)
+    return {partition: sorted(sent[partition], key=lambda entry: entry.first) for partition in sorted(sent)}
 
 
 def account(sent: Mapping[int, Sequence[Entry]], done: Mapping[int, Sequence[Stretch]]) -> Account:
-    """Compare what was sent with what was processed, offset by offset."""
+    """Compare sent with processed records, offset by offset."""
     produced = processed = duplicates = missing = 0
     for partition in sent.keys() | done.keys():
         offered = {offset for e in sent.get(partition, ()) for offset in range(e.first, e.last + 1)}
@@ -120,24 +112,24 @@ def account(sent: Mapping[int, Sequence[Entry]], done: Mapping[int, Sequence[Str
 
 
 def waits(partition: int, done: Sequence[Stretch], sent: Sent) -> list[Wait]:
-    """Find every interval in which records of one partition waited while nobody processed any of it.
+    """Return every interval in which records of one partition waited while no member processed any of it.
 
     Args:
         partition: its number.
         done: its stretches, ordered by time.
         sent: its send times.
     """
-    found: list[Wait] = []
+    intervals: list[Wait] = []
     reached = -1
     for before, after in pairwise(done):
         reached = max(reached, before.last)
         offered = sent.at(reached + 1)
         if offered is None:
-            continue  # all that was ever sent had been processed: a repeat, nothing waited
+            continue  # all records ever sent had been processed: a repeat, none waited
         start = max(before.ended, offered)
         if start < after.began:
-            found.append(Wait(partition, before.ended, start, after.began, after.member))
-    return found
+            intervals.append(Wait(partition, before.ended, start, after.began, after.member))
+    return intervals
 
 
 class Join(NamedTuple):
@@ -149,18 +141,18 @@ class Join(NamedTuple):
 
 
 def joins(log: Sequence[Entry]) -> list[Join]:
-    """List the rebalances a member took part in."""
-    found: list[Join] = []
+    """List a member's rebalances."""
+    rebalances: list[Join] = []
     for entry in log:
         if entry.event == "joined":
-            found.append(Join(entry.t, entry.t, entry.generation))
-        elif entry.event == "opened" and found:
-            found[-1] = found[-1]._replace(ready=entry.t)
-    return found
+            rebalances.append(Join(entry.t, entry.t, entry.generation))
+        elif entry.event == "opened" and rebalances:
+            rebalances[-1] = rebalances[-1]._replace(ready=entry.t)
+    return rebalances
 
 
 def caused_by(wait: Wait, rebalances: Sequence[Join]) -> Join | None:
-    """Return the first rebalance that caused the wait, of those of the member that ended it.
+    """Return the first rebalance that caused the wait, among those of the member that ended it.
 
     It did if the member joined after the partition fell idle and before it was taken up, and records were
     already waiting before the member was ready.  A wait of two cooperative rounds is one wait.
@@ -172,17 +164,17 @@ def caused_by(wait: Wait, rebalances: Sequence[Join]) -> Join | None:
 
 
 def step_behind(wait: Wait, cause: Join, steps: Sequence[int], orphaned_by: Sequence[int]) -> int | None:
-    """Return which step of the churn a wait belongs to; None if it came before all of them.
+    """Return the step of the churn that a wait belongs to; None if it came before all of them.
 
     Steps may follow each other faster than the group rebalances: after a kill nothing happens until the
-    session times out, and by then somebody else may have joined.  So a wait belongs to the kill that took
-    the partition's owner while it was idle; else to the first step between its start and the rebalance; else
-    to the last step before its start, whose second round this is.
+    session times out, and another member may join meanwhile.  So a wait belongs to the kill that took the
+    partition's owner while it was idle; else to the first step between its start and the rebalance; else to
+    the last step before its start, whose second round this is.
 
     Args:
         wait: a wait.
         cause: the first rebalance that caused it.
-        steps: when each step happened, in ns, ascending.
+        steps: time of each step, in ns, ascending.
         orphaned_by: places in ``steps`` of the kills of members that owned the partition.
     """
     for place in orphaned_by:

@@ -1,1 +1,1 @@
-"""Members, their processes, the broker."""
+"""The broker (``cluster``), member processes (``fleet``) and event logs (``logs``)."""

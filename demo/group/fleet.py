@@ -9,27 +9,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol
+from typing import IO
 
 from demo.group.logs import writing
+from demo.member.start import MemberConfig
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 LEAVE_TIMEOUT = 5.0  # s for members to leave their group when a run is given up
-MEMBER = "demo.group.member"
-
-
-class Config(Protocol):
-    """What one member has to know."""
-
-    def encode(self) -> bytes:
-        """Return it as one line."""
+MEMBER = "demo.member"
 
 
 @dataclass(slots=True)
 class _Process:
     popen: subprocess.Popen[bytes]
     errors: IO[bytes]
-    said: str = ""
+    last_words: str = ""
     expected_to_end: bool = False
 
 
@@ -37,19 +31,17 @@ class Fleet:
     """All members of one run, as a context manager.
 
     A member's stdin is a pipe held open here.  It closes when this process ends, however it ends, and a
-    member whose stdin closes exits; so nothing stays behind even after ``kill -9`` of the demo.
+    member whose stdin closes exits; so no process is left even after ``kill -9`` of the demo.
 
-    A run that is given up, by Ctrl-C or for an error, first asks the members to leave, so that its group can
-    be deleted; not when the broker is what failed.
+    A run that ends by Ctrl-C or an error first asks the members to leave, so that its group can be deleted;
+    not if the broker failed.
 
     Args:
-        folder: where a member's stderr goes, as ``NAME.err``.
-        module: what a member runs.
+        folder: for a member's stderr, in ``NAME.err``.
     """
 
-    def __init__(self, folder: Path, module: str = MEMBER) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._module = module
         self._processes: dict[str, _Process] = {}
 
     def __enter__(self) -> Fleet:
@@ -70,7 +62,7 @@ class Fleet:
             for process in self._processes.values():
                 _see_off(process)
 
-    def start(self, member: str, config: Config) -> int:
+    def start(self, member: str, config: MemberConfig) -> int:
         """Start a member and return its pid.
 
         Raises:
@@ -80,24 +72,24 @@ class Fleet:
         with writing(path):
             errors = path.open("wb")
         popen = subprocess.Popen(
-            [sys.executable, "-m", self._module],
+            [sys.executable, "-m", MEMBER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             start_new_session=True,  # Ctrl-C reaches the demo only, which then ends its members in order
         )
         self._processes[member] = _Process(popen, errors)
-        self._tell(member, config.encode())
+        self._write(member, config.encode())
         return popen.pid
 
     def go(self, member: str) -> None:
         """Let a member that was held begin to work."""
-        self._tell(member, b"go\n")
+        self._write(member, b"go\n")
 
     def leave(self, member: str) -> None:
         """Ask a member to finish its batch, close and exit."""
         self._processes[member].expected_to_end = True
-        self._tell(member, b"leave\n")
+        self._write(member, b"leave\n")
 
     def kill(self, member: str) -> None:
         """``kill -9``, and wait until it is dead."""
@@ -129,7 +121,7 @@ class Fleet:
                     f"member {member} ended with exit code {code}: {self._last_words(member)}"
                 )
 
-    def _tell(self, member: str, line: bytes) -> None:
+    def _write(self, member: str, line: bytes) -> None:
         stdin = self._processes[member].popen.stdin
         if stdin is None:
             raise RuntimeError("started without a pipe")
@@ -140,11 +132,11 @@ class Fleet:
             raise KafkaAssignorsError(f"member {member} is gone: {self._last_words(member)}") from None
 
     def _last_words(self, member: str) -> str:
-        """Return what the member said on stdout, else the last line of its stderr.  Waits for its end."""
+        """Return the member's stdout, else the last line of its stderr.  Waits for its end."""
         process, path = self._processes[member], self._folder / f"{member}.err"
-        if not process.said and process.popen.stdout is not None:
-            process.said = process.popen.stdout.read().decode(errors="replace")
-        lines = (process.said or path.read_text(errors="replace")).split("\n")
+        if not process.last_words and process.popen.stdout is not None:
+            process.last_words = process.popen.stdout.read().decode(errors="replace")
+        lines = (process.last_words or path.read_text(errors="replace")).split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), f"{path.name} is empty")
 
 

@@ -1,6 +1,6 @@
-"""The event log: what each process did and when, one JSON object a line, append only.
+"""Event logs: one JSON object a line, append only, with each thing a process did.
 
-Every line reaches the operating system by a single write before the process goes on, so ``kill -9`` loses no
+Every line reaches the operating system in a single write before the process goes on, so ``kill -9`` loses no
 line. Times are nanoseconds of ``time.monotonic_ns()``, which is one clock for all processes of a machine.
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, get_args
 
 from kafka_assignors.errors import KafkaAssignorsError
+
+NS = 1e9
 
 Event = Literal[
     "started",  # member: the process is up; note = its pid
@@ -34,48 +36,65 @@ Event = Literal[
     "replay",  # driver: the replay begins; every time of its results counts from here
     "sent_all",  # driver: all is sent; note = how late it was at most, in ms
     "go",  # driver: the members, who own all partitions, may begin to work off the backlog
-    "end",  # driver: everything is drained, or note = why not; what comes after is not measured
+    "end",  # driver: everything is drained, or note = why not; later entries are not measured
     # Of the failover, beside "started", "done", "left", "sent", "join" and "kill":
     "state",  # member: it processes `partitions` now; note = "probing" while a better plan waits for copies
     "warmups",  # member: partitions it builds copies of
-    "standbys",  # member: partitions it keeps copies of; last = the most records one lacks, -1: not known
-    "restored",  # member: its copy of one partition took so many records of the changelog: last
+    "standbys",  # member: partitions it keeps copies of; last = the largest lag of a copy, -1: not known
+    "restored",  # member: records of the changelog its copy of one partition has applied: last
     "probe",  # member: it asks for a probing rebalance
     "act",  # driver: members start; note = "cold" or "warm"
     "calm",  # driver: nothing happens to the group until the next event
-    "changelog",  # driver: where one partition of the changelog ends before the event that follows: last
-    "settled",  # driver: what the event began is over, or note = why not
-    "counted",  # driver: the flights to begin with are counted
+    "changelog",  # driver: end offset of one partition of the changelog before the next event: last
+    "settled",  # driver: the group has settled after the event, or note = why not
+    "counted",  # driver: the first flights are counted; note = bytes of the changelog
 ]
 EVENTS: frozenset[str] = frozenset(get_args(Event))
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a log; which fields are set depends on the event.
+    """One line of a log; which fields are set depends on the event."""
 
-    Args:
-        t: when it was over, in ns.
-        event: what it was.
-        partitions: the partitions concerned.
-        first: first offset, -1 for none.
-        last: last offset, inclusive.
-        began: when it began, in ns; 0 for an instant.
-        generation: of the group, -1 for none.
-        note: a member's name, a pid, or a reason.
-    """
-
-    t: int
+    t: int  # ns; when it was over
     event: Event
     partitions: tuple[int, ...] = ()
-    first: int = -1
-    last: int = -1
-    began: int = 0
+    first: int = -1  # offset
+    last: int = -1  # offset, inclusive
+    began: int = 0  # ns; 0 for an instant
     generation: int = -1
-    note: str = ""
+    note: str = ""  # a member's name, a pid, or a reason
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Entry)}
+
+
+@dataclass(frozen=True, slots=True)
+class RunLogs:
+    """All logs of one run.
+
+    Args:
+        partitions: of the topic.
+        consumers: members at the start.
+        driver: the driver's log.
+        members: log per member; in the failover ``ACT/MEMBER``.
+    """
+
+    partitions: int
+    consumers: int
+    driver: Sequence[Entry]
+    members: Mapping[str, Sequence[Entry]]
+
+    def driver_entry(self, event: Event) -> Entry:
+        """Return the driver's first entry of ``event``.
+
+        Raises:
+            KafkaAssignorsError: there is none.
+        """
+        for entry in self.driver:
+            if entry.event == event:
+                return entry
+        raise KafkaAssignorsError(f"the run has no {event!r} in its log: it was not finished")
 
 
 def encode(entry: Entry) -> bytes:
@@ -83,18 +102,6 @@ def encode(entry: Entry) -> bytes:
     values = {name: getattr(entry, name) for name in _DEFAULTS}
     line = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
-
-
-def first_entry(entries: Iterable[Entry], event: str) -> Entry:
-    """Return the first entry of ``event`` in a driver's log.
-
-    Raises:
-        KafkaAssignorsError: there is none.
-    """
-    for entry in entries:
-        if entry.event == event:
-            return entry
-    raise KafkaAssignorsError(f"the run has no {event!r} in its log: it was not finished")
 
 
 def decode(line: bytes) -> Entry:
@@ -115,7 +122,7 @@ def decode(line: bytes) -> Entry:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses (a full disk above all) into one line that names the file.
+    """Turn an OSError (a full disk above all) into one line that names the file.
 
     Raises:
         KafkaAssignorsError: an OSError was raised within.

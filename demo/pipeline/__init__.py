@@ -1,18 +1,8 @@
-"""The pipeline on what the demo recorded: samples, the load model, the back-test, and how true that is.
+"""The pipeline on the demo's runs: samples, the load model, the back-test, and how true that is.
 
-================  =======================================================  ================================
-file              purpose                                                  key names
-================  =======================================================  ================================
-``ran``           one run, and what its logs tell                          ``Ran``
-``record``        what was committed and where logs ended, as samples      ``record``, ``counts``
-``forecast``      the model on weeks of flights, and plans from it         ``forecast_flights``
-``trials``        what to try out on it; what simulations say of the runs  ``Tried``, ``calibration``
-``run``           the steps, one after the other                           ``run_pipeline``
-``checks``        has it recorded what was measured                        ``pipeline_faults``
-``results``       its part of results.json                                 ``PipelineResult``
-``words``         that in plain words                                      ``recorded_in_all``
-================  =======================================================  ================================
+- ``run``: the steps.  ``results``, ``words``: their part of results.json, and in plain words.
+- ``ran``: one run.  ``record``: its commits and log ends as samples.
+- ``trials``: the back-test's trials, simulations of the runs.  ``forecast``: the model on weeks of flights.
 
-``ran``, ``trials``, ``checks``, ``results`` and ``words`` are pure.  Nothing here imports PySpark before the
-pipeline runs.
+``ran``, ``trials``, ``results`` and ``words`` are pure.  PySpark is imported when the pipeline runs.
 """

@@ -1,7 +1,7 @@
-"""The load model on weeks of flights, in the time of the data: how true its forecasts are, what plans gain.
+"""The load model on weeks of flights in the time of the data: errors of its forecasts, gains of plans.
 
-The replay is too fast for it: there a day lasts 1.4 s, and is over before a model knows of days.  So here is
-what a sampler would have seen every quarter of an hour of 2013, through the same model.
+The replay is too fast for it: there a day lasts 1.4 s, and is over before a model learns of days.  So the
+same model gets a sample every quarter of an hour of 2013.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from kafka_assignors.pipeline.model.backcast import Backcast
 
-WEEKS, LEARN = 3, 2  # of the year; and of these, before the first plan
+WEEKS, LEARN = 3, 2  # weeks of the year; and of these, before the first plan
 FLIGHTS_S = (WEEKS + 1) * WEEK * HOUR_S
-"""How much of the year has to be read, in seconds: a week more, so that the last one is whole."""
+"""Span of the year to read, in seconds: a week more, so that the last one is whole."""
 
 STEP_S, HORIZON_S = 900, 3600
 BUSY = 0.95
@@ -59,7 +59,7 @@ def forecast_flights(
         flights: of ``FLIGHTS_S``, or more.
         partitions: of the topic; `MOST_PARTITIONS` at most are taken.
         members: of the group; no more than partitions are taken.
-        say: told what goes on.
+        say: shows the state of the work.
     """
     from kafka_assignors.pipeline.model.backcast import forecast_errors
     from kafka_assignors.pipeline.model.model import model_load
@@ -109,7 +109,7 @@ def _rows(spark: SparkSession, samples: FlightSamples) -> DataFrame:
 
 
 def _by_hour(load: DataFrame, traffic: Traffic) -> Numbers:
-    """Records expected in each hour, by partition, as forecast when it began; 0 where nothing was known."""
+    """Return the forecast of each hour when it began, by partition; 0 where there was none."""
     from pyspark.sql import functions as F
 
     whole = F.unix_seconds("time") % HOUR_S == 0
@@ -148,18 +148,18 @@ def _result(errors: Backcast, traffic: Traffic, expected: Numbers, members: int)
 
 def hours_of(traffic: Traffic, expected: Numbers) -> HoursResult:
     """The last week, hour by hour, all partitions together."""
-    came, said = traffic.hours.sum(axis=1), expected.sum(axis=1)
+    came, forecast = traffic.hours.sum(axis=1), expected.sum(axis=1)
     first = len(came) - WEEK
     return HoursResult(
         begins=traffic.begin_s + first * HOUR_S,
         came=came[first:].astype(int).tolist(),
-        forecast=np.round(said[first:], 1).tolist(),
+        forecast=np.round(forecast[first:], 1).tolist(),
         naive=came[first - 1 : -1].astype(int).tolist(),
     )
 
 
 def plans_of(traffic: Traffic, expected: Numbers, members: int, first: int = LEARN * WEEK) -> PlansResult:
-    """Plan each hour both ways, from the same lag and owners; those of a group that plans by lag alone."""
+    """Plan each hour both ways, from the lag and owners of a group that plans by lag alone."""
     case = Case(members, rate_for(traffic, members, BUSY), 1, first)
     found = from_one_state(case, traffic, {"forecast": expected})
     ours, by_lag = largest(found["forecast"]), largest(found["lag"])
@@ -185,5 +185,5 @@ def plans_of(traffic: Traffic, expected: Numbers, members: int, first: int = LEA
 
 
 def _rounded(value: float) -> float | None:
-    """For JSON, which has no NaN: None where there was nothing."""
+    """Round for JSON, which has no NaN."""
     return None if math.isnan(value) else round(value, 3)

@@ -41,7 +41,7 @@ def unreadable(report: OffsetsReport) -> list[str]:
 
 
 def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
-    """Take over where the logs ended, as the producers were told."""
+    """Write the ends of the logs as samples, from the producers' acknowledgements."""
     import pyarrow as pa
     from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""Pure: what is tried out on the demo's histories, and how true it is where the demo has measured it."""
+"""Pure: trials on the demo's histories, and measured runs beside their simulations."""
 
 from __future__ import annotations
 
@@ -17,27 +17,19 @@ from kafka_assignors.pipeline.backtest.job import TrialResult
 from kafka_assignors.simulation import History, Pauses
 from kafka_assignors.strategies import STRATEGIES
 
-_PLAIN = {"rebalance_on_skew": (False,)}  # as the demo's members are
-_NOT_A_CHOICE = "failover"  # one member has everything: a requirement, and tried only where it ran
+_PLAIN = {"rebalance_on_skew": (False,)}  # like the demo's members
+_NOT_A_CHOICE = "failover"  # one member has everything: it is tried only if it ran
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What to try out.
+    """Trials of the pipeline."""
 
-    Args:
-        backtest: every strategy on the load of each scene.
-        calibration: each run again, as it began; numbered after those of the back-test.
-        runs: which run those are of.
-        refused: run -> why it cannot be simulated.
-        histories: of all trials, by the groups they name.
-    """
-
-    backtest: list[Trial]
-    calibration: list[Trial]
-    runs: list[Ran]
-    refused: dict[str, str]
-    histories: dict[str, History]
+    backtest: list[Trial]  # every strategy on the load of each scene
+    calibration: list[Trial]  # each run again, as it began; numbered after those of the back-test
+    runs: list[Ran]  # the runs of the calibration
+    refused: dict[str, str]  # run -> why it cannot be simulated
+    histories: dict[str, History]  # of all trials, by group
 
 
 def what_to_try(
@@ -45,26 +37,34 @@ def what_to_try(
 ) -> Tried:
     """List the trials.
 
-    The back-test has what a pipeline has, the recorded load, and what a group's owner knows: members, churn
-    and costs.  The runs themselves, to compare with, are taken from their logs.
+    The back-test uses the recorded load, which a pipeline has, and members, churn and costs, which a group's
+    owner knows.  The calibration uses the runs' logs.
 
     Args:
-        runs: all there were.
-        histories: the load of each scene, as it was recorded; named by the scene.
-        settings: what the demo was asked for.
+        runs: all runs.
+        histories: the recorded load of each scene; named by the scene.
+        settings: of the demo.
     """
-    made = {ran.group: _recording(ran, settings) for ran in runs}
-    recordings = {group: one for group, one in made.items() if isinstance(one, Recording)}
-    refused = {group: one for group, one in made.items() if isinstance(one, str)}
+    recordings: dict[str, Recording] = {}
+    refused: dict[str, str] = {}
+    for ran in runs:
+        if ran.measured["fault"]:
+            refused[ran.group] = ran.measured["fault"]
+            continue
+        try:
+            recordings[ran.group] = recording(ran.strategy, ran.logs, settings)
+        except KafkaAssignorsError as error:
+            refused[ran.group] = str(error)
     trials: list[Trial] = []
     for scene, history in histories.items():
-        own = [ran for ran in runs if ran.scene == scene]
-        rate = _service_rate([recordings[ran.group] for ran in own if ran.group in recordings], settings)
+        of_scene = [ran for ran in runs if ran.scene == scene]
+        recorded = [recordings[ran.group] for ran in of_scene if ran.group in recordings]
+        rate = _service_rate(recorded, settings)
         if rate is not None:
-            costs = _costs([recordings[ran.group] for ran in own if ran.group in recordings], settings)
+            pauses = _pauses(recorded, settings)
             trials += [
-                replace(trial, scenario=replace(trial.scenario, pauses=costs))
-                for trial in _grid(own, history, rate, settings).trials([history])
+                replace(trial, scenario=replace(trial.scenario, pauses=pauses))
+                for trial in _grid(of_scene, history, rate, settings).trials([history])
             ]
     again = [Trial(0, one.history.group, 1.0, one.scenario) for one in recordings.values()]
     numbered = [replace(trial, number=number) for number, trial in enumerate([*trials, *again])]
@@ -73,34 +73,22 @@ def what_to_try(
         calibration=numbered[len(trials) :],
         runs=[ran for ran in runs if ran.group in recordings],
         refused=refused,
-        histories={
-            **dict(histories.items()),
-            **{one.history.group: one.history for one in recordings.values()},
-        },
+        histories={str(scene): history for scene, history in histories.items()}
+        | {one.history.group: one.history for one in recordings.values()},
     )
 
 
-def _recording(ran: Ran, settings: SettingsResult) -> Recording | str:
-    """The run as something to simulate, or why it is not."""
-    if ran.fault:
-        return ran.fault
-    try:
-        return recording(ran.strategy, ran.logs, settings)
-    except KafkaAssignorsError as error:
-        return str(error)
-
-
-def _service_rate(recordings: Sequence[Recording], settings: SettingsResult) -> float | None:
-    """Records/s of a member, as measured; where nobody was busy for long, what its work alone allows."""
-    rates = [one.history.service_rate for one in recordings if one.history.service_rate]
+def _service_rate(recorded: Sequence[Recording], settings: SettingsResult) -> float | None:
+    """Return records/s of a member, as measured; without a measurement, the limit its work sets."""
+    rates = [one.history.service_rate for one in recorded if one.history.service_rate]
     if rates:
         return round(statistics.median(rates), 1)
     return 1e3 / settings["work_ms"] if settings["work_ms"] else None
 
 
-def _costs(recordings: Sequence[Recording], settings: SettingsResult) -> Pauses:
-    """What a rebalance costs; how long a process takes to start is the machine's doing, and measured."""
-    starts = [one.scenario.pauses.start_s for one in recordings]
+def _pauses(recorded: Sequence[Recording], settings: SettingsResult) -> Pauses:
+    """Return the costs of a rebalance; the start time of a process is measured."""
+    starts = [one.scenario.pauses.start_s for one in recorded]
     return Pauses(
         start_s=round(statistics.median(starts), 2) if starts else 0.0,
         heartbeat_s=settings["heartbeat_ms"] / 1e3,
@@ -111,7 +99,7 @@ def _costs(recordings: Sequence[Recording], settings: SettingsResult) -> Pauses:
 
 
 def _grid(runs: Sequence[Ran], history: History, rate: float, settings: SettingsResult) -> Grid:
-    ran = {one.strategy for one in runs}
+    ran = {run.strategy for run in runs}
     names = [name for name in STRATEGIES if name != _NOT_A_CHOICE or name in ran]
     return Grid(
         candidates=candidates(names, _PLAIN, forecasts=history.expected is not None),
@@ -122,31 +110,24 @@ def _grid(runs: Sequence[Ran], history: History, rate: float, settings: Settings
 
 
 def calibration(
-    runs: Sequence[Ran], tried: Tried, found: Mapping[int, TrialResult]
+    runs: Sequence[Ran], tried: Tried, results: Mapping[int, TrialResult]
 ) -> list[CalibrationResult]:
-    """Set what was measured beside what was simulated.
-
-    Args:
-        runs: all there were.
-        tried: what was tried out.
-        found: what came of each trial, by its number.
-    """
+    """Return each run's measurement beside its simulation; ``results`` are by number of the trial."""
     trials = {ran.group: trial for ran, trial in zip(tried.runs, tried.calibration, strict=True)}
-    results: list[CalibrationResult] = []
+    rows: list[CalibrationResult] = []
     for ran in runs:
-        result = found[trials[ran.group].number] if ran.group in trials else None
+        result = results[trials[ran.group].number] if ran.group in trials else None
         outcome = result.outcome if result else None
-        results.append(
+        drain = outcome.drain_s if outcome else None
+        rows.append(
             CalibrationResult(
                 scene=ran.scene,
                 strategy=ran.strategy,
-                drain=ran.drain,
-                drain_simulated=None
-                if outcome is None or outcome.drain_s is None
-                else round(outcome.drain_s, 3),
-                moved=ran.moved,
-                moved_simulated=None if outcome is None else outcome.moved,
+                drain=ran.measured["drain"],
+                drain_simulated=None if drain is None else round(drain, 3),
+                moved=ran.measured["moved"],
+                moved_simulated=outcome.moved if outcome else None,
                 note=result.error if result else tried.refused[ran.group],
             )
         )
-    return results
+    return rows

@@ -1,1 +1,1 @@
-"""Scenes: a replay with churn, a backlog."""
+"""Runs on a broker: ``stage``: members, traffic, waits.  ``watch``: the group.  ``compared``: two scenes."""

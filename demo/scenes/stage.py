@@ -1,229 +1,274 @@
-"""What scenes that compare strategies need: members, logs to follow, a view to tell, things to wait for."""
+"""One run while it goes on: topic and group, members, traffic, logs to follow, conditions to wait for."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from demo.figures.measure import RunLogs
+from demo.data.events import Flight
+from demo.data.replay import Replay
 from demo.group.cluster import Cluster
 from demo.group.fleet import Fleet
-from demo.group.logs import Entry, Event, LogTail, LogWriter, read_log
-from demo.group.member import MemberConfig
-from demo.group.work import Work
-from demo.settings import Compared, Settings
-from demo.view.watch import Phase, RunView, Snapshot, Watch
-from kafka_assignors.errors import KafkaAssignorsError
-from kafka_assignors.simulation.churn import Act, client_id
+from demo.group.logs import Entry, Event, LogTail, LogWriter, RunLogs, read_log, writing
+from demo.member.start import MemberConfig
+from demo.scenes.watch import Watch
+from demo.settings import Scene
+from demo.view.picture import Picture, View
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 TICK = 0.1  # s between two looks at the logs
-START_TIMEOUT = 45.0  # s until the first members share all partitions
-CALM = 0.5  # s without a change of ownership and without a warm-up before the work begins
-LEAVE_TIMEOUT = 10.0  # s for the members to close when all is done
-
-
-class View(Protocol):
-    """What is told of the progress."""
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Show the picture of this moment."""
-
-    def step(self, text: str) -> None:
-        """Say that something happened."""
-
-    def work(self, work: Work) -> None:
-        """Show how far a long job is."""
+LEAVE_TIMEOUT = 30.0  # s for the members to close; stateful ones flush their stores
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run happens and what it is called.
+    """The broker, topic and folder of a run.
 
     Args:
-        scene: which.
-        strategy: its wire name.
+        scene: its scene.
+        strategy: its wire name; empty in the failover.
         bootstrap: ``host:port`` of the broker.
-        folder: of this run's logs; it exists and is empty.
-        topic: to be made, and deleted at the end; the group has the same name.
-        number: of this run in its scene, from 1.
-        of: how many runs the scene has.
+        folder: for its logs; it exists and is empty.
+        topic: created, and deleted at the end; the group has the same name.
+        partitions: of the topic.
         check_broker: raises a BrokerError once the broker is known to have ended.
     """
 
-    scene: Compared
+    scene: Scene
     strategy: str
     bootstrap: str
     folder: Path
     topic: str
-    number: int
-    of: int
+    partitions: int
     check_broker: Callable[[], None]
 
-
-def ticked_until(reached: Callable[[], bool], timeout: float, tick: Callable[[], None]) -> bool:
-    """Tick until ``reached``; False when ``timeout`` seconds passed first."""
-    end = time.monotonic() + timeout
-    while not reached():
-        if time.monotonic() > end:
-            return False
-        tick()
-    return True
+    @property
+    def title(self) -> str:
+        """Its name in views and errors."""
+        return f"the {self.scene}, {self.strategy}" if self.strategy else f"the {self.scene}"
 
 
 class Stage:
     """One run while it goes on.
 
     Args:
-        settings: what is asked.
-        place: where.
-        view: is told.
+        place: its place.
+        view: shows it.
         cluster: the broker.
-        fleet: the members.
+        steps: names of its steps.
     """
 
-    def __init__(self, settings: Settings, place: Place, view: View, cluster: Cluster, fleet: Fleet) -> None:
-        self.settings, self.place, self.view, self.fleet = settings, place, view, fleet
-        self._cluster = cluster
-        self._tails: dict[str, LogTail] = {}
-        driver = driver_log(place)
+    def __init__(self, place: Place, view: View, cluster: Cluster, steps: tuple[str, ...]) -> None:
+        self.place, self.view, self.cluster = place, view, cluster
+        driver = place.folder / "driver.jsonl"
         self.log = LogWriter(driver)
         self._driver_tail = LogTail(driver)
-        self.watch = Watch(settings.partitions)
-        self.phase: Phase = "starting"
-        self.zero = time.monotonic()
-        self.duration = settings.duration  # s; see RunView
-        self.to_send = 0
-        self.acts: tuple[Act, ...] = ()
-        self.acted = 0
+        self.watch = Watch(place.partitions)
+        self._steps, self._step = steps, 0
+        self._count: Callable[[], int] = lambda: 0
+        self._total: int | None = None
+        self._unit = ""
+        self._fleet: Fleet | None = None
+        self._folder = place.folder
+        self._tails: dict[str, LogTail] = {}
+        self._gone: set[str] = set()
+        self._files: dict[str, Path] = {}
+        self._traffic: Replay | None = None
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the work began."""
-        return time.monotonic() - self.zero
+    # --- the run's steps
+
+    def begin(
+        self, step: str, *, count: Callable[[], int] = lambda: 0, total: int | None = None, unit: str = ""
+    ) -> None:
+        """Begin a step, which is done when ``count`` reaches ``total``."""
+        self._step = self._steps.index(step)
+        self._count, self._total, self._unit = count, total, unit
 
     def note(self, event: Event, note: str = "") -> None:
         """Write an entry to the driver's log."""
         self.log.write(Entry(time.monotonic_ns(), event, note=note))
 
-    def start(self, member: str, *, held: bool = False) -> None:
-        """Start a member."""
-        settings, path = self.settings, member_log(self.place, member)
-        config = MemberConfig(
-            bootstrap=self.place.bootstrap,
-            topic=self.place.topic,
-            group=self.place.topic,
-            client_id=client_id(member),
-            strategy=self.place.strategy,
-            log=str(path),
-            work_ms=settings.work_ms,
-            warm_up_ms=settings.warm_up_ms,
-            session_timeout_ms=settings.session_timeout_ms,
-            heartbeat_ms=settings.heartbeat_ms,
-            batch=settings.batch,
-            held=held,
-        )
-        self.fleet.start(member, config)
+    # --- members
+
+    @contextmanager
+    def members(self, act: str = "") -> Iterator[None]:
+        """Members of one act may be started within; all leave at its end.
+
+        Raises:
+            KafkaAssignorsError: a member has not left in time and has the state of the next act.
+        """
+        self._folder = self.place.folder / act
+        with writing(self._folder):
+            self._folder.mkdir(exist_ok=True)
+        with Fleet(self._folder) as fleet:
+            self._fleet, self._tails, self._gone = fleet, {}, set()
+            self.watch.begin()
+            yield
+            for member in self._tails.keys() - self._gone:
+                self.leave(member)
+            if not self.reached(lambda: fleet.wait(0), LEAVE_TIMEOUT) and act:
+                raise KafkaAssignorsError(f"{self.place.title}: members have not left in {LEAVE_TIMEOUT:g} s")
+            self._read()
+
+    def start(self, member: str, kind: type[MemberConfig], **options: Any) -> None:
+        """Start a member with the options of its kind."""
+        path = self._folder / f"{member}.jsonl"
+        config = kind(bootstrap=self.place.bootstrap, topic=self.place.topic, log=str(path), **options)
+        self._running.start(member, config)
         self._tails[member] = LogTail(path)
+        self._files[str(path.relative_to(self.place.folder).with_suffix(""))] = path
+
+    def go(self, member: str) -> None:
+        """Let a held member begin."""
+        self._running.go(member)
+
+    def leave(self, member: str) -> None:
+        """Ask a member to leave."""
+        self._gone.add(member)
+        self._running.leave(member)
+
+    def kill(self, member: str) -> None:
+        """Kill a member with ``kill -9``.
+
+        The driver's note comes after it: everything the member logged until it was dead is before the note.
+        """
+        self._gone.add(member)
+        self._running.kill(member)
+        self.note("kill", member)
+        self._read()
+        self.watch.died(member)
+
+    @property
+    def _running(self) -> Fleet:
+        if self._fleet is None:
+            raise RuntimeError("no members are running")
+        return self._fleet
+
+    # --- traffic
+
+    def traffic(self, due: Iterator[tuple[float, Flight]]) -> Replay:
+        """Return the next traffic, to be started; earlier traffic has ended."""
+        self._traffic = Replay(self.place.bootstrap, self.place.topic, due, self.log)
+        return self._traffic
+
+    def all_sent(self) -> bool:
+        """Whether all records are sent and acknowledged."""
+        return self._traffic is not None and self._traffic.finished.is_set()
+
+    # --- conditions
 
     def tick(self) -> None:
-        """Look at broker, members and logs, show them, wait a little."""
-        self.place.check_broker()  # first: what a member says of it ("connection refused") leads astray
-        self.fleet.check()
+        """Look at broker, members and logs, show them, wait a little.
+
+        Raises:
+            BrokerError: the broker has ended, or a record was not acknowledged.
+            KafkaAssignorsError: a member ended that should run.
+        """
+        self.place.check_broker()  # first: a member's own error ("connection refused") misleads
+        if self._fleet is not None:
+            self._fleet.check()
+        if self._traffic is not None:
+            self._traffic.check()
+        self._read()
+        total = self._total
+        self.view.show(
+            Picture(
+                title=self.place.title,
+                steps=self._steps,
+                now=self._step,
+                state=f"{self.watch.shares()}   lag {self.watch.lag():,}".strip(),
+                done=0 if total is None else min(self._count(), total),
+                total=total,
+                unit=self._unit,
+                members=self.watch.members(time.monotonic_ns()),
+            )
+        )
+        time.sleep(TICK)
+
+    def _read(self) -> None:
         for member, tail in self._tails.items():
             for entry in tail.read():
                 self.watch.feed(member, entry)
         for entry in self._driver_tail.read():
             if entry.event == "sent":
                 self.watch.feed_sent(entry)
-        place = self.place
-        run = RunView(
-            scene=place.scene,
-            strategy=place.strategy,
-            number=place.number,
-            of=place.of,
-            phase=self.phase,
-            elapsed=self.elapsed,
-            duration=self.duration,
-            to_send=self.to_send,
-            acts=self.acts,
-            acted=self.acted,
-        )
-        self.view.update(self.watch.snapshot(time.monotonic_ns(), run))
-        time.sleep(TICK)
 
-    def _until(self, reached: Callable[[], bool], timeout: float) -> bool:
-        """Tick until ``reached``; False when ``timeout`` seconds passed first."""
-        return ticked_until(reached, timeout, self.tick)
+    def reached(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Tick until the condition holds; False when ``timeout`` seconds passed first."""
+        end = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > end:
+                return False
+            self.tick()
+        return True
 
-    def settle(self) -> None:
-        """Wait until every first member has its share and is warm, and nothing has changed for a while.
+    def until(self, condition: Callable[[], bool], what: str, timeout: float) -> None:
+        """Tick until the condition holds.
 
         Raises:
             KafkaAssignorsError: it takes too long.
         """
-        sharing = min(self.settings.consumers, self.settings.partitions)
+        if not self.reached(condition, timeout):
+            raise KafkaAssignorsError(f"{self.place.title}: waited {timeout:g} s for {what}")
 
-        def reached() -> bool:
-            owners = self.watch.owners()
-            if None in owners or len(set(owners)) < sharing or not self.watch.all_open():
-                return False
-            return time.monotonic_ns() - self.watch.last_change >= CALM * 1e9
-
-        if not self._until(reached, START_TIMEOUT):
-            raise KafkaAssignorsError(
-                f"{self.place.strategy}: the first members did not share all partitions within "
-                f"{START_TIMEOUT:g} s"
-            )
+    def is_calm(self, seconds: float) -> bool:
+        """Whether the group has not changed for so long."""
+        return time.monotonic_ns() - self.watch.last_change >= seconds * 1e9
 
     def drain(self, timeout: float) -> None:
-        """Wait until everything sent is processed, committed and owned, and note the end, or that it failed.
+        """Wait until every record is processed and committed and every partition owned; note the end.
 
         Raises:
-            KafkaAssignorsError: what the log says was sent is not what the broker has.
+            KafkaAssignorsError: the broker's end offsets are not those in the log.
         """
         topic = self.place.topic
 
-        def reached() -> bool:
+        def drained() -> bool:
             if self.watch.lag() or None in self.watch.owners():
                 return False
-            committed = self._cluster.committed(topic, topic)
+            committed = self.cluster.committed(topic, topic)
             return all(committed.get(p, 0) == end for p, end in self.watch.next_offsets().items())
 
-        drained = self._until(reached, timeout)
-        self.note("end", "" if drained else f"not drained within {timeout:g} s")
-        self.phase = "done"
-        ends = self._cluster.end_offsets(topic, self.settings.partitions)
-        logged = self.watch.next_offsets()
+        self.note("end", "" if self.reached(drained, timeout) else f"not drained within {timeout:g} s")
+        ends, logged = self.cluster.end_offsets(topic, self.place.partitions), self.watch.next_offsets()
         if ends != logged:
             raise KafkaAssignorsError(
-                f"{self.place.strategy}: the broker's end offsets {ends} are not the log's {logged}"
+                f"{self.place.title}: the broker's end offsets {ends} are not the log's {logged}"
             )
 
-    def dismiss(self) -> None:
-        """Let all members go that are not gone already."""
-        for member in self._tails:
-            if member not in {act.member for act in self.acts if act.kind != "join"}:
-                self.fleet.leave(member)
-        self.fleet.wait(LEAVE_TIMEOUT)
+    def close(self) -> None:
+        """Stop the traffic."""
+        if self._traffic is not None:
+            self._traffic.stop()
+        self.log.close()
 
-    def logs(self) -> RunLogs:
-        """Read everything that was written."""
+    def logs(self, consumers: int) -> RunLogs:
+        """Read all logs."""
         return RunLogs(
-            partitions=self.settings.partitions,
-            consumers=self.settings.consumers,
-            driver=read_log(driver_log(self.place)),
-            members={member: read_log(member_log(self.place, member)) for member in self._tails},
+            partitions=self.place.partitions,
+            consumers=consumers,
+            driver=read_log(self.place.folder / "driver.jsonl"),
+            members={name: read_log(path) for name, path in self._files.items()},
         )
 
 
-def driver_log(place: Place) -> Path:
-    """Name the driver's log."""
-    return place.folder / "driver.jsonl"
+@contextmanager
+def staged(place: Place, view: View, steps: tuple[str, ...], *more_topics: str) -> Iterator[Stage]:
+    """Make topic and stage; neither topic nor group is left at the end, nor ``more_topics``.
 
-
-def member_log(place: Place, member: str) -> Path:
-    """Name a member's log."""
-    return place.folder / f"{member}.jsonl"
+    Raises:
+        BrokerError: the broker does not answer.
+    """
+    with closing(Cluster(place.bootstrap)) as cluster:
+        cluster.create_topic(place.topic, place.partitions)
+        try:
+            with closing(Stage(place, view, cluster, steps)) as stage:
+                yield stage
+        finally:
+            with suppress(BrokerError):
+                place.check_broker()
+                cluster.delete([place.topic, *more_topics], [place.topic])

@@ -1,1 +1,1 @@
-"""Pages and tables: live, and at the end."""
+"""``live``: progress, drawn from a ``picture``.  ``table``, ``answer``: tables and verdict at the end."""

@@ -7,7 +7,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from demo.failover.table import failover_tables
+from demo.failover.results import FailoverResult
+from demo.failover.words import ROWS as FAILOVER_ROWS
+from demo.failover.words import counted, megabytes, named
+from demo.failover.words import verdict as failover_verdict
 from demo.pipeline.results import CalibrationResult, PipelineResult
 from demo.pipeline.words import beside, forecasts, plans, recorded_in_all
 from demo.results import DrainResult, Results, StrategyResult
@@ -23,7 +26,7 @@ ROWS: tuple[Row[StrategyResult], ...] = (
         lambda r: f"{r['processed']:,}",
         "Distinct records that a member worked on and logged.",
     ),
-    Row("lost", lambda r: f"{r['lost']:,}", "Records the broker took and nobody ever processed; must be 0."),
+    Row("lost", lambda r: f"{r['lost']:,}", "Records the broker took and no member processed; must be 0."),
     Row(
         "duplicates",
         lambda r: f"{r['duplicates']:,}",
@@ -45,7 +48,7 @@ ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
         "partitions paused",
         lambda r: f"{r['paused']:,} (of {r['pausable']:,})",
-        "Partitions whose records waited because of a rebalance while nobody processed any, added up over "
+        "Partitions whose records waited because of a rebalance while no member processed any, added up over "
         "the steps; of: all partitions in all steps.",
     ),
     Row(
@@ -108,11 +111,14 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     Row(
         "lost",
         lambda r: f"{r['lost']:,}",
-        "Records the broker took and nobody ever processed; must be 0.",
+        "Records the broker took and no member processed; must be 0.",
         "lost",
     ),
     Row("duplicates", lambda r: f"{r['duplicates']:,}", "Times a record was processed again."),
 )
+
+FAILOVER_BRIEF = ("longest", "in all", "usual", "moved", "state", "waited", "balanced", "rounds")
+"""Figures of the failover, briefly."""
 
 TRIED = ("#", "drain", "largest lag", "p99", "moved", "pause")
 """Figures of a back-test, briefly."""
@@ -126,7 +132,7 @@ def summary(results: Results) -> Group:
     if results["backlog"]:
         tables.append(_backlog(results))
     if results["failover"]:
-        tables += failover_tables(results["failover"])
+        tables += _failover(results["failover"])
     if results["pipeline"]:
         tables += _pipeline(results["pipeline"])
     if results["strategies"] or results["backlog"]:
@@ -135,8 +141,12 @@ def summary(results: Results) -> Group:
     return Group(*tables)
 
 
+def _table(title: str) -> Table:
+    return Table(box=box.SIMPLE_HEAD, padding=0, title=title, title_justify="left", title_style="")
+
+
 def _replay(results: Results) -> Table:
-    """One row a figure, one column a strategy."""
+    """Return one row a figure, one column a strategy."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
     table.add_column("")
     for one in results["strategies"]:
@@ -147,10 +157,9 @@ def _replay(results: Results) -> Table:
 
 
 def _backlog(results: Results) -> Table:
-    """One row a strategy, one column a figure: there are more strategies."""
+    """Return one row a strategy, one column a figure: there are more strategies."""
     settings, first = results["settings"], results["backlog"][0]
-    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
-    table.title = f"a backlog of {first['produced']:,} records, {settings['consumers']} members"
+    table = _table(f"a backlog of {first['produced']:,} records, {settings['consumers']} members")
     table.add_column("", no_wrap=True)
     rows = [row for row in DRAIN_ROWS if row.brief]
     for row in rows:
@@ -160,8 +169,24 @@ def _backlog(results: Results) -> Table:
     return table
 
 
+def _failover(result: FailoverResult) -> list[Table | Text]:
+    """Return one row an event, and the verdict."""
+    title = (
+        f"a stateful count fails over: {result['tasks']} tasks, a changelog of {megabytes(result['bytes'])};"
+        " time without progress, records"
+    )
+    table = _table(title)
+    table.add_column("", no_wrap=True)
+    rows = [row for row in FAILOVER_ROWS if row.brief in FAILOVER_BRIEF]
+    for row in rows:
+        table.add_column(row.brief, justify="right", style="bold")
+    for event in result["events"]:
+        table.add_row(named(event), *(row.show(event).partition(" (")[0] for row in rows))
+    return [table, Text(f"{failover_verdict(result)}\n{counted(result)}\n")]
+
+
 def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
-    """What was recorded; a row a candidate; a row a run, as it was and as it is simulated; what to use."""
+    """Return the recorded load, a row a candidate, a row a run, and the recommendation."""
     parts: list[Table | Text] = []
     if pipeline["recorded"]:
         parts.append(Text(f"the pipeline: {recorded_in_all(pipeline)}\n"))
@@ -180,8 +205,7 @@ def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
 
 
 def _tried(backtest: BacktestResults) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
-    table.title = "the back-test: what strategies would have done, mean of the scenes; seconds, records"
+    table = _table("the back-test: simulated strategies, mean of the scenes; seconds, records")
     place, *rows = [row for row in BACKTEST_ROWS if row.brief in TRIED]
     table.add_column(place.brief, justify="right")
     table.add_column("", overflow="fold")
@@ -193,8 +217,7 @@ def _tried(backtest: BacktestResults) -> Table:
 
 
 def _calibrated(runs: list[CalibrationResult]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=0, title_justify="left", title_style="")
-    table.title = "how true that is: each run, measured and simulated"
+    table = _table("how true that is: each run, measured and simulated")
     table.add_column("", no_wrap=True)
     for head in ("drain measured", "simulated", "differs", "moved measured", "simulated", "differs"):
         table.add_column(head, justify="right", style="bold", vertical="bottom")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from demo.figures.calibration import Calibration, calibrate, read_results, read_run
 from demo.figures.measure import measure
 from demo.figures.recorded import recording
 from kafka_assignors.simulation import Pauses, simulate
+from tests.support.demo_runs import Calibration, calibrate, read_results, read_run
 
 WITHIN = 0.15
 REPLAYED = ("range", "cooperative-sticky")

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from demo.figures.calibration import read_results
 from demo.results import Results
 from tests.integration.demo.small_demo import command
 from tests.support import calibrated
 from tests.support.calibrated import DRAINED, REPLAYED, RUNS, Compared, compared
+from tests.support.demo_runs import read_results
 
 pytestmark = pytest.mark.calibration
 

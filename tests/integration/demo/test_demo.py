@@ -101,7 +101,7 @@ def test_every_process_leaves_a_log(demo: Demo) -> None:
 
 
 def members_of(process: psutil.Process) -> list[psutil.Process]:
-    return [child for child in process.children(recursive=True) if "demo.group.member" in child.cmdline()]
+    return [child for child in process.children(recursive=True) if "demo.member" in child.cmdline()]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient
 
 from demo.failover.acts import TASKS
 from demo.failover.results import EventResult, FailoverResult
-from demo.failover.stage import MEMBER
+from demo.group.fleet import MEMBER
 from tests.integration.demo.small_demo import FLIGHTS, Demo, command, whole_demo
 from tests.support.waiting import until
 

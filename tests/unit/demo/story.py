@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from demo.figures.measure import RunLogs
-from demo.group.logs import Entry, Event
+from demo.group.logs import Entry, Event, RunLogs
 from demo.results import SettingsResult
 
 S = 1_000_000_000

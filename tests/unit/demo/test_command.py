@@ -3,7 +3,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,7 @@ from click.testing import CliRunner, Result
 
 from demo import command as cli_demo
 from demo.settings import Settings
-from demo.view.live import PlainView
 from kafka_assignors import cli
-from kafka_assignors.broker import Progress
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
 
 
@@ -326,21 +323,3 @@ def test_an_error_on_a_broker_that_runs_stays_what_it_is(
     monkeypatch.setattr(cli_demo, "compare", compare)
     monkeypatch.setattr(cli_demo, "_LAST_GASP", 0.01)
     assert refused("--backend", "jars", "--out", str(tmp_path / "out")) == "member m1 ended"
-
-
-def test_long_steps_show_how_far_they_are_and_waits_that_they_live(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    times = iter((0, 1, 2, 7, 8, 9, 10, 15))
-    tell = cli_demo._progress_of(PlainView(sys.stdout), clock=lambda: next(times))
-    for done in (0, 1, 2, 3, 4):
-        tell(Progress("fetching jars", done, 4))
-    for _ in range(3):
-        tell(Progress("starting the broker"))
-    assert capsys.readouterr().out.splitlines() == [
-        "fetching jars: 0 of 4",
-        "fetching jars: 3 of 4",
-        "fetching jars: 4 of 4",
-        "starting the broker",
-        "starting the broker, 6 s",
-    ]

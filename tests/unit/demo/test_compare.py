@@ -13,8 +13,7 @@ from demo import compare as demo_compare
 from demo.compare import compare, faults
 from demo.data.events import Flight
 from demo.failover.results import FailoverResult
-from demo.failover.stage import Ground
-from demo.figures.measure import RunLogs
+from demo.group.logs import RunLogs
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import PipelineResult
 from demo.results import Results
@@ -146,15 +145,22 @@ class FailedOver:
     """What the scene was given, and what it answers."""
 
     def __init__(self) -> None:
-        self.given: tuple[Ground, int, bool] | None = None
+        self.given: tuple[Place, int, bool] | None = None
         self.result = failover()
         self.result["events"].clear()
 
     def __call__(
-        self, ground: Ground, flights: object, first: int, view: object, *, by_spark: bool
+        self,
+        place: Place,
+        flights: object,
+        first: int,
+        view: object,
+        *,
+        session_timeout_ms: int,
+        by_spark: bool,
     ) -> FailoverResult:
-        assert ground.folder.is_dir()
-        self.given = ground, first, by_spark
+        assert place.folder.is_dir()
+        self.given = place, first, by_spark
         return self.result
 
 
@@ -171,9 +177,9 @@ def test_the_failover_is_a_part_of_the_results_and_needs_no_pipeline(
 ) -> None:
     results = call(tmp_path, dataclasses.replace(FAILOVER, pipeline=spark))
     assert failed_over.given is not None
-    ground, first, by_spark = failed_over.given
-    assert (ground.folder, first, by_spark) == (tmp_path / "failover", 900, spark)
-    assert ground.topic.startswith("demo-failover-")
+    place, first, by_spark = failed_over.given
+    assert (place.folder, first, by_spark) == (tmp_path / "failover", 900, spark)
+    assert place.topic.startswith("demo-failover-")
     assert results["failover"] == failed_over.result
     assert results["pipeline"] is None  # it has no strategies' runs to work on
     assert json.loads((tmp_path / "results.json").read_text()) == results
@@ -224,7 +230,7 @@ class Piped:
         self.result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
 
     def __call__(
-        self, runs: Sequence[Ran], *_: object, folder: Path, tell: Callable[..., None]
+        self, runs: Sequence[Ran], *_: object, folder: Path, show: Callable[..., None]
     ) -> PipelineResult:
         self.runs, self.folder = list(runs), folder
         return self.result
@@ -244,8 +250,7 @@ def test_the_pipeline_gets_every_run_with_what_was_measured(piped: Piped, tmp_pa
     [measured] = results["strategies"]
     assert (ran.scene, ran.strategy, ran.logs) == ("replay", "range", eager_join())
     assert ran.group.startswith("demo-replay-range-")
-    assert (ran.drain, ran.moved) == (measured["drain"], measured["moved"])
-    assert (ran.produced, ran.processed) == (measured["produced"], measured["processed"])
+    assert ran.measured == measured
     assert piped.folder == tmp_path / "pipeline"
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from demo.failover.measure import measure_events, times_done_again
+from demo.failover.measure import measure_events
 from demo.failover.results import CountsResult, FailoverResult
-from demo.failover.timeline import Logs
-from demo.group.logs import Entry
+from demo.group.logs import Entry, RunLogs
 from tests.unit.demo.story import S, at, sent
 
 
@@ -36,7 +35,7 @@ def by_time(*entries: Entry | Iterable[Entry]) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.t)
 
 
-def two_acts() -> Logs:
+def two_acts() -> RunLogs:
     """Cold, m3 takes task 0 from m1 and is killed; m2 goes on.  Then the same warm, 40 s later.
 
     Records come every 0.5 s.  Cold, m3 restores 105 records of task 0 from 13.6 s on, and is ready at 16 s;
@@ -123,12 +122,13 @@ def two_acts() -> Logs:
             records(0, 38, 55.8, *(56 + 0.5 * n for n in range(9)), 62.8),
         ),
     }
-    return Logs(
-        tasks=2,
+    return RunLogs(
+        partitions=2,
+        consumers=2,
         driver=driver,
         members={
-            **{("cold", name): log for name, log in cold.items()},
-            **{("warm", name): log for name, log in warm.items()},
+            **{f"cold/{name}": log for name, log in cold.items()},
+            **{f"warm/{name}": log for name, log in warm.items()},
         },
     )
 
@@ -142,7 +142,7 @@ def counts() -> CountsResult:
         destinations=5,
         counted=[123, 123],
         doubles=[2, 2],
-        again=times_done_again(two_acts()),
+        again=2,
         copies=4,
         differences=[],
         fault="",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from demo.failover.checks import differences, failover_faults
+from demo.failover.counts import differences
+from demo.failover.results import failover_faults
 from tests.unit.demo.failover.story import failover
 
 

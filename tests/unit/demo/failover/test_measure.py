@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from demo.failover.measure import measure_events, times_done_again
+from demo.failover.measure import measure_events, measure_failover
 from demo.failover.results import EventResult
 from demo.failover.timeline import events_of
 from kafka_assignors.errors import KafkaAssignorsError
@@ -36,7 +36,8 @@ def test_a_task_stands_still_from_its_old_owners_last_record_to_its_new_ones_fir
 def test_a_record_that_is_done_again_is_no_progress(events: Events) -> None:
     moved = events["cold", "kill"]["tasks"][0]
     assert moved["still"] == 8.5  # 22.9 to 31.4 s; at 31.2 and 31.3 s it did what m3 had done
-    assert times_done_again(two_acts()) == 2
+    result = measure_failover(two_acts(), 6.0, 100, {0: 220, 1: 95}, 2_000)
+    assert (result["counts"]["again"], result["changelog"]) == (2, 315)
 
 
 def test_what_is_usual_is_taken_from_the_seconds_before(events: Events) -> None:
@@ -62,8 +63,8 @@ def test_cold_all_of_a_changelog_is_waited_for_and_warm_only_its_end(events: Eve
 
 def test_what_a_task_took_when_it_was_ready_was_not_waited_for() -> None:
     logs = two_acts()
-    m3 = by_time(logs.members["cold", "m3"], restored(17, 0, 300), state(18, 0, generation=3))
-    logs = dataclasses.replace(logs, members={**logs.members, ("cold", "m3"): m3})
+    m3 = by_time(logs.members["cold/m3"], restored(17, 0, 300), state(18, 0, generation=3))
+    logs = dataclasses.replace(logs, members={**logs.members, "cold/m3": m3})
     assert measure_events(logs, 6.0)[0]["waited"] == 105
 
 
@@ -74,8 +75,8 @@ def test_what_is_restored_in_the_background_counts_as_restored(events: Events) -
 
 def test_copies_of_the_other_act_are_others() -> None:
     logs = two_acts()
-    other = [restored(13.5, 0, 999), *logs.members["warm", "m2"]]
-    logs = dataclasses.replace(logs, members={**logs.members, ("warm", "m2"): other})
+    other = [restored(13.5, 0, 999), *logs.members["warm/m2"]]
+    logs = dataclasses.replace(logs, members={**logs.members, "warm/m2": other})
     assert measure_events(logs, 6.0)[0]["restored"] == 105
 
 
@@ -100,8 +101,8 @@ def test_an_event_after_which_nobody_came_to_rest_says_so(events: Events) -> Non
 
 def test_a_task_without_a_record_afterwards_stood_still_until_the_end_of_the_wait() -> None:
     logs = two_acts()
-    m2 = [e for e in logs.members["cold", "m2"] if e.event != "done" or e.partitions != (0,)]
-    logs = dataclasses.replace(logs, members={("cold", "m2"): m2, ("cold", "m3"): logs.members["cold", "m3"]})
+    m2 = [e for e in logs.members["cold/m2"] if e.event != "done" or e.partitions != (0,)]
+    logs = dataclasses.replace(logs, members={"cold/m2": m2, "cold/m3": logs.members["cold/m3"]})
     [_, kill, *_] = measure_events(logs, 6.0)
     assert kill["tasks"][0]["still"] == 10.1  # from 22.9 to 33 s
     assert not kill["tasks"][0]["moved"]
@@ -114,4 +115,4 @@ def test_what_was_not_waited_for_to_its_end_is_no_event() -> None:
 
 def test_a_scene_that_was_not_finished_says_so() -> None:
     with pytest.raises(KafkaAssignorsError, match="no 'end' in its log: it was not finished"):
-        dataclasses.replace(two_acts(), driver=[]).of_driver("end")
+        dataclasses.replace(two_acts(), driver=[]).driver_entry("end")

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from demo.failover.counts import Stored
+from demo.failover.counts import Stored, compare_counts
 from demo.failover.flow import Tally
 from demo.failover.results import CountsResult
-from demo.failover.run import compare_counts
 from kafka_assignors.errors import ToolMissingError
 from tests.unit.demo.failover.story import counts
 

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from demo.figures.measure import RunLogs, measure
+from demo.figures.measure import measure
+from demo.group.logs import RunLogs
 from kafka_assignors.errors import KafkaAssignorsError
 from tests.unit.demo.story import at, eager_join
 

@@ -42,11 +42,11 @@ def test_a_broker_that_refuses_is_one_line() -> None:
     cluster = Cluster("h:1")
     with pytest.raises(BrokerError, match=r"topic t could not be created: .*too late"):
         cluster.create_topic("t", 1)
-    with pytest.raises(BrokerError, match="does not tell the end offsets of t"):
+    with pytest.raises(BrokerError, match="does not return the end offsets of t"):
         cluster.end_offsets("t", 1)
-    with pytest.raises(BrokerError, match=r"does not tell what g has committed: .*too late"):
+    with pytest.raises(BrokerError, match=r"does not return the committed offsets of g: .*too late"):
         cluster.committed("g", "t")
-    with pytest.raises(BrokerError, match=r"does not tell the size of t: .*too late"):
+    with pytest.raises(BrokerError, match=r"does not return the size of t: .*too late"):
         cluster.log_bytes("t")
     cluster.delete(["t"], ["g"])
     cluster.close()

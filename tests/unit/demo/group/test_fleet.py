@@ -11,16 +11,15 @@ from pathlib import Path
 import pytest
 
 from demo.group.fleet import Fleet
-from demo.group.member import MemberConfig, ParentPipe
+from demo.member.start import ParentPipe, StatefulConfig, WorkerConfig, decode_config
 from kafka_assignors.errors import KafkaAssignorsError
 
 
-def config(folder: Path) -> MemberConfig:
+def config(folder: Path) -> WorkerConfig:
     """A member whose broker is not there: it waits for one."""
-    return MemberConfig(
+    return WorkerConfig(
         bootstrap="127.0.0.1:1",
         topic="t",
-        group="g",
         client_id="c",
         strategy="range",
         log=str(folder / "m1.jsonl"),
@@ -30,6 +29,26 @@ def config(folder: Path) -> MemberConfig:
         heartbeat_ms=500,
         batch=10,
     )
+
+
+def stateful(folder: Path) -> StatefulConfig:
+    return StatefulConfig(
+        bootstrap="127.0.0.1:1",
+        topic="t",
+        client_id="c",
+        log=str(folder / "m1.jsonl"),
+        session_timeout_ms=6000,
+        heartbeat_ms=200,
+        store_dir=str(folder / "state"),
+        standbys=1,
+        recovery_lag=10,
+        warmups=1,
+    )
+
+
+def test_each_kind_of_configuration_survives_the_pipe(tmp_path: Path) -> None:
+    for sent in (config(tmp_path), stateful(tmp_path)):
+        assert decode_config(sent.encode()) == sent
 
 
 def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:
@@ -53,14 +72,14 @@ def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:
 
 
 def test_a_member_started_by_hand_says_what_it_is() -> None:
-    command = [sys.executable, "-m", "demo.group.member"]
+    command = [sys.executable, "-m", "demo.member"]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")
 
 
 def test_members_end_when_the_other_end_of_their_stdin_is_closed(tmp_path: Path) -> None:
-    popen = subprocess.Popen([sys.executable, "-m", "demo.group.member"], stdin=subprocess.PIPE)
+    popen = subprocess.Popen([sys.executable, "-m", "demo.member"], stdin=subprocess.PIPE)
     assert popen.stdin is not None
     popen.stdin.write(config(tmp_path).encode())
     popen.stdin.flush()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demo.figures.measure import RunLogs
+from demo.figures.drain import measure_drain
+from demo.figures.measure import measure
+from demo.group.logs import RunLogs
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import (
     CalibrationResult,
@@ -14,6 +16,7 @@ from demo.pipeline.results import (
     PlansResult,
     RecordedResult,
 )
+from demo.results import DrainResult, StrategyResult
 from demo.settings import Compared
 from kafka_assignors.pipeline.backtest.results import (
     VERSION,
@@ -56,19 +59,12 @@ def busy_backlog() -> RunLogs:
 def ran(
     scene: Compared = "backlog", strategy: str = "range", logs: RunLogs | None = None, fault: str = ""
 ) -> Ran:
-    produced = 50 if scene == "backlog" else 40
-    return Ran(
-        scene=scene,
-        strategy=strategy,
-        group=f"demo-{scene}-{strategy}",
-        logs=logs or (busy_backlog() if scene == "backlog" else eager_join()),
-        drain=6.0,
-        moved=1,
-        produced=produced,
-        processed=produced,
-        fault=fault,
-        began_at=EPOCH_S * S,
-    )
+    is_backlog = scene == "backlog"
+    logs = logs or (busy_backlog() if is_backlog else eager_join())
+    measured: StrategyResult | DrainResult
+    measured = measure_drain(strategy, busy_backlog(), 100) if is_backlog else measure(strategy, eager_join())
+    measured |= {"drain": 6.0, "moved": 1, "fault": fault}
+    return Ran(scene, strategy, f"demo-{scene}-{strategy}", logs, measured, EPOCH_S * S)
 
 
 def recorded(scene: str = "backlog", strategy: str = "range", produced: int = 50) -> RecordedResult:

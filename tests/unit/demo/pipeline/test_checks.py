@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demo.figures.drain import measure_drain
-from demo.pipeline.checks import pipeline_faults
+from demo.pipeline.results import pipeline_faults
 from demo.results import DrainResult
 from tests.unit.demo.pipeline.runs import pipeline
 from tests.unit.demo.story import uneven_backlog

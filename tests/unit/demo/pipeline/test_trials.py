@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,7 +66,7 @@ def test_the_group_is_the_demos() -> None:
 
 
 def test_a_member_is_as_fast_as_it_was_measured_else_as_its_work_allows() -> None:
-    slow = replace(RUNS[0], fault="not drained within 1 s")
+    slow = ran("backlog", "range", fault="not drained within 1 s")
     guessed = what_to_try([slow], {"backlog": history()}, {**SETTINGS, "work_ms": 50.0})
     assert {trial.scenario.service_rate for trial in guessed.backtest} == {20.0}
     measured = tried()
@@ -76,7 +75,7 @@ def test_a_member_is_as_fast_as_it_was_measured_else_as_its_work_allows() -> Non
 
 
 def test_who_spends_no_time_on_records_and_was_never_busy_is_not_tried() -> None:
-    slow = replace(RUNS[0], fault="not drained within 1 s")
+    slow = ran("backlog", "range", fault="not drained within 1 s")
     found = what_to_try([slow], {"backlog": history()}, {**SETTINGS, "work_ms": 0.0})
     assert (found.backtest, found.calibration) == ([], [])
 
@@ -103,7 +102,7 @@ def test_each_run_is_set_beside_its_own_simulation() -> None:
 
 
 def test_a_run_that_cannot_be_simulated_says_why() -> None:
-    runs = [RUNS[0], replace(RUNS[1], fault="not drained within 1 s")]
+    runs = [RUNS[0], ran("backlog", "sticky", fault="not drained within 1 s")]
     found = what_to_try(runs, {"backlog": history()}, SETTINGS)
     failed = {trial.number: TrialResult(trial.number, error="no such thing") for trial in found.calibration}
     one, other = calibration(runs, found, failed)

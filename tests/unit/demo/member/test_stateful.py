@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from demo.failover.member import StateLog
 from demo.group.logs import Entry, LogWriter, read_log
+from demo.member.stateful import StateLog
 from kafka_assignors.stateful import Duties
 from kafka_assignors.wire.stateful.task_section import Task
 
@@ -79,10 +77,3 @@ def test_how_far_standbys_are_is_logged_every_so_often(tmp_path: Path) -> None:
         state.look()
     said = [(entry.t // MS, entry.last) for entry in read_log(path) if entry.event == "standbys"]
     assert said == [(100, -1), (160, 9), (220, 1)]
-
-
-def test_a_member_started_by_hand_says_what_it_is() -> None:
-    command = [sys.executable, "-m", "demo.failover.member"]
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")

@@ -4,13 +4,14 @@ import dataclasses
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from demo.group import member
 from demo.group.logs import Entry, LogWriter, read_log
-from demo.group.member import Member
+from demo.member import worker
+from demo.member.start import WorkerConfig
+from demo.member.worker import Worker
 from tests.unit.demo.group.test_fleet import config
 
 
@@ -24,9 +25,9 @@ class Record(NamedTuple):
 class FakeConsumer:
     """Plays a script of polls; each is what happens in it."""
 
-    def __init__(self, *, report: Callable[..., None], held: bool, **_: Any) -> None:
+    def __init__(self, config: WorkerConfig, report: Callable[..., None]) -> None:
         self.report = report
-        self.held = held
+        self.held = config.held
         self.said: list[str] = []
         self.now = -1
         self.fresh: list[int] = []
@@ -85,11 +86,11 @@ class FakeConsumer:
 def consumer(monkeypatch: pytest.MonkeyPatch) -> list[FakeConsumer]:
     made: list[FakeConsumer] = []
 
-    def make(**options: Any) -> FakeConsumer:
-        made.append(FakeConsumer(**options))
+    def make(config: WorkerConfig, report: Callable[..., None]) -> FakeConsumer:
+        made.append(FakeConsumer(config, report))
         return made[-1]
 
-    monkeypatch.setattr(member, "GroupConsumer", make)
+    monkeypatch.setattr(worker, "GroupConsumer", make)
     return made
 
 
@@ -97,11 +98,11 @@ def test_a_member_works_logs_commits_and_closes_in_this_order(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
     log = LogWriter(tmp_path / "m1.jsonl")
-    one = Member(config(tmp_path), log)
+    one = Worker(config(tmp_path), log)
     one.run(consumer[0].leave)
     assert consumer[0].said == ["done 10", "done 11", "commit", "close"]
     entries = read_log(tmp_path / "m1.jsonl")
-    assert [entry.event for entry in entries] == ["assigned", "joined", "opened", "done", "done", "left"]
+    assert [entry.event for entry in entries] == ["assigned", "joined", "opened", "done", "done"]
     assert entries[1].generation == 7
     assert [(e.partitions, e.first, e.last) for e in entries[3:5]] == [((3,), 10, 10), ((3,), 11, 11)]
     assert entries[3].began == entries[4].began < entries[3].t < entries[4].t
@@ -111,7 +112,7 @@ def test_a_record_is_logged_before_it_counts_as_processed_and_before_the_next_on
     consumer: list[FakeConsumer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = LogWriter(tmp_path / "m1.jsonl")
-    one = Member(config(tmp_path), log)
+    one = Worker(config(tmp_path), log)
     order = consumer[0].said
     write = log.write
 
@@ -121,13 +122,13 @@ def test_a_record_is_logged_before_it_counts_as_processed_and_before_the_next_on
         write(entry)
 
     monkeypatch.setattr(log, "write", note)
-    monkeypatch.setattr(member, "work_on", lambda *_: order.append("work"))
+    monkeypatch.setattr(worker, "work_on", lambda *_: order.append("work"))
     one.run(consumer[0].leave)
     assert order[:6] == ["work", "logged 10", "done 10", "work", "logged 11", "done 11"]
 
 
 def test_a_refused_commit_is_logged_and_no_end(consumer: list[FakeConsumer], tmp_path: Path) -> None:
-    one = Member(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    one = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
     consumer[0].refuse = "CommitFailedError"
     one.run(consumer[0].leave)
     assert refusals(tmp_path) == ["CommitFailedError", "CommitFailedError"]
@@ -140,7 +141,7 @@ def refusals(folder: Path) -> list[str]:
 def test_a_refused_commit_is_tried_again_until_it_is_taken_though_no_record_comes(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
-    one = Member(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    one = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
     fake = consumer[0]
 
     def rejoining() -> dict[int, list[Record]]:
@@ -162,7 +163,7 @@ def test_a_member_that_is_held_lets_records_come_on_the_word(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
     held = dataclasses.replace(config(tmp_path), held=True)
-    one = Member(held, LogWriter(tmp_path / "m1.jsonl"))
+    one = Worker(held, LogWriter(tmp_path / "m1.jsonl"))
     assert consumer[0].held
     go = threading.Event()
     waiting = threading.Thread(target=one.begin_on, args=(go,))
@@ -176,7 +177,7 @@ def test_a_member_that_is_held_lets_records_come_on_the_word(
 def test_member_that_is_asked_to_leave_warms_up_for_nothing_more(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
-    one = Member(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    one = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
     fake = consumer[0]
 
     def gain_and_leave() -> dict[int, list[Record]]:
@@ -185,4 +186,4 @@ def test_member_that_is_asked_to_leave_warms_up_for_nothing_more(
 
     fake.polls = [gain_and_leave]
     one.run(fake.leave)
-    assert [entry.event for entry in read_log(tmp_path / "m1.jsonl")] == ["assigned", "joined", "left"]
+    assert [entry.event for entry in read_log(tmp_path / "m1.jsonl")] == ["assigned", "joined"]

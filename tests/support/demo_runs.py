@@ -1,4 +1,4 @@
-"""What a demo measured, beside what a simulation of the same runs makes of it."""
+"""Recorded demos: their results and logs, and a simulation of each run beside its measurement."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from demo.figures.measure import RunLogs
 from demo.figures.recorded import recording
-from demo.group.logs import read_log
+from demo.group.logs import RunLogs, read_log
 from demo.results import VERSION, DrainResult, Results, StrategyResult
 from demo.settings import Compared
 from kafka_assignors.errors import KafkaAssignorsError

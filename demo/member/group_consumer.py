@@ -1,4 +1,4 @@
-"""The members' consumer; with ``cluster`` the demo's only door to kafka-python."""
+"""The worker's consumer."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kafka.errors import (
 )
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
+from demo.member.start import WorkerConfig
 from demo.settings import MAX_POLL_MS
 from kafka_assignors.consumer import ContinuousConsumer
 from kafka_assignors.consumer.listener import OwnershipListener
@@ -25,6 +26,7 @@ from kafka_assignors.errors import BrokerError
 from kafka_assignors.strategies import strategy as find_strategy
 
 Call = Literal["assigned", "revoked", "lost"]
+Report = Callable[[Call, tuple[int, ...]], None]
 
 #: Fetching at most about 50 records a partition at a time keeps one deep partition from starving a member's
 #: others: kafka-python hands out what it fetched partition by partition.
@@ -32,19 +34,17 @@ FETCH_BYTES = 8 * 1024
 
 METADATA_TIMEOUT = 15.0  # s
 
+_MOVED_ON = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
+
 
 class _Listener(OwnershipListener):
-    """Reports rebalances as they are called, and keeps what was really gained until the member asks for it.
+    """Reports rebalances as they happen, and collects gained partitions until the member takes them.
 
-    It runs on the consumer's I/O thread and must be short; opening what was gained is left to the member's
-    own thread.
-
-    While it is held, what is assigned is paused: nothing is fetched before `release`.
+    It runs on the consumer's I/O thread and must be short; the member's own thread opens gained partitions.
+    While it is held, assigned partitions are paused.
     """
 
-    def __init__(
-        self, consumer: kafka.KafkaConsumer, report: Callable[[Call, tuple[int, ...]], None], held: bool
-    ) -> None:
+    def __init__(self, consumer: kafka.KafkaConsumer, report: Report, held: bool) -> None:
         super().__init__(consumer)
         self._report = report
         self._fresh: set[int] = set()
@@ -52,7 +52,6 @@ class _Listener(OwnershipListener):
         self._holding = threading.Lock()
 
     def release(self) -> None:
-        """Hold nothing any more; from any thread."""
         with self._holding:
             self._held = False
             for partition in self._consumer.paused():
@@ -81,8 +80,8 @@ class _Listener(OwnershipListener):
         self._fresh -= set(_numbers(partitions))
 
     def take_gained(self) -> list[int]:
-        found, self._fresh = sorted(self._fresh), set()
-        return found
+        gained, self._fresh = sorted(self._fresh), set()
+        return gained
 
 
 def _numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
@@ -90,63 +89,39 @@ def _numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
 
 
 class GroupConsumer:
-    """A consumer of one topic that commits by hand.
+    """A consumer of one topic that commits by hand; it raises a BrokerError if the broker fails.
 
     Args:
-        bootstrap: ``host:port`` of a broker.
-        topic: the topic.
-        group: the consumer group.
-        client_id: the broker makes the member id from it, and assignors order members by that.
-        strategy: a name on the wire.
-        session_timeout_ms: see `Settings`.
-        heartbeat_ms: see `Settings`.
-        batch: most records a poll returns.
+        config: the member's configuration.
         report: called with ``assigned``, ``revoked`` or ``lost`` and the partitions.
-        held: whether it gets partitions, but no records, until `release`.
-
-    Raises:
-        BrokerError: nobody answers there, or the topic is unknown.
     """
 
-    def __init__(
-        self,
-        *,
-        bootstrap: str,
-        topic: str,
-        group: str,
-        client_id: str,
-        strategy: str,
-        session_timeout_ms: int,
-        heartbeat_ms: int,
-        batch: int,
-        report: Callable[[Call, tuple[int, ...]], None],
-        held: bool,
-    ) -> None:
+    def __init__(self, config: WorkerConfig, report: Report) -> None:
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
         try:
             self._consumer = ContinuousConsumer(
-                bootstrap_servers=bootstrap,
-                group_id=group,
-                client_id=client_id,
-                partition_assignment_strategy=[find_strategy(strategy)],
+                bootstrap_servers=config.bootstrap,
+                group_id=config.topic,
+                client_id=config.client_id,
+                partition_assignment_strategy=[find_strategy(config.strategy)],
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
-                session_timeout_ms=session_timeout_ms,
-                heartbeat_interval_ms=heartbeat_ms,
+                session_timeout_ms=config.session_timeout_ms,
+                heartbeat_interval_ms=config.heartbeat_ms,
                 max_poll_interval_ms=MAX_POLL_MS,
-                max_poll_records=batch,
+                max_poll_records=config.batch,
                 max_partition_fetch_bytes=FETCH_BYTES,
                 fetch_max_wait_ms=100,
                 metadata_max_age_ms=30_000,
             )
         except KafkaError as error:
-            raise BrokerError(f"no Kafka broker answers at {bootstrap}: {error}") from error
-        self._listener = _Listener(self._consumer, report, held)
-        self._consumer.subscribe([topic], listener=self._listener)
-        self._learn(topic)
+            raise BrokerError(f"no Kafka broker answers at {config.bootstrap}: {error}") from error
+        self._listener = _Listener(self._consumer, report, config.held)
+        self._consumer.subscribe([config.topic], listener=self._listener)
+        self._learn(config.topic)
 
     def _learn(self, topic: str) -> None:
-        """Wait until the topic's metadata is here, before the first join.
+        """Wait for the topic's metadata before the first join.
 
         A leader that joins without it joins again when it arrives.  kafka-python 3.0.12 forgets that second
         join if a poll times out in its middle: the member stays mute until it is expelled.
@@ -158,15 +133,11 @@ class GroupConsumer:
             time.sleep(0.05)
 
     def release(self) -> None:
-        """Let records come, if they were held; from any thread."""
+        """Let a held consumer fetch; from any thread."""
         self._listener.release()
 
     def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
-        """Return the next records per partition, or nothing while a join is in flight.
-
-        Raises:
-            BrokerError: the broker refuses.
-        """
+        """Return the next records per partition, or nothing while a join is in flight."""
         try:
             batch = self._consumer.poll(timeout_ms=timeout_ms)
         except KafkaError as error:
@@ -178,13 +149,10 @@ class GroupConsumer:
         self._listener.processed(record)
 
     def commit(self) -> str:
-        """Commit what is processed of the partitions owned now, if anything of it is not yet committed.
+        """Commit the processed offsets of owned partitions, if any is not yet committed.
 
         Returns:
             Empty, or why the broker refused because the group has moved on.
-
-        Raises:
-            BrokerError: it refused for another reason.
         """
         owned = self._consumer.assignment()
         offsets = {tp: at for tp, at in self._listener.offsets().items() if tp in owned}
@@ -192,12 +160,7 @@ class GroupConsumer:
             return ""
         try:
             self._consumer.commit(offsets)
-        except (
-            CommitFailedError,
-            IllegalGenerationError,
-            RebalanceInProgressError,
-            UnknownMemberIdError,
-        ) as error:
+        except _MOVED_ON as error:
             return f"{type(error).__name__}: {error}"
         except KafkaError as error:
             raise BrokerError(f"cannot commit: {error!r}") from error
@@ -205,11 +168,11 @@ class GroupConsumer:
         return ""
 
     def take_gained(self) -> list[int]:
-        """Return what was really gained since the last call; a partition that came back was not."""
+        """Return the partitions gained since the last call; one that came straight back is none of them."""
         return self._listener.take_gained()
 
     def generation(self) -> int:
-        """Return the generation this member has its assignment of; -1 while it has none.
+        """Return the generation of this member's assignment; -1 while it has none.
 
         The number changes as soon as the group has met, which is before the member learns its assignment.
         """

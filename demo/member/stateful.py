@@ -1,0 +1,159 @@
+"""A member of the failover: it counts flights in local state, and logs changes of its tasks and copies."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from demo.failover.acts import PROBING_MS, SUBTOPOLOGY
+from demo.failover.counting import Record, Store, count_flight
+from demo.group.logs import Entry, LogWriter
+from demo.member.start import ParentPipe, StatefulConfig
+from kafka_assignors.stateful import (
+    Duties,
+    RuntimeOptions,
+    StatefulConsumer,
+    StoreOptions,
+    Subtopology,
+    Topology,
+)
+from kafka_assignors.wire.stateful.task_section import Task
+
+COMMIT_MS = 200
+LOOK_S = 0.02
+RESTORED_EVERY_S = 0.05  # least time between two entries about copies
+MIB = 1024 * 1024
+STORE = StoreOptions(block_cache_bytes=32 * MIB, write_buffer_bytes=32 * MIB)
+_PROBES = "probing rebalance"  # the runtime's log line about one begins so
+
+
+class Member(Protocol):
+    """The part of a stateful consumer that `StateLog` reads."""
+
+    @property
+    def duties(self) -> Duties:
+        """Its last assignment."""
+
+    @property
+    def ready(self) -> frozenset[Task]:
+        """Tasks it processes."""
+
+    @property
+    def lags(self) -> Mapping[Task, int]:
+        """Records its copies lag behind."""
+
+    @property
+    def restored(self) -> Mapping[Task, int]:
+        """Records its copies have applied."""
+
+
+class StateLog:
+    """Logs the tasks and copies of a member when they change.
+
+    Entries about copies come first: when a task is ready, its whole restore is in the log.
+
+    Args:
+        member: the stateful consumer.
+        log: its event log.
+        clock: ns.
+    """
+
+    def __init__(self, member: Member, log: LogWriter, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._member, self._log, self._clock = member, log, clock
+        self._tasks: tuple[Entry | None, ...] = (None, None)
+        self._standbys: Entry | None = None
+        self._restored: dict[Task, int] = {}
+        self._restored_at = 0
+
+    def look(self) -> None:
+        """Log what has changed since the last look."""
+        now, duties = self._clock(), self._member.duties
+        probing = "probing" if duties.probe_at is not None else ""
+        tasks = (
+            Entry(0, "state", _numbers(self._member.ready), generation=duties.generation, note=probing),
+            Entry(0, "warmups", _numbers(duties.warmups)),
+        )
+        if tasks != self._tasks or now - self._restored_at >= RESTORED_EVERY_S * 1e9:
+            self._restored_at = now
+            self._look_at_copies(now, duties)
+        for entry, before in zip(tasks, self._tasks, strict=True):
+            if entry != before:
+                self._log.write(replace(entry, t=now))
+        self._tasks = tasks
+
+    def _look_at_copies(self, now: int, duties: Duties) -> None:
+        restored = dict(self._member.restored)
+        for task, records in sorted(restored.items()):
+            if self._restored.get(task) != records:
+                self._log.write(Entry(now, "restored", (task[1],), last=records))
+        self._restored = restored
+        lags = self._member.lags
+        known = [lags[task] for task in duties.standbys if task in lags]
+        behind = max(known, default=0) if len(known) == len(duties.standbys) else -1
+        standbys = Entry(0, "standbys", _numbers(duties.standbys), last=behind)
+        if standbys != self._standbys:
+            self._standbys = standbys
+            self._log.write(replace(standbys, t=now))
+
+
+def _numbers(tasks: frozenset[Task] | tuple[Task, ...]) -> tuple[int, ...]:
+    return tuple(sorted(number for _, number in tasks))
+
+
+class _Probes(logging.Handler):
+    """Logs each probing rebalance that this member asks for."""
+
+    def __init__(self, log: LogWriter) -> None:
+        super().__init__(logging.INFO)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage().startswith(_PROBES):
+            self._log.write(Entry(time.monotonic_ns(), "probe"))
+
+
+def run_stateful(config: StatefulConfig, log: LogWriter, parent: ParentPipe) -> None:
+    """Count flights until asked to leave, then close cleanly."""
+
+    def process(record: Record, store: Store) -> None:
+        count_flight(record, store)
+        log.write(Entry(time.monotonic_ns(), "done", (record.partition,), record.offset, record.offset))
+
+    logger = logging.getLogger("kafka_assignors")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(_Probes(log))
+    consumer = StatefulConsumer(
+        Topology((Subtopology(SUBTOPOLOGY, (config.topic,)),)),
+        process,
+        config.store_dir,
+        options=RuntimeOptions(
+            num_standby_replicas=config.standbys,
+            acceptable_recovery_lag=config.recovery_lag,
+            max_warmup_replicas=config.warmups,
+            probing_rebalance_interval_ms=PROBING_MS,
+            commit_interval_ms=COMMIT_MS,
+            store=STORE,
+        ),
+        bootstrap_servers=config.bootstrap,
+        group_id=config.topic,
+        client_id=config.client_id,
+        session_timeout_ms=config.session_timeout_ms,
+        heartbeat_interval_ms=config.heartbeat_ms,
+    )
+
+    def watch(state: StateLog) -> None:
+        while True:
+            state.look()
+            time.sleep(LOOK_S)
+
+    def close_on_leave() -> None:
+        parent.leave.wait()
+        consumer.close()
+
+    threading.Thread(target=watch, args=(StateLog(consumer, log),), name="watch", daemon=True).start()
+    threading.Thread(target=close_on_leave, name="leave", daemon=True).start()
+    consumer.run()

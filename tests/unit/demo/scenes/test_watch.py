@@ -1,0 +1,145 @@
+"""The group at a moment, from logs made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from demo.group.logs import Entry
+from demo.scenes.watch import Watch
+from tests.unit.demo.failover.story import records, state
+from tests.unit.demo.story import S, at, done, opened, sent
+
+
+def standbys(*tasks: int, behind: int) -> Entry:
+    return Entry(0, "standbys", tasks, last=behind)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """Two members with two tasks each, and a standby of each."""
+    watch = Watch(4)
+    watch.feed("m1", state(1, 0, 1, generation=3))
+    watch.feed("m2", state(2, 2, 3, generation=3))
+    watch.feed("m1", standbys(2, 3, behind=5))
+    watch.feed("m2", standbys(0, 1, behind=0))
+    return watch
+
+
+def test_a_group_that_shares_all_and_waits_for_nothing_is_balanced(watch: Watch) -> None:
+    assert watch.balanced(2, standbys=1)
+    assert not watch.balanced(3, standbys=1)
+    assert not watch.balanced(2, standbys=0)
+
+
+@pytest.mark.parametrize(
+    ("member", "entry"),
+    [
+        ("m1", state(3, 0, 1, generation=4)),  # m2 is still in the generation before
+        ("m1", state(3, 0, generation=3)),  # nobody has task 1
+        ("m1", state(3, 0, 1, 2, generation=3)),  # two have task 2
+        ("m1", state(3, 0, 1, generation=3, probing=True)),
+        ("m1", at(3, "warmups", 2)),
+        ("m3", at(3, "started", note="7")),  # it is about to join
+    ],
+)
+def test_what_is_not_balanced(watch: Watch, member: str, entry: Entry) -> None:
+    watch.feed(member, entry)
+    assert not watch.balanced(2, standbys=1)
+
+
+def test_an_uneven_share_is_no_balance() -> None:
+    watch = Watch(4)
+    watch.feed("m1", state(1, 0, 1, 2, generation=3))
+    watch.feed("m2", state(1, 3, generation=3))
+    assert not watch.balanced(2, standbys=0)
+
+
+def test_a_member_that_was_killed_is_gone(watch: Watch) -> None:
+    watch.died("m2")
+    assert not watch.balanced(2, standbys=1)
+    watch.feed("m1", state(3, 0, 1, 2, 3, generation=4))
+    watch.feed("m1", standbys(behind=0))
+    assert watch.balanced(1, standbys=0)
+
+
+def test_copies_are_up_to_date_when_all_are_and_that_is_known(watch: Watch) -> None:
+    assert watch.copies_up_to_date(5)
+    assert not watch.copies_up_to_date(4)
+    watch.feed("m2", standbys(0, 1, behind=-1))
+    assert not watch.copies_up_to_date(1_000)
+
+
+def test_lag_counts_each_record_once_over_all_acts(watch: Watch) -> None:
+    watch.feed_sent(sent(1, 0, 0, 9))
+    watch.feed_sent(sent(1, 3, 0, 4))
+    for entry in records(0, 0, 1, 2, 3):
+        watch.feed("m1", entry)
+    assert (watch.lag(), watch.processed, watch.sent) == (12, 3, 15)
+    watch.begin()
+    assert watch.members(0) == ()
+    for entry in records(0, 1, 4, 5, 6):
+        watch.feed("m1", entry)
+    assert (watch.lag(), watch.processed) == (11, 4)
+    assert watch.next_offsets() == {0: 10, 1: 0, 2: 0, 3: 5}
+    assert not watch.balanced(2, standbys=1)
+
+
+def test_a_change_is_noted_with_its_time(watch: Watch) -> None:
+    assert watch.last_change == 2 * S
+    watch.feed("m1", standbys(2, 3, behind=4))
+    assert watch.last_change == 2 * S
+    watch.feed("m1", at(5, "warmups", 2))
+    assert watch.last_change == 5 * S
+
+
+def test_who_has_what_in_a_few_words(watch: Watch) -> None:
+    watch.feed("m2", at(5, "warmups"))
+    watch.feed("m2", standbys(behind=0))
+    assert watch.shares() == "m1 2+2  m2 2"
+
+
+def busy() -> Watch:
+    """Member m1 owns both partitions and works; m2 takes one over at 3 s."""
+    watch = Watch(partitions=2)
+    for entry in (at(1, "started", note="100"), at(1, "joined", generation=1), at(1, "assigned", 0, 1)):
+        watch.feed("m1", entry)
+    watch.feed_sent(sent(2, 0, 0, 9))
+    watch.feed_sent(sent(2, 1, 0, 4))
+    watch.feed("m1", done(1, 1.5, 1, 0, 0))
+    for offset in range(6):
+        watch.feed("m1", done(2, 2.5 + offset / 10, 0, offset, offset))
+    watch.feed("m1", at(3, "revoked", 0, 1))
+    watch.feed("m1", at(3, "assigned", 0))
+    watch.feed("m2", at(3, "joined", generation=2))
+    watch.feed("m2", at(3, "assigned", 1))
+    return watch
+
+
+def test_members_have_partitions_lag_and_rate() -> None:
+    watch = busy()
+    members = watch.members(4 * S)
+    assert [(m.name, m.pid, m.state, m.partitions, m.lag) for m in members] == [
+        ("m1", 100, "running", (0,), 4),
+        ("m2", 0, "running", (1,), 4),
+    ]
+    assert members[0].rate == 3.0
+    assert (watch.owners(), watch.heaviest) == (("m1", "m2"), 10)
+
+
+def test_killed_worker_owns_nothing() -> None:
+    watch = busy()
+    watch.died("m2")
+    assert watch.owners() == ("m1", None)
+    assert watch.members(4 * S)[1].state == "killed"
+
+
+def test_all_is_open_when_every_owner_has_warmed_up_for_its_gained_partitions() -> None:
+    watch = Watch(partitions=2)
+    watch.feed("m1", at(1, "assigned", 0, 1))
+    watch.feed("m1", opened(1, 2, 0))
+    assert not watch.all_open()
+    watch.feed("m1", opened(2, 3, 1))
+    assert watch.all_open()
+    for entry in (at(4, "revoked", 0, 1), at(4, "assigned", 0), at(5, "assigned", 1)):
+        watch.feed("m1", entry)  # partition 0 came straight back, partition 1 did not
+    assert not watch.all_open()
