@@ -74,7 +74,7 @@ def markdown(rows: list[Row], *, selected: bool = False) -> str:
     """Return the legend and the tables in Markdown, or only the rows that ``docs/benchmarks.md`` shows."""
     seconds = max((row.get("streams", {}).get("seconds", 0) for row in rows), default=0)
     legend = LEGEND.format(warmups=WARM_UPS) + (CUT.format(seconds=seconds) if seconds else "")
-    shown = [row for row in played(rows) if not selected or row["members"] == 100] or played(rows)
+    shown = [row for row in played(rows) if not selected or (row["tasks"], row["members"]) == (10_000, 100)] or played(rows)
     text = f"{legend}\n\n{_table(HEAD, map(cells, shown), words=2)}"
     if selected:
         return text
