@@ -62,9 +62,9 @@ class Report:
         """Return the table about fetching lag, which must exist."""
         return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
 
-    def stateful_markdown(self) -> str:
-        """Return the tables about plans for stateful members, which must exist."""
-        return f"{stateful_table.markdown(self.stateful)}\n{self._repeat()}"
+    def stateful_markdown(self, *, selected: bool = False) -> str:
+        """Return the tables about plans for stateful members, or the rows of them that the page shows."""
+        return f"{stateful_table.markdown(self.stateful, selected=selected)}\n{self._repeat()}"
 
     def _repeat(self) -> str:
         command = shlex.join(["python", "-m", "bench", *self.arguments]) if self.arguments else "make bench"
@@ -92,7 +92,7 @@ class Report:
         if self.lag:
             page = between_markers(page, self.lag_markdown(), LAG_MARKERS)
         if self.stateful:
-            page = between_markers(page, self.stateful_markdown(), STATEFUL_MARKERS)
+            page = between_markers(page, self.stateful_markdown(selected=True), STATEFUL_MARKERS)
         if self.rows or self.growth:
             page = between_markers(page, self.markdown(selected=True))
         PAGE.write_text(page, encoding="utf-8")

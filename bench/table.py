@@ -26,12 +26,11 @@ SHORT_HEAD = ("group", "phase", "ours", "kafka-python", "Java", "moved")
 
 PHASES_ON_PAGE = ("fresh", "one joins")
 LEGEND = (
-    "Milliseconds: `assign()` / with the encoding of all assignments, medians; in brackets the first call in "
-    "its process. **Bold** is ours. `decode` (kafka-python decodes the members) and `memory` (MB, peak above "
-    "what was there before the call) are for our sticky / cooperative members. `> 10 s` was ended, "
-    "`(> 10 s)` not begun, going by one that was no larger; `-` not measured. *Faster*: how many times, with "
-    "the encoding on both sides; sticky / cooperative. `moved`: partitions that members still there lost, by "
-    "our sticky / kafka-python's / Java's; `†` is less fair than ours, `‡` fairer."
+    "Milliseconds, medians: `assign()` / with encoding (first call in the process). **Bold** is ours. "
+    "`decode` and `memory` (peak MB of the call): our sticky / cooperative. `> 10 s`: ended; `(> 10 s)`: "
+    "skipped, as a smaller one was ended; `-`: not measured. *Faster*: with encoding, sticky / "
+    "cooperative. `moved`: partitions taken from live members, ours / kafka-python's / Java's; `†`: less "
+    "fair than ours, `‡`: fairer."
 )
 
 

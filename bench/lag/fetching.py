@@ -35,12 +35,10 @@ LONGEST_MS = 60_000
 _BATCH = 1_000  # commits
 
 LEGEND = (
-    "Milliseconds, medians of {runs} runs, in brackets the longest. `cold`: a fetcher that has yet to "
-    "connect; `warm`: the next fetch. *Admin client*: commits, ends and begins by the batched calls of "
-    "`KafkaAdminClient`, connected. *Consumer, batched*: `end_offsets` and `beginning_offsets` of all "
-    "partitions in a call each; commits it tells of one partition at a time only. *Consumer, one by one*: "
-    "`committed`, `end_offsets` and `beginning_offsets` of each partition, measured on "
-    "{one_by_one} partitions and extrapolated to all (~). The broker has a heap of 1 GB."
+    "Milliseconds, medians of {runs} runs (longest). `cold`: with connecting; `warm`: the next fetch. "
+    "*Admin client*: `KafkaAdminClient`'s batched calls, connected. *Consumer*: `end_offsets` and "
+    "`beginning_offsets` batched or one by one, `committed` always one by one; extrapolated (~) from "
+    "{one_by_one} partitions. The broker has a heap of 1 GB."
 )
 HEAD = ["partitions", "**cold**", "**warm**", "admin client", "consumer, batched", "consumer, one by one"]
 

@@ -25,16 +25,13 @@ HEAD = (
 )
 SHORT_HEAD = ("tasks x members", "event", "ours", "rounds, copies", "Streams", "rounds, copies")
 LEGEND = (
-    "*plan*: milliseconds, the median; in brackets the first one in its process. *rounds*: plans until no "
-    "better one is waiting; the bound is least copies / {warmups} + 1. *copies*: of a task's state, that "
-    "members begin to build; no balanced placement does with fewer than the least. *moved*: active tasks "
-    "with another member in the end; *hand-overs*: those on the way, too; tasks of a member that left count "
-    "only if they move on from who takes them over. *faster*: how many times the plan is. `-`: not measured."
+    "*plan*: milliseconds, median (first in the process). *rounds*: plans until the target is reached; "
+    "the bound is least copies / {warmups} + 1. *copies* of state that members begin to build; no "
+    "balanced placement needs fewer than the least. *moved*: active tasks whose member changed in the "
+    "end; *hand-overs*: all changes on the way. Tasks of a member that left count from their next owner "
+    "on. `-`: not measured."
 )
-CUT = (
-    " `> n`: Kafka Streams had not come to an end after {seconds:g} s of rounds; the tasks moved by then are "
-    "unknown."
-)
+CUT = " `> n`: Kafka Streams had not ended after {seconds:g} s of rounds."
 GROWTH_HEAD = ("tasks x members", *EVENTS.values())
 
 
@@ -74,11 +71,16 @@ def played(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if "rounds" in row["ours"]]
 
 
-def markdown(rows: list[Row]) -> str:
-    """Return the tables in Markdown, with notes for the reader."""
+def markdown(rows: list[Row], *, selected: bool = False) -> str:
+    """Return the legend and the tables in Markdown, or only the rows that ``docs/benchmarks.md`` shows."""
     seconds = max((row.get("streams", {}).get("seconds", 0) for row in rows), default=0)
     legend = LEGEND.format(warmups=WARM_UPS) + (CUT.format(seconds=seconds) if seconds else "")
-    text = f"{legend}\n\n{_table(HEAD, map(cells, played(rows)), words=2)}"
+    shown = played(rows)
+    if selected:
+        shown = [row for row in shown if (row["tasks"], row["members"]) == (10_000, 100)] or shown
+    text = f"{legend}\n\n{_table(HEAD, map(cells, shown), words=2)}"
+    if selected:
+        return text
     if lines := growth_cells(rows):
         text += f"\nHow the plan's time grows, in tasks and in members (ms):\n\n{_table(GROWTH_HEAD, lines)}"
     return text
