@@ -145,7 +145,13 @@ def test_churn_labels_do_not_overlap(request: pytest.FixtureRequest, which: str)
 @pytest.mark.parametrize("which", LOOKS)
 def test_every_plot_has_colours(request: pytest.FixtureRequest, which: str) -> None:
     look: Look = request.getfixturevalue(which)
+    demo: Demo = request.getfixturevalue({"look": "demo", "whole_look": "whole"}[which])
+    runs = demo.results["strategies"]
+    span = max(run["end"] for run in runs) + 2  # seconds on the axis of all plots
+    whole_area = demo.results["settings"]["partitions"] * span
     for plot, vivid, area in vivid_colours(look):
         assert len(vivid) >= 2, plot  # at least two members, or two strategies
         if plot.startswith("ownership"):
-            assert sum(vivid.values()) > 0.2 * area, plot
+            holds = runs[int(plot.removeprefix("ownership-"))]["holds"]
+            owned = sum(hold["end"] - hold["start"] for hold in holds) / whole_area
+            assert sum(vivid.values()) > 0.25 * owned * area, plot
