@@ -32,7 +32,7 @@ def cells(several: Sequence[Figures]) -> list[str]:
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pauses.play", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.pauses", description=__doc__)
     parser.add_argument(
         "--kinds", nargs="+", default=[*PYTHON, JAVA], choices=[*PYTHON, JAVA], metavar="KIND"
     )
