@@ -91,6 +91,13 @@ class LogEvents(logging.Handler):
             emit("log", logger=record.name, level=record.levelname, message=record.getMessage())
 
 
+def will_rejoin(assignor: object) -> bool:
+    """Whether this member, as the leader, will request another round if no other member does."""
+    if not isinstance(assignor, Assignor):
+        return False
+    return assignor._second_round.rejoin_after_s is not None or assignor._metadata_wait.is_waiting
+
+
 def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
     """Wait for ``go``, then consume until ``close``.  Exit if the pipe breaks."""
     die_with_the_test()
@@ -142,7 +149,7 @@ def consume(
             # With fresh metadata a leader may want another rebalance.
             "joining": us.state is not MemberState.STABLE
             or consumer._coordinator.need_rejoin()
-            or any(getattr(a, "waits", False) for a in consumer._coordinator._assignors.values())
+            or any(will_rejoin(assignor) for assignor in consumer._coordinator._assignors.values())
             or consumer._coordinator._cluster.need_update,
             "lag": _known_lag(consumer),
         }

@@ -361,8 +361,14 @@ def run_command(*arguments: object) -> str:
     [
         (["record", "--bootstrap", "h:1"], "no groups given: name some, or give --groups-like REGEX"),
         (["record", "g"], "bootstrap_servers: missing"),
-        (["pipeline", "run", "g", "--bootstrap", "h:1", "--step", "7"], "--step: 7 s does not divide"),
-        (["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"], "--horizon: 90 s is not"),
+        (
+            ["pipeline", "run", "g", "--bootstrap", "h:1", "--step", "7"],
+            "--step: expected seconds from 0.001 to 900 that divide a quarter of an hour, got 7",
+        ),
+        (
+            ["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"],
+            "--horizon: expected 1 to 10,000 whole steps of 60 s, got 90",
+        ),
     ],
 )
 def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> None:
