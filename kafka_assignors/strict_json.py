@@ -6,6 +6,9 @@ import json
 from collections import Counter
 from typing import Any, NoReturn
 
+LONGEST = 60
+"""Characters of a wrong value that an error shows."""
+
 
 def read_json(data: bytes | str, *, unique_names: bool = False) -> Any:
     """Parse JSON; refuse NaN and infinity, which are not JSON.
@@ -41,6 +44,15 @@ def json_or_text(value: str) -> Any:
         return value
 
 
+def shown_json(value: object) -> str:
+    """Return a value as JSON, cut to the length that an error shows."""
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        text = "a deeply nested value"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
 class _JSONError(ValueError):
     """A fault that a hook has found."""
 
@@ -49,7 +61,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     entries = dict(pairs)
     if len(entries) != len(pairs):
         repeated, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise _JSONError(f"the name {json.dumps(repeated)[:60]} appears twice in one object")
+        raise _JSONError(f"the name {shown_json(repeated)} appears twice in one object")
     return entries
 
 

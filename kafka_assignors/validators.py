@@ -11,10 +11,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.strict_json import LONGEST
 
 T = TypeVar("T")
-
-_LONGEST = 60  # characters of a wrong value that an error shows
 
 
 def is_whole(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
@@ -36,7 +35,7 @@ def is_port(text: str) -> bool:
 
 def wrong(option: str, expected: str, value: object) -> OptionError:
     """Make the error of an invalid value, which may show it."""
-    return OptionError(option, f"expected {expected}, got {value!r:.{_LONGEST}}")
+    return OptionError(option, f"expected {expected}, got {value!r:.{LONGEST}}")
 
 
 def whole(option: str, value: Any, least: int, most: int | None = None) -> int:

@@ -70,7 +70,7 @@ class StateLog:
         self._restored_at = 0
 
     def look(self) -> None:
-        """Log what has changed since the last look."""
+        """Log the changes since the last call."""
         now, duties = self._clock(), self._member.duties
         probing = "probing" if duties.probe_at is not None else ""
         tasks = (

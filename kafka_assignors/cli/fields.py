@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.strict_json import read_json
+from kafka_assignors.strict_json import read_json, shown_json
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -30,7 +30,6 @@ Amount = Annotated[float, Meta(ge=0, lt=2**63)]
 _WORDS = {"int": "a whole number", "float": "a number", "str": "a non-empty text", "bool": "true or false"}
 _WORDS |= {"object": "an object", "array": "an array"}
 _PATTERNS = {_TEXT: "a non-empty text that UTF-8 can encode", _TASK: "a task, SUBTOPOLOGY_PARTITION"}
-_LONGEST = 60  # characters of a wrong value that an error shows
 
 
 def load(data: bytes) -> object:
@@ -61,7 +60,7 @@ def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Se
         for i, entry in enumerate(entries):
             value = getattr(entry, field)
             if value is not None and (first := seen.setdefault(value, i)) != i:
-                shown = shown_value(value)
+                shown = shown_json(value)
                 raise ProblemError(f"{path}[{i}].{field}: {shown} repeats {path}[{first}].{field}")
     return entries
 
@@ -72,15 +71,6 @@ def keyed(path: str, entries: Mapping[str, object], kind: Any, key: Any = Text) 
         checked(path if not name else below(path, name), name, key): checked(below(path, name), value, kind)
         for name, value in entries.items()
     }
-
-
-def shown_value(value: object) -> str:
-    """Return a value as JSON, cut to the length an error shows."""
-    try:
-        text = json.dumps(value)
-    except RecursionError:
-        text = "a deeply nested value"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def below(path: str, name: str) -> str:
@@ -102,7 +92,7 @@ def _explained(message: str, path: str, value: object, kind: Any) -> str:
     for field, index in re.findall(r"\.(\w+)|\[(\d+)\]", place):
         wrong = wrong[field or int(index)]
     where = f"{path}{place}".removeprefix(".") or "the file"
-    return f"{where}: {_reason(reason)}, got {shown_value(wrong)}"
+    return f"{where}: {_reason(reason)}, got {shown_json(wrong)}"
 
 
 def _reason(reason: str) -> str:

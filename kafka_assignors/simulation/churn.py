@@ -62,7 +62,7 @@ def parse(text: str) -> tuple[ChurnStep, ...]:
         try:
             at = float(when)
         except ValueError:
-            at = math.nan
+            at = math.nan  # refused below
         if not is_number(at) or at <= 0:
             raise wrong("churn", f"seconds above 0 after {name}@", when)
         steps.append(ChurnStep(kind, at))
