@@ -98,8 +98,8 @@ def test_a_member_works_logs_commits_and_closes_in_this_order(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
     log = LogWriter(tmp_path / "m1.jsonl")
-    worker = Worker(config(tmp_path), log)
-    worker.run(consumer[0].leave)
+    member = Worker(config(tmp_path), log)
+    member.run(consumer[0].leave)
     assert consumer[0].said == ["done 10", "done 11", "commit", "close"]
     entries = read_log(tmp_path / "m1.jsonl")
     assert [entry.event for entry in entries] == ["assigned", "joined", "opened", "done", "done"]
@@ -112,7 +112,7 @@ def test_a_record_is_logged_before_it_counts_as_processed_and_before_the_next_on
     consumer: list[FakeConsumer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = LogWriter(tmp_path / "m1.jsonl")
-    worker = Worker(config(tmp_path), log)
+    member = Worker(config(tmp_path), log)
     order = consumer[0].said
     write = log.write
 
@@ -123,14 +123,14 @@ def test_a_record_is_logged_before_it_counts_as_processed_and_before_the_next_on
 
     monkeypatch.setattr(log, "write", note)
     monkeypatch.setattr(worker, "work_on", lambda *_: order.append("work"))
-    worker.run(consumer[0].leave)
+    member.run(consumer[0].leave)
     assert order[:6] == ["work", "logged 10", "done 10", "work", "logged 11", "done 11"]
 
 
 def test_a_refused_commit_is_logged_and_no_end(consumer: list[FakeConsumer], tmp_path: Path) -> None:
-    worker = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    member = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
     consumer[0].refuse = "CommitFailedError"
-    worker.run(consumer[0].leave)
+    member.run(consumer[0].leave)
     assert refusals(tmp_path) == ["CommitFailedError", "CommitFailedError"]
 
 
@@ -141,7 +141,7 @@ def refusals(folder: Path) -> list[str]:
 def test_a_refused_commit_is_tried_again_until_it_is_taken_though_no_record_comes(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
-    worker = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    member = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
     fake = consumer[0]
 
     def rejoining() -> dict[int, list[Record]]:
@@ -154,7 +154,7 @@ def test_a_refused_commit_is_tried_again_until_it_is_taken_though_no_record_come
 
     fake.refuse = "RebalanceInProgressError"
     fake.polls = [fake.join, fake.work, rejoining, back, fake.nothing, fake.end]
-    worker.run(fake.leave)
+    member.run(fake.leave)
     assert fake.said == ["done 10", "done 11", "commit", "commit", "close"]
     assert refusals(tmp_path) == ["RebalanceInProgressError"]
 
@@ -163,10 +163,10 @@ def test_a_member_that_is_held_lets_records_come_on_the_word(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
     held = dataclasses.replace(config(tmp_path), held=True)
-    worker = Worker(held, LogWriter(tmp_path / "m1.jsonl"))
+    member = Worker(held, LogWriter(tmp_path / "m1.jsonl"))
     assert consumer[0].held
     go = threading.Event()
-    waiting = threading.Thread(target=worker.begin_on, args=(go,))
+    waiting = threading.Thread(target=member.begin_on, args=(go,))
     waiting.start()
     assert consumer[0].said == []
     go.set()
@@ -177,7 +177,7 @@ def test_a_member_that_is_held_lets_records_come_on_the_word(
 def test_member_that_is_asked_to_leave_warms_up_for_nothing_more(
     consumer: list[FakeConsumer], tmp_path: Path
 ) -> None:
-    worker = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
+    member = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
     fake = consumer[0]
 
     def gain_and_leave() -> dict[int, list[Record]]:
@@ -185,5 +185,5 @@ def test_member_that_is_asked_to_leave_warms_up_for_nothing_more(
         return fake.join()
 
     fake.polls = [gain_and_leave]
-    worker.run(fake.leave)
+    member.run(fake.leave)
     assert [entry.event for entry in read_log(tmp_path / "m1.jsonl")] == ["assigned", "joined"]
