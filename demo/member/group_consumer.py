@@ -137,7 +137,7 @@ class GroupConsumer:
         self._listener.release()
 
     def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
-        """Return the next records per partition, or nothing while a join is in flight."""
+        """Return the next records per partition."""
         try:
             batch = self._consumer.poll(timeout_ms=timeout_ms)
         except KafkaError as error:

@@ -1,4 +1,4 @@
-"""The pipeline on the demo's runs: samples, the load model, the back-test, and how true that is.
+"""The pipeline on the demo's runs: samples, the load model, the back-test, and its difference from the runs.
 
 - ``run``: the steps.  ``results``, ``words``: their part of results.json, and in plain words.
 - ``ran``: one run.  ``record``: its commits and log ends as samples.

@@ -35,14 +35,14 @@ def beside(simulated: float, measured: float) -> str:
 def forecasts(one: ForecastResult) -> str:
     """Return the errors of forecasts."""
     text = (
-        f"Forecasts of the next hour, at every step of {one['weeks']} weeks of flights, are "
-        f"{_number(one['miss'])} records wrong of the {_number(one['came'])} that come to a partition; "
-        f"the last hour again would be {_number(one['naive_miss'])} wrong."
+        f"Forecasts of the next hour, at every step of {one['weeks']} weeks of flights, "
+        f"miss by {_number(one['miss'])} of the {_number(one['came'])} records that a partition gets; "
+        f"repeating the last hour would miss by {_number(one['naive_miss'])}."
     )
     if one["beside_naive"] is not None:
-        text += f" That is {one['beside_naive']:.2f} times as much"
+        text += f" The error is {one['beside_naive']:.2f} times that one"
         more = [
-            f"{ratio:.2f} times what the same time {when} ago tells"
+            f"{ratio:.2f} times that of the same time {when} ago"
             for ratio, when in ((one["beside_daily"], "a day"), (one["beside_weekly"], "a week"))
             if ratio is not None
         ]
@@ -60,8 +60,8 @@ def plans(one: PlansResult) -> str:
     text += f", {_count(one['worse'], 'hour')} a larger one"
     text += f" (by {100 * one['loss']:.0f} %)" if one["loss"] is not None else ""
     text += f", {one['same']:,} the same; on average it was {_number(one['forecast'])} records, not "
-    text += f"{_number(one['lag'])}. What that costs: {_number(one['moved_forecast'])} partitions "
-    return f"{text}changed hands an hour, and {_number(one['moved_lag'])} by lag alone."
+    text += f"{_number(one['lag'])}. It moved {_number(one['moved_forecast'])} partitions "
+    return f"{text}an hour, planning from lag alone {_number(one['moved_lag'])}."
 
 
 def _number(value: float | None) -> str:

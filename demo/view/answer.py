@@ -89,7 +89,7 @@ def _headline(names: set[str], both: list[str], by_drain: list[str], by_stop: li
         return f"Use {' or '.join(both)}{': they tie' if len(both) > 1 else ''}"
     places = ((by_drain, "for uneven load"), (by_stop, "where members come and go"))
     advice = ", ".join(f"{' or '.join(best)} {where}" for best, where in places if best)
-    return f"Use {advice}" if advice else "Nothing here tells the strategies apart"
+    return f"Use {advice}" if advice else "The runs show no difference between the strategies"
 
 
 def _slowed(results: Results, names: set[str]) -> bool:

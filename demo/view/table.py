@@ -217,7 +217,7 @@ def _tried(backtest: BacktestResults) -> Table:
 
 
 def _calibrated(runs: list[CalibrationResult]) -> Table:
-    table = _table("how true that is: each run, measured and simulated")
+    table = _table("each run, measured and simulated")
     table.add_column("", no_wrap=True)
     for head in ("drain measured", "simulated", "differs", "moved measured", "simulated", "differs"):
         table.add_column(head, justify="right", style="bold", vertical="bottom")

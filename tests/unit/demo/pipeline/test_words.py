@@ -31,9 +31,9 @@ def test_what_was_recorded_in_all() -> None:
 
 def test_forecasts_beside_those_that_need_no_model() -> None:
     said = forecasts(forecast())
-    assert "1.2 records wrong of the 2.5" in said
-    assert "the last hour again would be 2.0 wrong" in said
-    assert said.endswith("0.60 times as much, 0.80 times what the same time a day ago tells.")
+    assert "miss by 1.2 of the 2.5 records" in said
+    assert "repeating the last hour would miss by 2.0" in said
+    assert said.endswith("0.60 times that one, 0.80 times that of the same time a day ago.")
 
 
 def test_plans_both_ways() -> None:
@@ -41,7 +41,7 @@ def test_plans_both_ways() -> None:
     assert "47 hours of 336 had a smaller largest lag than planned from lag alone (by 22 %, median)" in said
     assert "1 hour a larger one (by 50 %), 211 the same" in said
     assert "on average it was 12.0 records, not 13.0." in said
-    assert said.endswith("What that costs: 0.9 partitions changed hands an hour, and 0.6 by lag alone.")
+    assert said.endswith("It moved 0.9 partitions an hour, planning from lag alone 0.6.")
 
 
 def test_plans_of_which_nothing_can_be_said() -> None:

@@ -140,7 +140,7 @@ def test_replay_without_churn_tells_nothing_of_rebalances(results: Results) -> N
     assert found.headline == "Use cooperative-lag-aware for uneven load"
     assert found.sentences[1].startswith("No group changed in a replay here")
     results["backlog"] = []
-    assert answer(results).headline == "Nothing here tells the strategies apart"
+    assert answer(results).headline == "The runs show no difference between the strategies"
 
 
 def test_scene_that_only_some_strategies_have_run_does_not_decide(results: Results) -> None:
