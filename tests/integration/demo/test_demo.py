@@ -72,7 +72,8 @@ def test_each_step_settled_and_was_measured(demo: Demo) -> None:
 def test_cooperative_sticky_moves_the_minimum(demo: Demo) -> None:
     ranges, sticky, _ = demo.results["strategies"]
     assert sticky["moved"] <= ranges["moved"]
-    if all(step["settled"] is not None for step in sticky["steps"]):  # else a step met an unsettled state
+    # A step that settled too late, or whose member started too late, leaves its moves to the next step.
+    if all(step["settled"] is not None and step["rebalances"] for step in sticky["steps"]):
         assert sticky["moved"] == sticky["least_moves"]
 
 

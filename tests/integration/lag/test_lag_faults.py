@@ -331,7 +331,8 @@ def test_broker_silent_during_a_fetch(guarded: Guarded, names: FreshNames, answe
     guarded.proxy.stall_after = guarded.proxy.pieces + answers
     with fetcher(guarded.proxied, group_id) as made:
         started = time.monotonic()
-        with nullcontext() if answers == ENOUGH else suppress(LagTimeoutError):
+        # kafka-python may drop a connection that is silent in its handshake before the fetch times out.
+        with nullcontext() if answers == ENOUGH else suppress(LagTimeoutError, LagUnreachableError):
             assert made.fetch([tp], SHORT_MS).lags == {tp: 2}
         assert time.monotonic() - started < SHORT_MS / 1000 + SLACK_S
         guarded.proxy.reset()
