@@ -85,6 +85,8 @@ class GroupModel:
         self.present.remove(member)
         self.owner[self.owner == member] = NO_MEMBER
         self._generations[member] = NO_GENERATION
+        if not self.present:
+            self._settling = None  # an empty group has no second round
 
     def round(self, load: Counts) -> Round:
         """Plan as the leader does, and assign the partitions that this round may assign.

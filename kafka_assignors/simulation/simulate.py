@@ -278,6 +278,9 @@ class _Simulation:
             # The group waits for killed members until they expire.
             self._schedule(max(self._expires_at.values()), "end", number)
             return
+        if not self._group.present:  # the next member to join requests a round
+            self._in_round = False
+            return
         changes = self._group.round(self._plan_load())
         if self._known_lag is not None:
             self._known_lag.assigned(self._now, self._group.owner)
@@ -314,8 +317,7 @@ class _Simulation:
 
     def _check_skew(self, number: int) -> None:
         """Check for uneven lag, unless the check is from before the last round or the leader is dead."""
-        leader = self._group.leader
-        if number != self._round or self._in_round or not self._alive[leader]:
+        if number != self._round or self._in_round or not self._alive[leader := self._group.leader]:
             return
         self._schedule(self._skew_watcher.next_check(self._now), "check", number)
         lag = self._work.lag()

@@ -393,3 +393,13 @@ def test_continuous_members_read_on_while_the_group_waits_for_a_killed_one() -> 
         for each_pauses in (SETTLED, pauses)
     )
     assert continuous.unserved_s < stopped.unserved_s - 5
+
+
+@pytest.mark.parametrize("strategy", [BY_RANGE, COOPERATIVE_BY_LAG], ids=lambda strategy: strategy.name)
+def test_group_is_empty_until_a_member_that_starts_has_joined(strategy: Strategy) -> None:
+    """The only member leaves at 10 s; the other one starts at 9 s and joins at 12 s."""
+    pauses = replace(SETTLED, start_s=3.0)
+    churn = parse("join@9,leave@10")
+    done = simulate(history(*[[1, 1]] * 60), Scenario("h", strategy, 1, churn=churn, pauses=pauses))
+    assert (done.rebalances, done.moved, done.left) == (1, 2, 0)
+    assert min(move.at for move in done.moves) > 12
