@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
+from typing import Any
 
 import pytest
 
@@ -100,19 +101,20 @@ def test_leader_dies_right_after_a_topic_grew(fresh: FreshNames, strategy: type)
 def test_active_member_stays_active(fresh: FreshNames, preempt: bool) -> None:
     """The leader works on a topic of its own, and only its metadata lists all partitions of the other one."""
 
-    def join(priority: int, topic: str, age_ms: int = NEVER_MS) -> Member:
+    def join(priority: int, topic: str, age_ms: int = NEVER_MS, **settings: Any) -> Member:
         options = {"priority": priority, "preempt": preempt}
-        settings = {"options": options, "metadata_max_age_ms": age_ms, "listener": SlowToBegin}
-        return group.join(FailoverAssignor, topics=[topic], **settings)
+        return group.join(
+            FailoverAssignor, topics=[topic], options=options, metadata_max_age_ms=age_ms, **settings
+        )
 
     with Group(fresh, 2, 1) as group:
         topic, other = group.topics
         leader = join(1, other, 500)
         group.settled()
-        active = join(9, topic)
+        active = join(9, topic, listener=SlowToBegin)
         group.settled()
-        join(2, topic)
-        join(3, topic)
+        join(2, topic, listener=SlowToBegin)
+        join(3, topic, listener=SlowToBegin)
         group.settled()
         group.grow(topic, 8)
         group.wait_until(lambda: owned(group) == 9, "the new partitions")
